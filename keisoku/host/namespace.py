@@ -18,7 +18,9 @@ from keisoku.errors import EngineError
 
 FOLDER = Path("/run/netns")
 """Where iproute2 keeps its names, so that `ip netns` lists these namespaces."""
-NAME = re.compile(r"keisoku-\d+-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)")
+NAME = re.compile(
+    r"keisoku-\d+-(?:\d+-)?(?:dut|far|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)"
+)
 
 _CLONE_NEWNET = 0x4000_0000
 _CLONE_NEWNS = 0x0002_0000
@@ -75,10 +77,14 @@ def named(name: str | None) -> Path | None:
 def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
     """Call `work` on a thread inside the namespace at `path`, with that namespace's own /sys; None: here.
 
+    Where the calling thread is there already, nothing is entered again: the kernel refuses a second /sys at its place.
+
     Raises EngineError if it cannot be entered, and whatever `work` raises.
     """
     if path is None:
         return work()
+    if _is_here(path):
+        return uninterrupted(work)
 
     def enter() -> _Outcome:
         try:
@@ -130,6 +136,13 @@ def uninterrupted(work: Callable[[], _Outcome]) -> _Outcome:
     if failures:
         raise failures[0]
     return outcome[0]
+
+
+def _is_here(path: Path) -> bool:
+    try:
+        return path.samefile("/proc/thread-self/ns/net")
+    except OSError:
+        return False
 
 
 def _mount_sysfs() -> None:

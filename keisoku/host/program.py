@@ -24,6 +24,7 @@ class Program:
 
     name: str
     package: str
+    version_option: str = "--version"
 
     @property
     def path(self) -> str | None:
@@ -45,6 +46,6 @@ class Program:
 
     def version(self) -> str:
         """Its version number, or its whole answer if that contains none."""
-        said = self.run("--version").splitlines()[0]
+        said = self.run(self.version_option).splitlines()[0]
         found = re.search(r"\d+(\.\d+)+", said)
         return found[0] if found else said

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from support.lab_frames import headers, signed
-from support.lab_passages import MakeTap, needs, stack
+from support.lab_passages import MakeTap, needs, require, stack
 from support.lab_trials import on_lab, plan_for
 from support.trials import carried, incomplete, later_than
 
@@ -96,6 +96,7 @@ def test_on_any_host_each_loss_is_a_drop_that_was_counted_and_no_more_passes_tha
 
 @pytest.mark.parametrize("name", EACH)
 def test_every_device_can_have_a_capacity_each_direction_its_own(name: str, tap: MakeTap) -> None:
+    require(name)
     limits = "&" if "?" in name else "?"
     with Lab(f"{name}{limits}capacity=4fps&burst=0s") as lab:
         for tx, rx in ((1, 2), (2, 1)):

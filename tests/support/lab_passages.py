@@ -8,12 +8,15 @@ import pytest
 import scapy.contrib.mpls
 import scapy.layers.inet
 import scapy.layers.inet6
+import scapy.layers.l2
 import scapy.layers.vxlan
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet
 
 from keisoku.host.program import Program
+from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.kernel_part import absence
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.port import LabPort
 from support.lab_frames import Tap
@@ -23,6 +26,7 @@ _LAYERS = {
     name: getattr(module, name)
     for module, names in {
         scapy.layers.inet: ("Ether", "IP", "UDP"),
+        scapy.layers.l2: ("Dot1Q", "Dot1AD"),
         scapy.layers.inet6: ("IPv6", "IPv6ExtHdrSegmentRouting"),
         scapy.layers.vxlan: ("VXLAN",),
         scapy.contrib.mpls: ("MPLS",),
@@ -35,6 +39,13 @@ def needs(*programs: Program) -> pytest.MarkDecorator:
     """Skips by name where a program is absent."""
     absent = sorted({program.package for program in programs if program.path is None})
     return pytest.mark.skipif(bool(absent), reason=f"needs the Debian package {', '.join(absent)}")
+
+
+def require(name: str) -> None:
+    """Skips by name where this kernel lacks a part of the device."""
+    for part in find_device(name).parts:
+        if absence(part):
+            pytest.skip(f"needs the kernel module {part.module} ({part.option})")
 
 
 def stack(text: str) -> Packet:

@@ -10,7 +10,7 @@ from keisoku.cli import interruption
 from keisoku.cli.lab.path import keep_path
 from keisoku.cli.lab.system import keep_system
 from keisoku.errors import PlanError
-from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.catalogue import describe_kinds, find_device
 from keisoku.lab.device.faults import Faults
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.path.name import is_path
@@ -19,8 +19,22 @@ from keisoku.lab.system.name import is_system
 _FAULTS = "for `faulty`: sequence numbers, such as 5,17"
 
 
+def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(describe_kinds())
+        context.exit()
+
+
 @click.command("lab")
 @click.argument("device")
+@click.option(
+    "--kinds",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_kinds,
+    help="list all kinds of devices with their parameters, one sentence each",
+)
 @click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True, help="number of ports")
 @click.option("--mtu", type=int, default=1500, show_default=True, help="MTU of every interface in bytes")
 @click.option("--drop", metavar="FRAMES", help=_FAULTS)
@@ -36,9 +50,7 @@ def command(
     arrive.
 
     \b
-    cable, bridge, router, faulty
-    nat, firewall?rules=25, vxlan, srv6
-    ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
+    cable, bridge, router, nat, firewall?rules=25, tbf?rate=10Mbps, ...: `keisoku lab --kinds` lists them all,
     each but the cable also with limits that are known, such as bridge?capacity=300kpps:
       capacity              frames/s (300kpps) or the rate of a link (1Gbps) of each port's input; more is dropped
       burst                 how much may arrive at once (1.5ms; by default half as much again as a sender may catch up)
@@ -102,6 +114,8 @@ def command(
             interruption.wait()
         if found.throttle:
             _print_throttled(lab)
+        if found.counts:
+            _print_counted(lab)
     click.echo("removed")
 
 
@@ -128,6 +142,13 @@ def _print_throttled(lab: Lab) -> None:
         if lab.device.cost and done.costing_frames:
             each_ns = done.cost_spent_ns / done.costing_frames
             click.echo(f"{port.dut_interface}  {done.costing_frames} frames cost {each_ns:.0f} ns each on average")
+
+
+def _print_counted(lab: Lab) -> None:
+    for port, done in zip(lab.ports, lab.counted(), strict=True):
+        marked = f", marked {done.marked_frames}" if done.marked_frames else ""
+        passed = f"passed {done.passed_frames} frames, dropped {done.dropped_frames}{marked}"
+        click.echo(f"{port.dut_interface}  {lab.kind} {passed}")
 
 
 def _sequences(field: str, text: str | None) -> tuple[int, ...]:

@@ -35,10 +35,10 @@ class Bridge(LabDevice):
         self.build(site)
 
 
-def bridge(ip: IPRoute, members: list[str]) -> None:
+def bridge(ip: IPRoute, members: list[str], name: str = "bridge") -> None:
     """Make a bridge over interfaces by name."""
-    ip.link("add", ifname="bridge", kind="bridge", br_stp_state=0, br_forward_delay=0, br_mcast_snooping=0)
-    index = ip.link_lookup(ifname="bridge")[0]
+    ip.link("add", ifname=name, kind="bridge", br_stp_state=0, br_forward_delay=0, br_mcast_snooping=0)
+    index = ip.link_lookup(ifname=name)[0]
     for member in members:
         ip.link("set", index=ip.link_lookup(ifname=member)[0], master=index)
     ip.link("set", index=index, state="up")

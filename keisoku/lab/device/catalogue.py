@@ -10,17 +10,50 @@ from pydantic import ValidationError
 from keisoku.errors import PlanError
 from keisoku.lab.device.bridge import Bridge
 from keisoku.lab.device.device import LabDevice
+from keisoku.lab.device.filtered import Flower, Gate, Police
+from keisoku.lab.device.hsr import Hsr
+from keisoku.lab.device.ipsec import Ipsec, Xfrm
+from keisoku.lab.device.joined import Bond, Macsec, Team
+from keisoku.lab.device.managed_queue import Cake, Codel, Ets, FqCodel, Pie, Red
+from keisoku.lab.device.mpls import Mpls
+from keisoku.lab.device.netem import Netem
 from keisoku.lab.device.nftables import Firewall, Nat
 from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
 from keisoku.lab.device.router import Router
+from keisoku.lab.device.schedule import Etf, Mqprio
+from keisoku.lab.device.shaper import Cbs, Hfsc, Htb, Tbf
 from keisoku.lab.device.srv6 import Srv6
+from keisoku.lab.device.upper import Macvlan, Vlan, Vrf
 from keisoku.lab.device.vxlan import Vxlan
 from keisoku.lab.device.wire import Cable, FaultyWire
+from keisoku.lab.device.wireguard import Wireguard
 
-FAMILIES: dict[str, type[LabDevice]] = {
-    device.family: device
-    for device in (Cable, Bridge, Router, FaultyWire, Nat, Firewall, Vxlan, Srv6, Ovs, OvsMpls, OvsVxlan)
+KINDS: dict[str, tuple[type[LabDevice], ...]] = {
+    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, Nat, Firewall),
+    "links, VLANs and networks of their own": (Bond, Team, Vlan, Macvlan, Vrf, Hsr),
+    "tunnels": (Vxlan, OvsVxlan, Srv6, OvsMpls, Mpls, Wireguard, Macsec, Ipsec, Xfrm),
+    "delays, rates and queues at the outputs": (
+        *(Netem, Tbf, Htb, Hfsc, Cbs),
+        *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Etf),
+    ),
+    "filters at the inputs": (Police, Gate, Flower),
 }
+"""Groups in the order of the help."""
+FAMILIES: dict[str, type[LabDevice]] = {device.family: device for group in KINDS.values() for device in group}
+
+
+def describe_kinds() -> str:
+    """Each device with its parameters and one sentence, in groups, for the help of a command."""
+    lines = []
+    for group, devices in KINDS.items():
+        lines.append(f"{group}:")
+        for device in devices:
+            assert device.__doc__
+            lines.append(f"  {device.family:<11} {device.__doc__.strip().splitlines()[0]}")
+            if device.parameters:
+                lines.append(f"  {'':<11} {device.family}?{device.parameters}")
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
 def find_device(name: str, field: str = "device") -> LabDevice:

@@ -11,8 +11,11 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
+from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program
 from keisoku.lab.daemons import Daemons
+from keisoku.lab.device.counted import Counted
+from keisoku.lab.device.kernel_part import KernelPart
 from keisoku.lab.device.passage import Passage, bridged
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.throttle import BurstText, CapacityText, CostText, Throttle
@@ -20,11 +23,13 @@ from keisoku.lab.device.throttle import BurstText, CapacityText, CostText, Throt
 
 @dataclass(frozen=True)
 class Site:
-    """Where a device is built: its ports (up, in its namespace), its core, and its daemons."""
+    """Where a device is built: its ports (up, in its namespaces), its core, and its daemons."""
 
     ports: list[LabPort]
     core: int | None
     daemons: Daemons
+    places: list[Namespace]
+    """The device's namespaces, as many as its `places`; it is built in the first."""
 
 
 class LabDevice(BaseModel, ABC):
@@ -43,6 +48,10 @@ class LabDevice(BaseModel, ABC):
     l3: ClassVar[bool] = False
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
     programs: ClassVar[tuple[Program, ...]] = ()
+    parts: ClassVar[tuple[KernelPart, ...]] = ()
+    """What it needs of the kernel, beyond what every lab needs."""
+    places: ClassVar[tuple[str, ...]] = ("dut",)
+    """Its namespaces; where there are two, its second port is in the second."""
     by_daemon: ClassVar[bool] = False
     """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
@@ -50,6 +59,9 @@ class LabDevice(BaseModel, ABC):
     """It can be given routes to networks behind a tester's port."""
     resets: ClassVar[bool] = False
     """It can stop forwarding and begin again while its ports stay up."""
+
+    counts: ClassVar[bool] = False
+    """It counts by itself what it drops."""
 
     capacity: CapacityText | None = None
     burst: BurstText | None = None
@@ -88,6 +100,11 @@ class LabDevice(BaseModel, ABC):
         given = "&".join(f"{key}={value}" for key, value in self.model_dump(exclude_defaults=True).items())
         return f"{self.family}?{given}" if given else self.family
 
+    @property
+    def queues(self) -> int:
+        """How many transmit queues each of its ports has."""
+        return 1
+
     def headroom_bytes(self, port: int) -> int:
         """How much larger than the lab's the MTU of a port (from 1) must be, for headers that the device adds."""
         return 0
@@ -104,6 +121,9 @@ class LabDevice(BaseModel, ABC):
     def build(self, site: Site) -> None:
         """In the DUT's namespace, with all ports up: make the device. Raises EngineError, OSError or NetlinkError."""
 
+    def begin(self, site: Site) -> None:
+        """In the DUT's namespace, with carrier at all ports: make what a change of the link would disturb."""
+
     def halt(self) -> None:
         """In the DUT's namespace: forward nothing from now on. Only for a device that `resets`."""
         raise NotImplementedError
@@ -114,4 +134,8 @@ class LabDevice(BaseModel, ABC):
 
     def lead_networks(self, port: LabPort, count: int) -> None:
         """In the DUT's namespace: route `count` networks (`lab/networks.py`) to a port. Only for one that `leads`."""
+        raise NotImplementedError
+
+    def counted(self, port: LabPort) -> Counted:
+        """In the port's namespace of the DUT: what was done to frames there. Only for a device that `counts`."""
         raise NotImplementedError

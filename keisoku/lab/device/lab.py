@@ -9,17 +9,21 @@ import json
 import os
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from keisoku._core import Faulty
 from keisoku._core import Throttle as CoreThrottle
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.namespace import Namespace, within
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import topology
 from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.counted import Counted
 from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.faults import Applied, Faults
 from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
+from keisoku.lab.device.kernel_part import absence
 from keisoku.lab.device.passage import Passage
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.throttle import Throttled
@@ -63,7 +67,8 @@ class Lab(Lifetime):
         self._own_core = own_core
         self._faults = faults or Faults()
         self._faulty: Faulty | None = None
-        self._throttle: CoreThrottle | None = None
+        self._throttles: list[CoreThrottle] = []
+        self._places: list[Namespace] = []
         self._daemons: Daemons | None = None
         self._programs: dict[str, str] = {}
         self._receive_core: dict[str, str] = {}
@@ -90,9 +95,18 @@ class Lab(Lifetime):
 
         Raises EngineError if the device was given neither, or the lab is closed.
         """
-        if self._throttle is None:
+        if not self._throttles:
             raise EngineError(f"the lab {self.kind} has no known capacity and no known cost")
-        return [Throttled(**port) for port in json.loads(self._throttle.throttled())]
+        return [Throttled(**port) for throttle in self._throttles for port in json.loads(throttle.throttled())]
+
+    def counted(self) -> list[Counted]:
+        """What the device's own queues, policers or gates did so far at each port, in the order of the ports.
+
+        Raises EngineError if the device counts nothing, or the lab is closed.
+        """
+        if not self.device.counts or self._daemons is None:
+            raise EngineError(f"the lab {self.kind} counts nothing by itself")
+        return [within(port.dut_namespace_path, partial(self.device.counted, port)) for port in self.ports]
 
     def lead_networks(self, number: int, count: int) -> None:
         """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
@@ -100,7 +114,7 @@ class Lab(Lifetime):
             raise PlanError(
                 "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
             )
-        self._namespaces[-1].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
+        self._places[0].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
 
     def reset(self) -> None:
         """Reset the device: it forwards nothing for `RESET_S` and then begins again; traffic may continue.
@@ -109,11 +123,11 @@ class Lab(Lifetime):
         """
         if not self.device.resets or self._daemons is None:
             raise EngineError(f"the lab {self.kind} cannot be reset")
-        dut = self._namespaces[-1]
-        site = Site(self.ports, self._dut_core(), self._daemons)
-        dut.run(self.device.halt)
+        first = self._places[0]
+        site = Site(self.ports, self._dut_core(), self._daemons, self._places)
+        first.run(self.device.halt)
         time.sleep(RESET_S)
-        dut.run(lambda: self.device.restart(site))
+        first.run(lambda: self.device.restart(site))
 
     def context(self) -> dict[str, object]:
         """The lab as a record must state it, ready for JSON."""
@@ -133,36 +147,47 @@ class Lab(Lifetime):
     def _create(self, prefix: str) -> None:
         tester = self._add_namespace(f"{prefix}-tester")
         tester.run(withhold_errors)
-        dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
+        names = () if isinstance(self.device, Cable) else self.device.places
+        places = self._places = [self._add_namespace(f"{prefix}-{name}") for name in names]
         wires = [
-            topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))
+            topology.Wire(
+                index,
+                tester,
+                places[min(index, len(places)) - 1] if places else None,
+                self._mtu + self.device.headroom_bytes(index),
+            )
             for index in range(1, self._count + 1)
         ]
         self.ports = [wire.port(self.device.addressed(wire.number)) for wire in wires]
-        if dut is None:
+        if not places:
             tester.run(lambda: topology.plug_cable(self.ports))
         else:
-            daemons = self._daemons = Daemons(dut)
-            tester.run(lambda: topology.plug(self.ports, dut))
-            dut.run(lambda: self._build_device(daemons))
+            daemons = self._daemons = Daemons(places[0])
+            tester.run(lambda: topology.plug(self.ports, self.device.queues))
+            for place in places:
+                place.run(partial(self._raise_dut_ports, place))
+            site = Site(self.ports, self._dut_core(), daemons, places)
+            places[0].run(lambda: self.device.build(site))
         tester.run(self._raise_tester_ports)
-        ends = [str(port.dut_interface) for port in self.ports]
+        if places:
+            places[0].run(lambda: self.device.begin(site))
         if limits := self.device.throttle:
-            assert dut
-            self._throttle = CoreThrottle(str(dut.path), ends, limits.to_json())
+            for place in places:
+                self._throttles.append(CoreThrottle(str(place.path), self._ends(place), limits.to_json()))
         if isinstance(self.device, FaultyWire):
-            assert dut
-            self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
+            one, other = self._ends(places[0])
+            self._faulty = Faulty(str(places[0].path), one, other, self._faults.to_json())
 
-    def _build_device(self, daemons: Daemons) -> None:
+    def _ends(self, place: Namespace) -> list[str]:
+        return [str(port.dut_interface) for port in self.ports if port.dut_namespace_path == place.path]
+
+    def _raise_dut_ports(self, place: Namespace) -> None:
         if not any("ipv6" in self.device.addressed(number) for number in range(1, self._count + 1)):
             disable_ipv6()
         core = self._dut_core()
-        for port in self.ports:
-            name = str(port.dut_interface)
+        for name in self._ends(place):
             self._offloads[name] = topology.raise_dut_port(name)
             self._receive_core[name] = self._receive_by(name, core)
-        self.device.build(Site(self.ports, core, daemons))
 
     def _receive_by(self, interface: str, core: int | None) -> str:
         if core is None:
@@ -175,6 +200,11 @@ class Lab(Lifetime):
             if program.path is None:
                 problem = f"{self.kind} needs the program {program.name}, which is not installed"
                 raise PlanError("device", problem, f"install the Debian package {program.package}")
+        for part in self.device.parts:
+            if said := absence(part):
+                problem = f"{self.kind} needs the kernel module {part.module} ({part.option}), which is not usable here"
+                remedy = f"load it, or use a kernel that has it; the attempt to use it said: {said}"
+                raise PlanError("device", problem, remedy)
         # The programs of a package have one version.
         first = {program.package: program for program in reversed(self.device.programs)}
         self._programs = {program.name: program.version() for program in first.values()}
@@ -193,9 +223,8 @@ class Lab(Lifetime):
         if self._faulty is not None:
             self._faulty.close()
             self._faulty = None
-        if self._throttle is not None:
-            self._throttle.close()
-            self._throttle = None
+        while self._throttles:
+            self._throttles.pop().close()
         if self._daemons is not None:
             self._daemons.end()
             self._daemons = None

@@ -52,8 +52,8 @@ def inside(tx: LabPort, rx: LabPort) -> dict[str, str]:
     }
 
 
-def routed(tx: LabPort, rx: LabPort) -> Passage:
-    """MACs and time to live change."""
+def routed(tx: LabPort, rx: LabPort, routers: int = 1) -> Passage:
+    """MACs and, at each router, time to live change."""
     assert tx.dut_mac and rx.dut_mac
     before, after = ethernet(tx.mac, tx.dut_mac), ethernet(rx.dut_mac, rx.mac)
     return Passage(
@@ -64,8 +64,8 @@ def routed(tx: LabPort, rx: LabPort) -> Passage:
             "ipv6": f"{before}/{ipv6(tx.ipv6, rx.ipv6)}/{UDP}",
         },
         {
-            "ipv4": f"{after}/{ipv4(tx.ipv4, rx.ipv4, HOPS - 1)}/{UDP}",
-            "ipv6": f"{after}/{ipv6(tx.ipv6, rx.ipv6, HOPS - 1)}/{UDP}",
+            "ipv4": f"{after}/{ipv4(tx.ipv4, rx.ipv4, HOPS - routers)}/{UDP}",
+            "ipv6": f"{after}/{ipv6(tx.ipv6, rx.ipv6, HOPS - routers)}/{UDP}",
         },
     )
 

@@ -29,13 +29,10 @@ class Router(LabDevice):
 
     def build(self, site: Site) -> None:
         """Give the ports addresses and forward between them."""
-        _forward("1")
+        forward("1")
         with IPRoute() as ip:
             for port in site.ports:
-                assert port.dut_ipv4 and port.dut_ipv6
-                index = ip.link_lookup(ifname=port.dut_interface)[0]
-                add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
-                know_tester(ip, index, port, port.ipv4, port.ipv6)
+                address(ip, port)
 
     def lead_networks(self, port: LabPort, count: int) -> None:
         """One route a network, with the tester's port as the next hop."""
@@ -50,16 +47,25 @@ class Router(LabDevice):
 
     def halt(self) -> None:
         """Stop forwarding."""
-        _forward("0")
+        forward("0")
 
     def restart(self, site: Site) -> None:
         """Forward again; addresses, neighbours and rules are unchanged."""
-        _forward("1")
+        forward("1")
 
 
-def _forward(value: str) -> None:
+def forward(value: str) -> None:
+    """Switch forwarding of both versions on ("1") or off ("0")."""
     for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
         interface.set_sysctl(key, value)
+
+
+def address(ip: IPRoute, port: LabPort) -> None:
+    """Give the DUT's end of a port its addresses, and the tester's as neighbours."""
+    assert port.dut_ipv4 and port.dut_ipv6
+    index = ip.link_lookup(ifname=port.dut_interface)[0]
+    add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
+    know_tester(ip, index, port, port.ipv4, port.ipv6)
 
 
 def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None:

@@ -6,14 +6,11 @@ Plain values. core/bpf/throttle.c carries it out; docs/lab.md says what it does 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator
-
 from keisoku import units
-from keisoku.errors import PlanError
+from keisoku.lab.device.parameter import between, text_for
 
 CATCH_UP_NS, CATCH_UP_FRAMES = 200_000, 64
 """What a sender may catch up at once, the longer of both times (core/src/departures.rs)."""
@@ -73,37 +70,18 @@ class Throttled:
 def _capacity(text: str) -> tuple[float, float]:
     """The time that a frame and a byte take, in ns. Raises PlanError, or ValueError if out of range."""
     if text.endswith(_LINK_UNITS):
-        return 0.0, 8e9 / _between(1e3, units.bit_rate("capacity", text), 1e12)
-    return 1e9 / _between(1.0, units.rate("capacity", text), 1e9), 0.0
+        return 0.0, 8e9 / between(1e3, units.bit_rate("capacity", text), 1e12)
+    return 1e9 / between(1.0, units.rate("capacity", text), 1e9), 0.0
 
 
 def _burst(text: str) -> int:
-    return round(_between(0.0, units.quantity("burst", text, units.TIME_UNITS_NS), _MOST_BURST_NS))
+    return round(between(0.0, units.quantity("burst", text, units.TIME_UNITS_NS), _MOST_BURST_NS))
 
 
 def _cost(text: str) -> int:
-    return round(_between(0.0, units.quantity("cost", text, units.TIME_UNITS_NS), _MOST_COST_NS))
+    return round(between(0.0, units.quantity("cost", text, units.TIME_UNITS_NS), _MOST_COST_NS))
 
 
-def _between(least: float, value: float, most: float) -> float:
-    if not least <= value <= most:
-        raise ValueError
-    return value
-
-
-def _text_for(read: Callable[[str], object]) -> AfterValidator:
-    """Keeps the text as it was written, so that a device is found again by its name."""
-
-    def check(text: str) -> str:
-        try:
-            read(text)
-        except PlanError as error:
-            raise ValueError(error.problem) from None
-        return text
-
-    return AfterValidator(check)
-
-
-CapacityText = Annotated[str, _text_for(_capacity)]
-BurstText = Annotated[str, _text_for(_burst)]
-CostText = Annotated[str, _text_for(_cost)]
+CapacityText = Annotated[str, text_for(_capacity)]
+BurstText = Annotated[str, text_for(_burst)]
+CostText = Annotated[str, text_for(_cost)]

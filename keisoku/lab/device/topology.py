@@ -17,7 +17,8 @@ from keisoku.lab.device import interface
 from keisoku.lab.device.port import LabPort
 
 QUEUES = 1
-"""One per veth: with more, the frames of one stream could overtake each other between cores."""
+"""One per veth: with more, the frames of one stream could overtake each other between cores. A device with queues by
+traffic class has more at its outputs; then the tester receives from as many, since XDP refuses fewer."""
 MERGED_BYTES = 1
 """GRO may merge frames up to so many bytes, so it merges none. It is only on because it switches NAPI on
 (`whole_frames`)."""
@@ -56,12 +57,13 @@ class Wire:
         )
 
 
-def plug(ports: list[LabPort], dut: Namespace) -> None:
-    """In the tester's namespace: make a veth pair between each port and the DUT's namespace."""
+def plug(ports: list[LabPort], queues: int) -> None:
+    """In the tester's namespace: make a veth pair between each port and the DUT, which has so many transmit queues."""
     with IPRoute() as ip:
         for port in ports:
-            peer = _end(port.dut_interface, port.dut_mac, port.mtu_bytes) | {"net_ns_fd": str(dut.path)}
-            ip.link("add", kind="veth", peer=peer, **_end(port.interface, port.mac, port.mtu_bytes))
+            peer = _end(port.dut_interface, port.dut_mac, port.mtu_bytes, tx_queues=queues)
+            own = _end(port.interface, port.mac, port.mtu_bytes, rx_queues=queues)
+            ip.link("add", kind="veth", peer=peer | {"net_ns_fd": str(port.dut_namespace_path)}, **own)
 
 
 def plug_cable(ports: list[LabPort]) -> None:
@@ -71,8 +73,10 @@ def plug_cable(ports: list[LabPort]) -> None:
         ip.link("add", kind="veth", peer=other, **one)
 
 
-def _end(name: str | None, mac: str | None, mtu: int) -> dict[str, object]:
-    return {"ifname": name, "address": mac, "mtu": mtu, "num_tx_queues": QUEUES, "num_rx_queues": QUEUES}
+def _end(
+    name: str | None, mac: str | None, mtu: int, tx_queues: int = QUEUES, rx_queues: int = QUEUES
+) -> dict[str, object]:
+    return {"ifname": name, "address": mac, "mtu": mtu, "num_tx_queues": tx_queues, "num_rx_queues": rx_queues}
 
 
 def raise_tester_port(port: LabPort) -> dict[str, str]:
@@ -101,7 +105,11 @@ def settle(ports: list[LabPort]) -> None:
     its multicast groups, which it does within some timer ticks (see `quiet_defaults`). Raises EngineError after
     `_PATIENCE_S`.
     """
-    names = {port.interface for port in ports}
+    await_silence({port.interface for port in ports})
+
+
+def await_silence(names: set[str]) -> None:
+    """The same for interfaces by name, in their namespace."""
     deadline = time.monotonic() + _PATIENCE_S
     before: list[object] = []
     with IPRoute() as ip:
