@@ -89,7 +89,8 @@ def main() -> None:
         if not _ended(child):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            channel.send({"outcome": "failed", "reason": f"still not ready after {LIMIT_S:.0f} s", "seconds": LIMIT_S})
+            late = {"outcome": "failed", "reason": f"still not ready after {LIMIT_S:.0f} s", "shown": ""}
+            channel.send(late | {"seconds": LIMIT_S})
 
 
 def _prepare() -> None:

@@ -199,11 +199,10 @@ class Bed:
         tracked = facts.tracked
         meant = sum(trial.frames_of(one.port) for one in facts.transmitters)
         seen = (facts.sent.offered_frames, tracked.forwarded_frames, tracked.lost_frames)
-        assert seen == (meant, meant, 0), (
-            f"offered, arrived, lost: {seen}, expected {meant}; {self.against(trial, facts)}"
-        )
+        told = self.against(trial, facts)
+        assert seen == (meant, meant, 0), f"offered, arrived, lost: {seen}, expected {meant}; {told}"
         assert (tracked.corrupt.count, tracked.duplicated.count, tracked.reordered.count) == (0, 0, 0)
-        assert not self.against(trial, facts), self.against(trial, facts)
+        assert not told, told
 
     def against(self, trial: Trial, facts: Facts) -> list[str]:
         """Reasons against the trial that are not those of a slow machine."""

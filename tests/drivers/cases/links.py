@@ -81,8 +81,7 @@ def set_down(bed: Bed) -> None:
 
 @case(each_engine=False)
 def wrong_speed_and_duplex(bed: Bed) -> None:
-    """A half-duplex link is refused, and a link whose speed changes in a run ends it, where the driver lets the speed be
-    set."""
+    """A half-duplex link is refused, where the driver lets that be set."""
     name = bed.port(0)
     if not bed.ethtool("-s", name, "autoneg", "off", "speed", "100", "duplex", "half"):
         bed.ethtool("-s", name, "speed", "100", "duplex", "half")

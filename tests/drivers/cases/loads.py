@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from drivers.bed import Bed, Rows, refusal
@@ -67,8 +69,8 @@ def many_streams(bed: Bed) -> None:
 
 @case(only=lambda driver: driver.queues > 1)
 def several_queues(bed: Bed) -> None:
-    """With two receive queues, over which RSS spreads the streams, all rows are in the order of their stamps and no frame
-    is called reordered."""
+    """With two receive queues, over which RSS spreads the streams, all rows are in the order of their stamps and no
+    frame is called reordered."""
     for end in range(2):
         bed.ethtool("-L", bed.port(end), "combined", "2")
     bed.until_carrier()
@@ -108,10 +110,6 @@ def _one_way(bed: Bed, tx: str, rx: str, frames: int = 100) -> None:
 
 
 def _queue_packets(bed: Bed) -> list[int]:
-    """Received frames of each queue, where the driver counts them by queue."""
-    lines = [line.split(":") for line in bed.ethtool_shows("-S", bed.port(1)).splitlines()]
-    return [
-        int(line[1])
-        for line in lines
-        if len(line) == 2 and line[0].strip().startswith("rx_queue_") and line[0].strip().endswith("_packets")
-    ]
+    """Received frames of each queue, where the driver counts them by queue (igb)."""
+    counts = re.findall(r"rx_queue_\d+_packets: (\d+)", bed.ethtool_shows("-S", bed.port(1)))
+    return [int(count) for count in counts]

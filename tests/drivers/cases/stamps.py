@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def hardware_clock(bed: Bed) -> None:
             assert reading.before_ns <= reading.after_ns
             times.append((reading.before_ns + reading.after_ns) / 2)
             own.append(reading.other_ns)
-    assert all(later > earlier for earlier, later in zip(own, own[1:], strict=False)), "the clock stands or runs back"
+    assert all(later > earlier for earlier, later in pairwise(own)), "the clock stands or runs back"
     slope = float(np.polyfit(np.array(times) - times[0], np.array(own) - own[0], 1)[0])
     bed.shown = f"ptp{index} runs at {slope:.3f} of the host's rate"
     assert 0.5 < slope < 2, bed.shown

@@ -37,7 +37,8 @@ def facts_of_ports(bed: Bed) -> None:
 
 @case(each_engine=False)
 def line_rate(bed: Bed) -> None:
-    """A percentage of the line is that of the link's speed; where the driver has none, it is refused in one sentence."""
+    """A percentage of the line is that of the link's speed; where the driver has none, it is refused in one
+    sentence."""
     with bed.opened("packet", "packet", sizes=(64,)) as engine:
         known = engine.capabilities.link_bits_per_second
     speed = bed.driver.speed_mbps
@@ -65,23 +66,8 @@ def unknown_port(bed: Bed) -> None:
 def command(bed: Bed) -> None:
     """`keisoku trial` from the command line ends with code 0 or says why, and never loses a frame."""
     with_ports = ["--tx", f"{bed.sender}:{bed.port(0)}", "--rx", f"{bed.engine}:{bed.port(1)}"]
+    load = ["--rate", "200", "--size", "128", "--duration", "1s", "--waits", "500ms", "--out", "run"]
     with CliRunner().isolated_filesystem():
-        told = CliRunner().invoke(
-            main,
-            [
-                "trial",
-                *with_ports,
-                "--rate",
-                "200",
-                "--size",
-                "128",
-                "--duration",
-                "1s",
-                "--waits",
-                "500ms",
-                "--out",
-                "run",
-            ],
-        )
+        told = CliRunner().invoke(main, ["trial", *with_ports, *load])
     bed.shown = told.output.splitlines()[-1] if told.output else ""
     assert told.exit_code == 0, told.output[-1500:]
