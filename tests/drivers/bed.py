@@ -71,7 +71,8 @@ class Bed:
 
     def restore(self) -> None:
         """Brings cards, cables, names and settings back to how cases find them."""
-        subprocess.run(["modprobe", self.driver.name], check=True)
+        if not Path("/sys/module", self.driver.name).exists():
+            subprocess.run(["modprobe", self.driver.name], check=True)
         for end in range(ENDS):
             if self._named(end) is None:
                 self._ask("plug", self.driver.name, end)
@@ -84,7 +85,8 @@ class Bed:
                 ip("link", "set", found, "name", name)
             if self.fact(end, "mtu") != "1500":
                 ip("link", "set", name, "mtu", "1500")
-            ip("link", "set", name, "up")
+            if not int(self.fact(end, "flags"), 16) & 1:
+                ip("link", "set", name, "up")
         self.until_carrier()
 
     def until_carrier(self) -> None:

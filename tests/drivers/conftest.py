@@ -33,14 +33,14 @@ def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
         f"Linux {facts['kernel']} under QEMU ({made.accelerator}), 2 cores, on a host of {platform.machine()}; "
         f"booted in {made.boot_s:.0f} s, of which {facts['imported_s']:.0f} s were imports"
     )
-    print(request.config.stash[GUEST])
+    print(request.config.stash[GUEST], flush=True)
     yield made
     made.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     outcomes = session.config.stash[OUTCOMES]
-    if session.config.getoption("--write-page") and outcomes:
+    if session.config.getoption("--write-page", False) and outcomes:
         write(outcomes, session.config.stash[GUEST])
 
 

@@ -21,6 +21,7 @@ from drivers.driver import DRIVERS, ENDS
 from drivers.initrd import initrd
 from drivers.monitor import Monitor, arguments
 from keisoku._core import clock_brackets
+from keisoku.host.child import Child
 
 TREE = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keisoku/drivers"
@@ -71,8 +72,7 @@ class Guest:
 
     def close(self) -> None:
         if (process := getattr(self, "_process", None)) is not None:
-            process.kill()
-            process.wait()
+            process.end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
@@ -89,8 +89,7 @@ class Guest:
                 self._boot(accelerator)
             except (OSError, ValueError) as error:
                 failures.append(f"{accelerator}: {error}")
-                self._process.kill()
-                self._process.wait()
+                self._process.end()
             else:
                 self.accelerator = accelerator
                 return
@@ -99,9 +98,9 @@ class Guest:
     def _boot(self, accelerator: str) -> None:
         for name in ("monitor", "cases", "console"):
             (self._folder / name).unlink(missing_ok=True)
-        self._process = subprocess.Popen(
-            self._command(accelerator), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        # A process of the journal: what a killed run leaves, the next one or `keisoku clean` ends.
+        with (self._folder / "qemu").open("wb") as told:
+            self._process = Child(self._command(accelerator), stdout=told, stderr=told)
         deadline = time.monotonic() + _BOOT_S[accelerator]
         while not (self._folder / "cases").exists() or not (self._folder / "monitor").exists():
             self._look()
@@ -148,9 +147,8 @@ class Guest:
         return command
 
     def _look(self) -> None:
-        if self._process.poll() is not None:
-            assert self._process.stderr is not None
-            told = self._process.stderr.read().decode(errors="replace").strip()
+        if self._process.ended():
+            told = (self._folder / "qemu").read_text(errors="replace").strip()
             raise OSError(f"{_QEMU} ended: {told or self.console()}")
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -169,7 +167,7 @@ class Guest:
             except TimeoutError:
                 continue
             if not got:
-                self._process.wait(10)
+                raise OSError(f"the guest ended; its console: {self.console()}")
             self._waiting += got
         line, _, self._waiting = self._waiting.partition(b"\n")
         told: dict[str, Any] = json.loads(line)

@@ -25,5 +25,5 @@ def test_driver(case: str, driver: str, engine: str | None, guest: Guest, reques
     told = guest.carry_out(case, driver, engine)
     passed = told["outcome"] == "passed"
     request.config.stash[OUTCOMES].append(Outcome(case, driver, engine, passed, told["shown"], told["seconds"]))
-    print(f"{told['seconds']:.1f} s: {told['shown']}")
+    print(f"{case} {driver} {engine} {told['seconds']:.1f} s: {told['shown'] or told['reason']}", flush=True)
     assert passed, told["reason"]
