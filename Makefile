@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo check test test-fpga soak bench lint clean
+.PHONY: setup demo check test test-fpga test-drivers docs-drivers soak bench lint clean
 
 setup: $(BUILT)
 
@@ -41,6 +41,16 @@ test: $(BUILT) lint
 test-fpga: $(BUILT)
 	@./setup.sh fpga
 	$(MAKE) -C fpga long
+
+# The real Linux drivers of igb, e1000e, virtio-net and vmxnet3, in a virtual machine without a network.
+test-drivers: $(BUILT)
+	@./setup.sh check
+	@./setup.sh drivers
+	$(PY) -m pytest -rs tests/drivers $(DRIVERS)
+
+# The same, and writes the table of docs/drivers.md.
+docs-drivers:
+	$(MAKE) test-drivers DRIVERS=--write-page
 
 lint: $(BUILT)
 	cargo fmt --check

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|check|test|fpga|bench
+# Installs what is missing and says so: ./setup.sh build|check|test|fpga|drivers|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -66,6 +66,43 @@ fpga)
     debian "the FPGA instrument can be neither simulated nor built" g++ make perl iverilog libusb-1.0-0
     say "installing the FPGA's tools pinned in fpga/requirements.lock"
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r fpga/requirements.lock
+    ;;
+drivers)
+    # The guest in which real drivers run: QEMU of at least version 8 (Debian 12 has it in its backports), and a kernel
+    # that is unpacked and never installed. About 120 MiB.
+    debian "tests of real drivers are skipped" busybox-static kmod xz-utils ethtool iproute2
+    knows_igb() { qemu-system-x86_64 -device help 2>/dev/null | grep -q '"igb"'; }
+    if [ "$(uname -m)" != x86_64 ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        say "not root on a Debian of x86_64: QEMU and the guest's kernel must be there, or tests of real drivers are skipped"
+        exit 0
+    fi
+    if ! knows_igb; then
+        codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+        list=$(mktemp --suffix=.list)
+        trap 'rm -f "$list"' EXIT
+        echo "deb http://deb.debian.org/debian $codename-backports main" >"$list"
+        chmod 644 "$list"
+        say "installing qemu-system-x86 of $codename-backports (15 MiB)"
+        apt-get update -qq -o Dir::Etc::SourceList="$list" || say "there are no backports of $codename"
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            -o Dir::Etc::SourceList="$list" -t "$codename-backports" qemu-system-x86 >/dev/null ||
+            say "QEMU cannot be installed: tests of real drivers are skipped"
+    fi
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/keisoku/drivers
+    if ! ls "$cache"/linux-image-*/lib/modules/*/modules.dep >/dev/null 2>&1; then
+        apt-get update -qq
+        kernel=$(apt-cache pkgnames linux-image-6.12 | grep -E '^linux-image-6\.12\.[0-9]+\+deb[0-9.]+-amd64$' |
+            sort -V | tail -n 1)
+        [ -n "$kernel" ] || { say "there is no package of Linux 6.12: tests of real drivers are skipped"; exit 0; }
+        say "downloading the guest's kernel $kernel (102 MiB) into $cache"
+        mkdir -p "$cache"
+        rm -rf "$cache/new"
+        mkdir "$cache/new"
+        (cd "$cache/new" && apt-get download -qq "$kernel" 2>/dev/null && dpkg -x "$kernel"_*.deb "$kernel" && rm -- *.deb)
+        depmod -b "$cache/new/$kernel" "${kernel#linux-image-}"
+        mv "$cache/new/$kernel" "$cache/$kernel"
+        rmdir "$cache/new"
+    fi
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \

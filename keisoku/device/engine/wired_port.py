@@ -10,7 +10,7 @@ from keisoku.device.engine.port_counters import read_counters
 from keisoku.device.engine.stamps import StampChoice
 from keisoku.device.record.interference import PortCounters, PortEngine
 from keisoku.errors import EngineError
-from keisoku.host.interface import speed_mbps
+from keisoku.host.link import speed_mbps
 from keisoku.host.namespace import within
 
 TRANSMIT_STAMPS = {

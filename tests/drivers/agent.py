@@ -1,0 +1,130 @@
+"""The guest's only process beside the kernel: imports everything once, and forks for each case that the host asks for.
+
+The host and this process exchange lines of JSON over a virtual serial port.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import select
+import signal
+import subprocess
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from drivers.driver import DRIVERS
+
+LIMIT_S = 300.0
+"""Of a case; then it is killed."""
+
+
+class Channel:
+    """The virtual serial port."""
+
+    def __init__(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            found = [path.parent.name for path in Path("/sys/class/virtio-ports").glob("*/name") if _is_ours(path)]
+            if found and Path("/dev", found[0]).exists():
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError("there is no virtual serial port")
+            time.sleep(0.1)
+        self._file = os.open(Path("/dev", found[0]), os.O_RDWR)
+        self._waiting = b""
+
+    def send(self, message: dict[str, Any]) -> None:
+        rest = json.dumps(message).encode() + b"\n"
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+
+    def receive(self) -> dict[str, Any]:
+        while b"\n" not in self._waiting:
+            got = os.read(self._file, 65_536)
+            if not got:  # the host has not opened its end yet, or has closed it
+                time.sleep(0.2)
+            self._waiting += got
+        line, _, self._waiting = self._waiting.partition(b"\n")
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+    def ask(self, name: str, *parameters: Any) -> None:
+        """Has the host do something to the machine."""
+        self.send({"ask": [name, *parameters]})
+        answer = self.receive()
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+
+
+def main() -> None:
+    began = time.monotonic()
+    _prepare()
+    from drivers.bed import Bed
+    from drivers.cases import CASES
+
+    channel = Channel()
+    by_name = {case.name: case for case in CASES}
+    imported_s = time.monotonic() - began
+    channel.send({"kernel": platform.release(), "uptime_s": time.monotonic(), "imported_s": imported_s})
+    while True:
+        asked = channel.receive()
+        start = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            told: dict[str, Any]
+            try:
+                case = by_name[asked["case"]]
+                bed = Bed(asked["driver"], asked["engine"], channel.ask)
+                bed.restore()
+                case.work(bed)
+                told = {"outcome": "passed", "reason": "", "shown": bed.shown}
+            except BaseException as error:
+                told = {"outcome": "failed", "reason": _told(error), "shown": ""}
+            channel.send(told | {"seconds": time.monotonic() - start})
+            os._exit(0)
+        if not _ended(child):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            late = {"outcome": "failed", "reason": f"still not ready after {LIMIT_S:.0f} s", "shown": ""}
+            channel.send(late | {"seconds": LIMIT_S})
+
+
+def _prepare() -> None:
+    """What an operating system's start would do."""
+    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for driver in DRIVERS:
+        subprocess.run(["modprobe", driver.name], check=True)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.read_text().strip() == "keisoku"
+
+
+def _told(error: BaseException) -> str:
+    lines = traceback.format_exception(error)
+    print("".join(lines), flush=True)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "/drivers/" in frame.filename]
+    place = f"{Path(own[-1].filename).name}:{own[-1].lineno} {own[-1].line}" if own else ""
+    return f"{type(error).__name__}: {error} [{place}]"
+
+
+def _ended(child: int) -> bool:
+    """Waits for it, with a limit."""
+    handle = os.pidfd_open(child)
+    try:
+        if not select.select([handle], [], [], LIMIT_S)[0]:
+            return False
+    finally:
+        os.close(handle)
+    os.waitpid(child, 0)
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""All cases, in the order of the table."""
+
+from __future__ import annotations
+
+from drivers.case import Case
+from drivers.cases import links, loads, settings, stamps, truths
+
+_MODULES = (loads, settings, links, stamps, truths)
+CASES = tuple(value for module in _MODULES for value in vars(module).values() if isinstance(value, Case))
