@@ -103,10 +103,18 @@ def _replayed(probes: Sequence[HopProbe], hop: int, fates: list[Fate]) -> IcmpLi
     limit = IcmpLimit()
     places = [place for place, probe in enumerate(probes) if probe.hop == hop]
     mine = [probes[place] for place in places]
-    learnt = [limit.observe(probe.sent_ns, probe.answered) for probe in mine]
+    found = []
+    for probe in mine:
+        before = limit.limited
+        found.append(limit.observe(probe.sent_ns, probe.answered))
+        if limit.limited and not before:
+            found = [
+                "refused" if fate == "lost" and earlier.sent_ns > limit.since_ns else fate
+                for fate, earlier in zip(found, mine, strict=False)
+            ]
     if not limit.limited and (hidden := hidden_limit(mine)) is not None:
-        limit = hidden
-    for place, fate in zip(places, fates_of(mine, limit) if limit.limited else learnt, strict=True):
+        limit, found = hidden, fates_of(mine, hidden)
+    for place, fate in zip(places, found, strict=True):
         fates[place] = fate
     return limit
 
