@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.random_path import RandomPath, random_path
 
+from keisoku.errors import EngineError
 from keisoku.path.one_packet.analysis import HOP, analyse
 from keisoku.path.one_packet.fit import PathFit, fit_path
 from keisoku.path.one_packet.probe import HopProbe
@@ -54,7 +55,11 @@ def seen(seed: int) -> Seen:
     bed = random_path(seed)
     wire = bed.path()
     kept: list[HopProbe] = []
-    path = HopProbing(wire, OnePacketSettings(host="host", budget_s=BUDGET_S), kept.extend, lambda text: None).run()
+    probing = HopProbing(wire, OnePacketSettings(host="host", budget_s=BUDGET_S), kept.extend, lambda text: None)
+    try:
+        path = probing.run()
+    except EngineError as error:
+        return Seen(seed, set(), wrong=[f"not measured: {error}"])
     fitted = fit_path(kept)
     result = analyse("host", fitted, kept, None, path.reached)
     found = Seen(seed, bed.traits, seconds=wire.now / 1e9)
@@ -142,6 +147,7 @@ def main() -> None:
     for title, traits in KINDS:
         disturbed = {"loss", "outage", "limiter"}
         chosen_paths = [one for one in found if set(traits) & one.traits or not (traits or disturbed & one.traits)]
+        chosen_paths = [one for one in chosen_paths if one.seconds]
         if not chosen_paths:
             continue
         seconds = sorted(one.seconds for one in chosen_paths)

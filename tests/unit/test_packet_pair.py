@@ -235,6 +235,15 @@ def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() ->
         assert names & {"interrupt-coalescence", "busy-path"} == {flagged}
 
 
+def test_a_loaded_path_whose_long_trains_let_nothing_in_is_called_busy() -> None:
+    """The narrow link comes first: nothing comes between packets that leave at once, so long trains show no load."""
+    path = SyntheticPath([Link(FAST, 0.3, cross_bytes=1500)], noise_ns=100.0, send_gap_ns=500.0, seed=5)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 150)
+    (flag,) = [flag for flag in _observed(path, noise_ns=100.0).flags if flag.name == "busy-path"]
+    assert 15 < flag.figures["waited"].value < 45
+
+
 @pytest.mark.parametrize("noise_ns", [100.0, 3_000.0])
 def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: float) -> None:
     for seed in range(12):

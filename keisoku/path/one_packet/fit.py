@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.path.one_packet.kink import unexplained_kink
 from keisoku.path.one_packet.minimum import HopSamples, hop_samples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
 from keisoku.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, rate, segments
 from keisoku.path.one_packet.train import Dispersion, dispersions
-from keisoku.path.one_packet.verdict import PathVerdict, unexplained_kink, verdicts
+from keisoku.path.one_packet.verdict import PathVerdict, verdicts
 
 REVERSE_SHARE = 1 / 3
 

@@ -17,6 +17,7 @@ import numpy as np
 from keisoku.analysis.budget import student
 from keisoku.path.one_packet.icmp_limit import Fate, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.refusal import fates_of, hidden_limit
 
 BY_CHANCE = 0.01
 """A run of losses that comes in a whole measurement with at most this probability is taken for an outage."""
@@ -98,20 +99,23 @@ def path_loss(probes: Sequence[HopProbe]) -> PathLoss:
 
 
 def _replayed(probes: Sequence[HopProbe], hop: int, fates: list[Fate]) -> IcmpLimit:
-    """The limit of a hop as it was learnt while probing; writes what became of its probes to `fates`."""
+    """The limit of a hop as it was learnt while probing, or else as all its probes show; writes their fates."""
     limit = IcmpLimit()
-    lost: list[int] = []
-    for place, probe in enumerate(probes):
-        if probe.hop != hop:
-            continue
+    places = [place for place, probe in enumerate(probes) if probe.hop == hop]
+    mine = [probes[place] for place in places]
+    found = []
+    for probe in mine:
         before = limit.limited
-        fates[place] = limit.observe(probe.sent_ns, probe.answered)
-        if not probe.answered:
-            lost.append(place)
-        elif limit.limited and not before:
-            for earlier in lost:
-                if probes[earlier].sent_ns > limit.since_ns:
-                    fates[earlier] = "refused"
+        found.append(limit.observe(probe.sent_ns, probe.answered))
+        if limit.limited and not before:
+            found = [
+                "refused" if fate == "lost" and earlier.sent_ns > limit.since_ns else fate
+                for fate, earlier in zip(found, mine, strict=False)
+            ]
+    if not limit.limited and (hidden := hidden_limit(mine)) is not None:
+        limit, found = hidden, fates_of(mine, hidden)
+    for place, fate in zip(places, found, strict=True):
+        fates[place] = fate
     return limit
 
 

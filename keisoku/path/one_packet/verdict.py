@@ -1,4 +1,4 @@
-"""Conclusions from fits and trains of a path together: hidden stages, token buckets, unexplained slopes."""
+"""Conclusions from fits and trains of a path together: hidden stages and token buckets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from keisoku.path.one_packet.segment import HopFit, Segment, rate
-from keisoku.path.one_packet.slope import NORMAL, TRIM_SCATTERS, Floats
+from keisoku.path.one_packet.segment import Segment, rate
 from keisoku.path.one_packet.train import Dispersion
 
 HIDDEN_RATIO = 1.25
@@ -22,9 +21,6 @@ PACKET_NS = 12_000.0
 """What the processor of a host or router may take for a packet, even if small ones passed faster."""
 NOISES = 3.0
 """A difference counts from so many times the delay that one in ten single packets met."""
-HINGE_SHARE, HINGE_NS, HINGE_ERRORS = 0.005, 1.0, 8.0
-"""A further change of slope counts from this share of the slope, so many ns per byte, and so many standard errors."""
-HINGE_POINTS = 4
 
 Kind = Literal["one-stage", "hidden-stages", "token-bucket", "not-serialising", "not-checked"]
 
@@ -122,45 +118,3 @@ def _sure(segment: Segment) -> bool:
     """The slope is known well enough to say that there is none: below what a link of 2 Gb/s would add."""
     span = segment.forward or segment.both
     return span is not None and np.isfinite(span.upper) and span.upper < 4.0
-
-
-def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
-    """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
-
-    Kitaguchi et al. (2002) found two in a Linux target, at 512 and 1024 bytes. Each size is tried as a hinge
-    max(0, L − b) beside the fitted plane; the best counts if it is far above its standard error and no small
-    share of the slope. None: the plane explains all. Where replies grow up to 548 bytes a change at 512 cannot be told
-    from the reverse direction.
-    """
-    sizes, replies, minima, fit = hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit
-    columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])
-    best: tuple[float, int, float] | None = None
-    for edge in np.unique(sizes)[HINGE_POINTS:-HINGE_POINTS]:
-        design = np.column_stack([*columns, np.maximum(0.0, sizes - edge)])
-        if (found := _hinge(design / np.abs(design).max(axis=0), minima, int(fit.kept.sum()))) is None:
-            continue
-        score, change = found[0], found[1] / float(design[:, -1].max())
-        if best is None or score > best[0]:
-            best = (score, int(edge), change)
-    if best is None or best[0] < HINGE_ERRORS or abs(best[2]) < max(HINGE_NS, HINGE_SHARE * abs(fit.forward)):
-        return None
-    return best[1], best[2]
-
-
-def _hinge(design: Floats, minima: Floats, kept_before: int) -> tuple[float, float] | None:
-    """(coefficient over its standard error, coefficient) of the last column; None if it explains no more points."""
-    kept = np.ones(minima.size, dtype=np.bool_)
-    answer: Floats = np.zeros(0)
-    for _ in range(2):
-        if kept.sum() <= design.shape[1] + 2 or np.linalg.matrix_rank(design[kept]) < design.shape[1]:
-            return None
-        answer = np.asarray(np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0], dtype=np.float64)
-        residuals = minima - design @ answer
-        scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
-        trimmed, kept = kept, residuals <= TRIM_SCATTERS * max(scatter, 1.0)
-    if trimmed.sum() < kept_before:
-        return None
-    residuals = (minima - design @ answer)[trimmed]
-    variance = max(float(residuals @ residuals) / (int(trimmed.sum()) - design.shape[1]), 1.0)
-    error = float(np.sqrt(variance * np.linalg.inv(design[trimmed].T @ design[trimmed])[-1, -1]))
-    return abs(float(answer[-1])) / error, float(answer[-1])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.path.packet_pair.coalescence import find_coalescence
@@ -17,10 +19,19 @@ from keisoku.run.result import Flag
 if TYPE_CHECKING:
     from keisoku.path.packet_pair.analysis import PairDirection
 
-BUSY_ADR = 0.99
-"""Long trains surely below this share of the capacity shared the path with others."""
-BUSY_ERRORS = 3.0
-"""Standard errors from which a difference counts."""
+WAITED, WAITED_NOISES = 0.05, 8.0
+"""A first packet waited in a queue if its delay is above the least by more than this share of a dispersion, and by more
+than so many standard deviations of a stamp."""
+WAITING = 0.03
+"""Share of the first packets that waited for more than twice as long: from here on the path is busy. Chosen on random
+paths of even seeds (benchmarks/busy_path.py)."""
+UNDELAYED = 4.0
+"""How many times more first packets did not wait than waited for a little: a queue lets some pass at once, but a host
+or a card that gathers packets delays all of them, some longer than others."""
+LOWEST = 0.05
+"""Quantile of the delays of first packets that stands for the least; so many more must not have waited."""
+EVERY_ERRORS = 3.0
+"""Standard deviations of a rate by its stamps from which the least delay of all trains counts as a queue."""
 COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 NEAR_WHOLE = 0.15
@@ -128,19 +139,19 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
 
 
 def _busy(way: PairDirection) -> Flag | None:
+    """First packets show a queue, whatever they are followed by; trains that leave no room between their packets do
+    not: nothing can come between them."""
     found = way.capacity
-    if found is None or way.bucket is not None:
+    if found is None or way.bucket is not None or found.limited_by_sender or too_coarse(way):
         return None
-    clock = way.clock_share or 0.0
-    slow = False
-    if way.adr_bps is not None:
-        # Both rates are uncertain: the capacity by its trains' scatter and by the stamps.
-        error = math.hypot(way.adr_bps[1], found.error_bps, clock * found.bps)
-        slow = way.adr_bps[0] + BUSY_ERRORS * error < BUSY_ADR * found.bps
-    delayed = found.check_excess > CHECK + BUSY_ERRORS * clock
-    if not (delayed or slow) or found.limited_by_sender or too_coarse(way):
+    waiting, gathered = _waiting(way, found.bps)
+    delayed = found.check_excess > CHECK + EVERY_ERRORS * (way.clock_share or 0.0)
+    if gathered or not (delayed or waiting > WAITING):
         return None
-    figures = {"queued": Quantity(value=100 * found.queued_share, unit="%")}
+    figures = {
+        "waited": Quantity(value=100 * waiting, unit="%"),
+        "queued": Quantity(value=100 * found.queued_share, unit="%"),
+    }
     if way.adr_bps:
         figures["average_dispersion_rate"] = Quantity(
             value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
@@ -148,3 +159,14 @@ def _busy(way: PairDirection) -> Flag | None:
     check = "" if not delayed else ", and every train met one"
     text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
     return Flag(name="busy-path", text=text, figures=figures)
+
+
+def _waiting(way: PairDirection, bps: float) -> tuple[float, bool]:
+    """Share of the first packets that waited in a queue, and whether delays vary as those of gathered packets do."""
+    gap_ns = way.pairs.bits / bps * 1e9
+    # Of √2·σ_t/Δ, which the clock's share is.
+    noise_ns = (way.clock_share or 0.0) * gap_ns / math.sqrt(2)
+    least = max(WAITED * gap_ns, WAITED_NOISES * noise_ns)
+    above = way.pairs.first_ns - np.quantile(way.pairs.first_ns, LOWEST)
+    at_once, little = (above <= least).mean() - LOWEST, ((above > least) & (above <= 2 * least)).mean()
+    return float((above > 2 * least).mean()), bool(at_once < max(UNDELAYED * little, LOWEST))
