@@ -67,7 +67,7 @@ class Bed:
     @property
     def sender(self) -> str:
         """The engine under test, where the driver can send with it."""
-        return self.engine if self.driver.native_xdp else "packet"
+        return "packet" if self.engine == "xdp" and not self.driver.native_xdp else self.engine
 
     def restore(self) -> None:
         """Brings cards, cables, names and settings back to how cases find them."""

@@ -11,7 +11,7 @@ from drivers.driver import DRIVERS, Driver
 if TYPE_CHECKING:
     from drivers.bed import Bed
 
-ENGINES = ("packet", "xdp")
+ENGINES = ("packet", "xdp", "afxdp")
 """Another engine of host ports needs only to be added here."""
 
 

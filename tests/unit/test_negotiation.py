@@ -12,7 +12,7 @@ from keisoku.device.calibration import store
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.engine.stamps import StampOffer
 from keisoku.device.testbed.host_port import HostPort, PortAddress
-from keisoku.device.testbed.host_ports import wired_port
+from keisoku.device.testbed.host_ports import wired_ports
 from keisoku.errors import PlanError
 
 HARDWARE = StampOffer(rx_hardware_socket=True, tx_hardware_socket=True, rx_software=True, phc_index=3)
@@ -23,7 +23,8 @@ def found(offer: StampOffer) -> HostPort:
 
 
 def opened(uri: str, offer: StampOffer, receives: bool = True, stamps: Any = "best") -> Any:
-    return wired_port(PortAddress.parse(uri), found(offer), receives, stamps)
+    [port] = wired_ports(PortAddress.parse(uri), found(offer), receives, stamps).values()
+    return port
 
 
 def test_a_packet_port_that_receives_uses_the_hardware_that_is_offered() -> None:

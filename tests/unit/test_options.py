@@ -10,12 +10,12 @@ import tomlkit
 from keisoku.cli import procedures
 from keisoku.cli.options import plan_of
 from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan.procedure import PROCEDURES
 
-command = procedures.command("loss")
+command = procedures.command(PROCEDURES["loss"])
 
 
 def plan(**typed: Any) -> Plan:
-    assert command is not None
     given = {str(option.name): None for option in command.params} | {"modify": (), "require": ()}
     assert typed.keys() <= given.keys()
     return plan_of("loss", given | {"dut": "lab:cable"} | typed, {})

@@ -6,12 +6,14 @@ The facts come from `ethtool` and `xdp_features`. It never chooses a timestamp t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from keisoku.device.record.interference import PortEngine
 from keisoku.errors import PlanError
 from keisoku.host.ethtool import Timestamping
 from keisoku.host.xdp_features import XdpFeatures
+
+if TYPE_CHECKING:  # `keisoku ports` needs no records, which load numpy
+    from keisoku.device.record.interference import PortEngine
 
 # include/uapi/linux/net_tstamp.h
 _TX_HARDWARE, _TX_SOFTWARE, _RX_HARDWARE, _RX_SOFTWARE = 1 << 0, 1 << 1, 1 << 2, 1 << 3

@@ -17,7 +17,7 @@ _STREAMS = 16
 def transmit(bed: Bed) -> None:
     """The engine sends and `packet` receives every frame; a driver without native XDP is refused as a sender in one
     sentence."""
-    if bed.engine != "packet" and not bed.driver.native_xdp:
+    if bed.engine == "xdp" and not bed.driver.native_xdp:
         bed.shown = refusal(lambda: _one_way(bed, bed.engine, "packet"), EngineError)
         expected = f"{bed.port(0)}: the driver has no native XDP, so it sends no XDP frames; use `packet:{bed.port(0)}`"
         assert bed.shown == expected, bed.shown
