@@ -16,5 +16,5 @@ def test_a_case_that_failed_or_was_not_run_never_looks_like_one_that_passed() ->
         Outcome(case.name, DRIVERS[0].name, "xdp", False, "", 1.0),
     ]
     row = next(line for line in table(outcomes).splitlines() if line.startswith(f"| `{case.name}`"))
-    assert row.split(" | ")[2] == "`packet` yes, `xdp` NO"
+    assert row.split(" | ")[2] == "`packet` yes, `xdp` NO, `afxdp` not run"
     assert "yes" not in row.split(" | ")[3] and "not run" in row.split(" | ")[3]
