@@ -134,7 +134,7 @@ def test_missing_privilege_for_a_lab(tmp_path: Path, command: list[str]) -> None
         (["--dut", "lab:bridge", "--size", "1519"], ["frame size: ", "1519", "MTU", "at most 1518"]),
         (["--dut", "lab:bridge", "--rx", "1"], ["rx: ", "port 1", "use another port"]),
         (["--dut", "lab:bridge", "--tx", "99"], ["ports: ", "99", "give 2 to 32"]),
-        (["--dut", "lab:bridge", "--engine", "dpdk"], ["engine: ", "dpdk", "'xdp' or 'packet'"]),
+        (["--dut", "lab:bridge", "--engine", "dpdk"], ["engine: ", "dpdk", "'xdp', 'afxdp' or 'packet'"]),
     ],
     ids=lambda value: value[-1],
 )

@@ -21,10 +21,10 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         given = setting.fps(setting.plan.of(LossSettings).maximum_fps, size)
         maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-        maximum, first = yield from _reachable(setting, size, maximum)
-        if first is None:
-            lowered[size] = maximum
-        rows += yield from _steps(setting, size, maximum, first)
+        reached, first = yield from _reachable(setting, size, maximum)
+        if reached < maximum:
+            lowered[size] = reached
+        rows += yield from _steps(setting, size, reached, first)
     plan = setting.plan
     found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
     if lowered:

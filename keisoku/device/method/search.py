@@ -128,8 +128,9 @@ def maximum_rate(
 
 
 def beyond_tester(record: TrialRecord) -> bool:
-    """True if clearly fewer frames were offered than intended: no repetition will change that."""
-    return record.offered_share < 0.9
+    """True if clearly fewer frames were offered than intended: no repetition will change that. A sender that offered
+    none was stopped by the host for the whole trial, which says nothing about what it can offer."""
+    return 0 < record.offered_share < 0.9
 
 
 class _Bracket:
