@@ -47,7 +47,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("ports[1].location", "lab:bridge#2", "ports[1].location"),
     ("ports", [{"name": "p1", "location": "sim:nothing#1"}], "ports[0].location"),
     ("ports", [{"name": "p1", "location": "sim:gs908e#99"}], "ports[0].location"),
-    ("ports[0].location", "eth1", "ports[0].location"),
+    ("ports[0].location", "eth1/2", "ports[0].location"),
     ("lags", [{"name": "lag", "ports": []}], "lags"),
     ("layer1", [{"name": "l", "port_names": ["p1"], "speed": "speed_10_gbps"}], "layer1[0].speed"),
     ("captures", [{"name": "c", "port_names": ["p1"]}], "captures"),
