@@ -402,7 +402,7 @@ mod tests {
             assert!(links[0].carrier && links[0].lost_ns.is_some());
             assert_eq!(links[0].carrier_changes, 2);
             assert!(
-                !watch.begin(&|_| 60).is_err() && !watch.look(),
+                watch.begin(&|_| 60).is_ok() && !watch.look(),
                 "the next trial begins anew"
             );
         });
