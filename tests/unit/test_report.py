@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.one_stream import facts_of
-from support.synthetic_runs import SIZES, bounded_run, host_run, page_of, router_run, sweep_run
+from support.synthetic_runs import SIZES, bounded_run, host_run, ns, page_of, router_run, sweep_run
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.run import DeviceRun
@@ -303,6 +303,16 @@ def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
     nothing = replace(run, results=[Result(measurement="latency", rows=rows)])
     assert summary(devices([nothing])[0]) == ["Latency not measured: 64 byte, 128 byte (the hypervisor took the CPU)."]
     assert "the hypervisor took the CPU" in page_of([nothing])
+
+
+def test_a_latency_that_is_hardly_known_is_said_as_a_bound() -> None:
+    """A card said "99.9 % within 0 ms" of a percentile of 0.17 ms with an uncertainty of 3.3 ms."""
+    run = host_run()
+    latency = next(result for result in run.results if result.measurement == "latency")
+    vague = {"mean": ns(48_000, 72_000), "p99.9": ns(173_000, 3_271_000)}
+    rows = [row.model_copy(update={"figures": row.figures | vague}) for row in latency.rows]
+    said = " ".join(summary(devices([replace(run, results=[latency.model_copy(update={"rows": rows})])])[0]))
+    assert "A frame takes less than 120 µs at 64 byte (99.9 % within 3 ms)" in said, said
 
 
 def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:

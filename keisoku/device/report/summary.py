@@ -108,9 +108,19 @@ def _latency(device: Device) -> str:
     high = dict(_ends(result.rows, "p99.9"))
     parts = []
     for size, mean in ends:
-        tail = f" (99.9 % within {digits.value_text(high[size])})" if size in high else ""
-        parts.append(f"{digits.value_text(mean)} at {size} byte{tail}")
+        tail = f" (99.9 % within {_at_most(high[size])[1]})" if size in high else ""
+        known, text = _at_most(mean)
+        parts.append(f"{'' if known else 'less than '}{text} at {size} byte{tail}")
     return f"A frame takes {' and '.join(parts)} on average."
+
+
+def _at_most(figure: Quantity) -> tuple[bool, str]:
+    """Whether a figure is larger than its uncertainty, and the figure itself; if it is not, the upper end of its
+    interval, because its own digits would say nothing."""
+    bounds = figure.bounds
+    if figure.bound or bounds is None or bounds[0] > 0 or figure.value <= 0:
+        return True, digits.value_text(figure)
+    return False, digits.value_text(figure.model_copy(update={"value": bounds[1]}))
 
 
 def _loss(device: Device) -> str:
