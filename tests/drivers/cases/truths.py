@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from drivers.bed import Bed, refusal
 from drivers.case import case
-from keisoku.cli.main import main
+from keisoku.cli.main import keisoku
 from keisoku.device.testbed.host_port import list_ports
 from keisoku.errors import PlanError
 from keisoku.frame.rates import maximum_frames_per_second
@@ -28,7 +28,7 @@ def facts_of_ports(bed: Bed) -> None:
         offer = port.stamps
         found = "all" if offer.rx_hardware_socket else "PTP" if offer.rx_hardware_ptp_only else "none"
         assert (found, offer.phc_index is not None) == (bed.driver.stamps, bed.driver.clock)
-    shown = CliRunner().invoke(main, ["ports"])
+    shown = CliRunner().invoke(keisoku, ["ports"])
     assert shown.exit_code == 0, shown.output
     row = next(line for line in shown.output.splitlines() if line.startswith(bed.port(0)))
     bed.shown = re.sub(r"\s+", " ", row)
@@ -48,7 +48,7 @@ def line_rate(bed: Bed) -> None:
         assert bed.shown == "1488095 frames/s of 64 bytes", bed.shown
         return
     arguments = ["trial", "--tx", f"packet:{bed.port(0)}", "--rx", f"packet:{bed.port(1)}", "--rate", "1%"]
-    told = CliRunner().invoke(main, arguments, catch_exceptions=True)
+    told = CliRunner().invoke(keisoku, arguments, catch_exceptions=True)
     sentence = told.output + (str(told.exception) if told.exception else "")
     bed.shown = next((line for line in sentence.splitlines() if "line rate" in line), sentence)
     assert told.exit_code != 0 and "the link has no rate of its own, or the driver does not report it" in sentence
@@ -68,6 +68,6 @@ def command(bed: Bed) -> None:
     with_ports = ["--tx", f"{bed.sender}:{bed.port(0)}", "--rx", f"{bed.engine}:{bed.port(1)}"]
     load = ["--rate", "200", "--size", "128", "--duration", "1s", "--waits", "500ms", "--out", "run"]
     with CliRunner().isolated_filesystem():
-        told = CliRunner().invoke(main, ["trial", *with_ports, *load])
+        told = CliRunner().invoke(keisoku, ["trial", *with_ports, *load])
     bed.shown = told.output.splitlines()[-1] if told.output else ""
     assert told.exit_code == 0, told.output[-1500:]
