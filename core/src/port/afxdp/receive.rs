@@ -3,7 +3,6 @@
 //! A BPF program (`bpf/redirect.c`) stamps each frame and hands it to the socket of its queue; `Expected` classifies it
 //! here. What the program counted and no socket delivered was dropped by the tester.
 
-use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::thread;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::port::afxdp::socket::Receiving;
+use crate::port::in_order::InOrder;
 use crate::port::layout::{Redirector, STAMP_BYTES};
 use crate::port::mapped::Mapped;
 use crate::port::{Arrival, Expected, Place, Receive};
@@ -25,7 +25,8 @@ const LAST_LOOKS: u32 = 3;
 
 pub struct AfXdpReceive {
     state: Mapped<Redirector>,
-    queues: Vec<Queue>,
+    queues: Vec<Receiving>,
+    in_order: InOrder,
     expected: Expected,
     /// Frames read from the rings, and frames of others handed over, since the trial began.
     read: u64,
@@ -37,12 +38,6 @@ pub struct AfXdpReceive {
     /// The program is attached as long as this value lives.
     program: Ebpf,
     place: Place,
-}
-
-struct Queue {
-    socket: Receiving,
-    /// Arrivals that are not handed over yet, because an earlier one may be in another queue.
-    waiting: VecDeque<(u64, Arrival)>,
 }
 
 /// The kernel's counts of frames that sockets could not take (XDP_STATISTICS), of all queues.
@@ -61,13 +56,10 @@ impl AfXdpReceive {
         program: Ebpf,
         place: &Place,
     ) -> Self {
-        let queue = |socket| Queue {
-            socket,
-            waiting: VecDeque::new(),
-        };
         AfXdpReceive {
             state,
-            queues: sockets.into_iter().map(queue).collect(),
+            queues: sockets,
+            in_order: InOrder::default(),
             expected: Expected::default(),
             read: 0,
             foreign: 0,
@@ -84,22 +76,23 @@ impl AfXdpReceive {
         // Read before the rings: what is stamped later may still be on its way to one.
         let settled_ns = monotonic_ns().saturating_sub(DELAY_NS);
         self.read_rings();
-        hand_over(&mut self.queues, settled_ns, sink);
+        self.in_order.release(settled_ns, sink);
     }
 
     /// Classifies what is in the rings.
     fn read_rings(&mut self) {
         let AfXdpReceive {
             queues,
+            in_order,
             expected,
             read,
             ..
         } = self;
-        for Queue { socket, waiting } in queues.iter_mut() {
-            socket.drain(|bytes| {
+        for queue in queues.iter_mut() {
+            queue.drain(|bytes| {
                 *read += 1;
                 if let Some((stamp_ns, arrival)) = classified(expected, bytes) {
-                    waiting.push_back((stamp_ns, arrival));
+                    in_order.push(stamp_ns, arrival);
                 }
             });
         }
@@ -108,7 +101,7 @@ impl AfXdpReceive {
     fn refused(&self) -> Refused {
         let mut all = Refused::default();
         for queue in &self.queues {
-            let Ok(counts) = queue.socket.socket.statistics() else {
+            let Ok(counts) = queue.socket.statistics() else {
                 continue;
             };
             all.ring_full += counts.rx_ring_full;
@@ -127,24 +120,6 @@ fn classified(expected: &Expected, bytes: &[u8]) -> Option<(u64, Arrival)> {
     Some((stamp_ns, expected.classify(frame, 0, stamp_ns)))
 }
 
-/// Merges the queues by stamp, up to `settled_ns`.
-fn hand_over(queues: &mut [Queue], settled_ns: u64, sink: &mut dyn FnMut(Arrival)) {
-    loop {
-        let first = queues
-            .iter_mut()
-            .filter_map(|queue| Some((queue.waiting.front()?.0, &mut queue.waiting)))
-            .min_by_key(|(stamp_ns, _)| *stamp_ns);
-        match first {
-            Some((stamp_ns, waiting)) if stamp_ns <= settled_ns => {
-                if let Some((_, arrival)) = waiting.pop_front() {
-                    sink(arrival);
-                }
-            }
-            _ => break,
-        }
-    }
-}
-
 impl Receive for AfXdpReceive {
     fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
         let place = std::slice::from_ref(&self.place);
@@ -154,9 +129,9 @@ impl Receive for AfXdpReceive {
     fn begin(&mut self, expected: &Expected) -> Result<()> {
         self.state.store(offset_of!(Redirector, watching), 0);
         for queue in &mut self.queues {
-            queue.socket.drain(|_| ());
-            queue.waiting.clear();
+            queue.drain(|_| ());
         }
+        self.in_order.clear();
         self.expected = expected.clone();
         self.before = self.refused();
         self.reason = None;
@@ -182,7 +157,7 @@ impl Receive for AfXdpReceive {
         match &mut self.queues[..] {
             [only] => {
                 let (expected, read) = (&self.expected, &mut self.read);
-                only.socket.drain(|bytes| {
+                only.drain(|bytes| {
                     *read += 1;
                     if let Some((_, arrival)) = classified(expected, bytes) {
                         sink(arrival);
@@ -207,7 +182,7 @@ impl Receive for AfXdpReceive {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        hand_over(&mut self.queues, u64::MAX, sink);
+        self.in_order.release(u64::MAX, sink);
         let dropped = expected.saturating_sub(self.read);
         if dropped > 0 {
             self.reason = Some(self.refused().since(&self.before));
