@@ -13,7 +13,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
-    let architecture = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    // Programs for the kernel are the same whatever processor the crate is built for: the headers are this machine's.
+    let host = env::var("HOST").expect("cargo sets it");
+    let architecture = host.split('-').next().expect("a triple begins with it");
     let mut built = true;
     for entry in fs::read_dir("bpf").expect("core/bpf exists") {
         let source = entry.expect("readable folder").path();

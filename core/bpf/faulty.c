@@ -1,4 +1,6 @@
-/* The `faulty` device: a two-port wire that drops, duplicates, swaps and corrupts known frames.
+/* The `faulty` device: a two-port wire that drops, duplicates, swaps, corrupts and rewrites known frames.
+ *
+ * From a given time to another it can also drop every frame of some streams.
  *
  * It runs at tc ingress of both ports and sends every frame out of the other port. It must never change a frame
  * without a signature and must decide by (stream, sequence) only: its counts in `applied` are the truth that the
@@ -15,7 +17,9 @@
 #define ANY_STREAM 0xFFFFFFFFFFFFFFFFULL
 #define UNSIGNED_STREAM 0xFFFFFFFFFFFFFFFEULL
 
-enum action { FORWARD = 0, DROP = 1, DUPLICATE = 2, SWAP = 3, CORRUPT = 4 };
+enum action { FORWARD = 0, DROP = 1, DUPLICATE = 2, SWAP = 3, CORRUPT = 4, REWRITE = 5 };
+/* The most bytes that one rewriting writes. */
+#define PATCHES 24
 
 struct fault_key {
 	__u64 stream;
@@ -27,7 +31,22 @@ struct fault {
 	/* CORRUPT: 1 is the last byte of the frame without FCS. */
 	__u32 byte_from_end;
 	__u32 flip;
+	/* REWRITE: bytes that are added in front, and those that are then written: place << 8 | byte. */
+	__u32 grow;
+	__u32 patches;
+	__u32 patch[PATCHES];
 };
+
+/* Every frame of these streams is dropped from one time to another (CLOCK_MONOTONIC). */
+struct outage {
+	__u64 first_stream;
+	__u64 last_stream;
+	__u64 from_ns;
+	/* 0: there is none here, and none behind it. */
+	__u64 to_ns;
+};
+
+#define OUTAGES 64
 
 struct applied {
 	__u64 seen;
@@ -35,6 +54,7 @@ struct applied {
 	__u64 duplicated;
 	__u64 swapped;
 	__u64 corrupted;
+	__u64 rewritten;
 	/* Frames held back for a swap whose successor has not arrived. */
 	__u64 held;
 	/* Intended faults that the kernel refused. */
@@ -69,6 +89,13 @@ struct {
 	__type(value, struct held);
 } held SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, OUTAGES);
+	__type(key, __u32);
+	__type(value, struct outage);
+} outages SEC(".maps");
+
 volatile const __u32 port_a = 0;
 volatile const __u32 port_b = 0;
 
@@ -92,6 +119,24 @@ static __always_inline struct fault *fault_of(__u64 stream, __u64 sequence)
 	return bpf_map_lookup_elem(&faults, &key);
 }
 
+static __always_inline int is_out(__u64 stream)
+{
+	__u64 now_ns = 0;
+	for (__u32 place = 0; place < OUTAGES; place++) {
+		__u32 key = place;
+		struct outage *outage = bpf_map_lookup_elem(&outages, &key);
+		if (!outage || !outage->to_ns)
+			return 0;
+		if (stream < outage->first_stream || stream > outage->last_stream)
+			continue;
+		if (!now_ns)
+			now_ns = bpf_ktime_get_ns();
+		if (now_ns >= outage->from_ns && now_ns < outage->to_ns)
+			return 1;
+	}
+	return 0;
+}
+
 static __always_inline void corrupt(struct __sk_buff *skb, const struct fault *fault, struct applied *counts)
 {
 	__u8 byte;
@@ -105,6 +150,25 @@ static __always_inline void corrupt(struct __sk_buff *skb, const struct fault *f
 		__sync_fetch_and_add(&counts->failed, 1);
 	else
 		__sync_fetch_and_add(&counts->corrupted, 1);
+}
+
+static __always_inline void rewrite(struct __sk_buff *skb, const struct fault *fault, struct applied *counts)
+{
+	if (fault->grow && bpf_skb_change_head(skb, fault->grow, 0)) {
+		__sync_fetch_and_add(&counts->failed, 1);
+		return;
+	}
+	for (__u32 number = 0; number < PATCHES; number++) {
+		if (number >= fault->patches)
+			break;
+		__u8 byte = (__u8)fault->patch[number];
+
+		if (bpf_skb_store_bytes(skb, fault->patch[number] >> 8, &byte, 1, 0)) {
+			__sync_fetch_and_add(&counts->failed, 1);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&counts->rewritten, 1);
 }
 
 SEC("classifier")
@@ -132,6 +196,11 @@ int faulty(struct __sk_buff *skb)
 	if (!counts)
 		return TC_ACT_SHOT;
 	__sync_fetch_and_add(&counts->seen, 1);
+
+	if (is_out(stream)) {
+		__sync_fetch_and_add(&counts->dropped, 1);
+		return TC_ACT_SHOT;
+	}
 
 	struct held *earlier = bpf_map_lookup_elem(&held, &stream);
 	if (earlier) {
@@ -175,6 +244,9 @@ int faulty(struct __sk_buff *skb)
 	}
 	case CORRUPT:
 		corrupt(skb, fault, counts);
+		break;
+	case REWRITE:
+		rewrite(skb, fault, counts);
 		break;
 	}
 	return bpf_redirect(out, 0);

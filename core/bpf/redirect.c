@@ -54,6 +54,8 @@ int redirect(struct xdp_md *context)
 	if (!expected) {
 		if (watching)
 			__sync_fetch_and_add(&own->foreign, 1);
+		if (action == XDP_DROP)
+			__sync_fetch_and_add(&own->taken, 1);
 		return action;
 	}
 	/* Counted first: what does not reach user space from here on was dropped by the tester. */

@@ -30,6 +30,7 @@
 #define OUTLETS 32
 #define STREAMS 4096
 #define RING_RECORDS (1 << 20)
+#define MET_VIEWS (1 << 17)
 /* The most programs on other CPUs that pass the check for room at the same time. */
 #define RING_MARGIN 1024
 /* The most receive queues of a port with AF_XDP sockets. */
@@ -85,13 +86,26 @@ struct frames {
 	__u8 bytes[FRAMES_BYTES + LONGEST_FRAME];
 };
 
+#define FREE_WORDS 6
+
+/* Free bits of the 8 bytes that begin at byte `at` of a frame, which is a multiple of 8. */
+struct free_word {
+	__u64 bits;
+	__u32 at;
+	__u32 pad;
+};
+
 struct receiver {
 	/* Written by user space between trials. */
 	__u64 watching;
 	__u32 first_stream;
 	__u32 streams;
 	__u64 dropped;
-	__u8 pad0[104];
+	/* What view.h covers of a frame whose headers are as long as they were sent. */
+	__u32 window;
+	/* Bits of these words do not count in it. */
+	__u32 free_words;
+	struct free_word free[FREE_WORDS];
 	/* Next record to write; in a cache line of its own. */
 	__u64 head;
 	__u8 pad1[120];
@@ -108,6 +122,8 @@ struct redirector {
 	/* Frames of the trial's streams, and all others, since user space last set these to zero. */
 	__u64 expected;
 	__u64 foreign;
+	/* Frames of other trials that the program took out, since it was attached. Some drivers count them as dropped. */
+	__u64 taken;
 };
 
 /* What is expected of a stream's frames; `most` is zero for one that is not signed. */
@@ -116,7 +132,9 @@ struct claim {
 	__u16 most;
 	__u16 checked_from;
 	/* Bytes of a tag that the port may take out of the frame before the program sees it. */
-	__u16 cut;
+	__u8 cut;
+	/* Zero bytes that follow the signature. */
+	__u8 room;
 };
 
 enum class {

@@ -3,13 +3,15 @@
 //! Prints one JSON object for `benchmarks/accounting.py`: nanoseconds a frame, medians over repetitions
 //! in which all cases take turns. Frames lie in memory; no clock is read inside a timed loop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hint::black_box;
 use std::time::Duration;
 
+use _core::changes::Changes;
 use _core::clock::monotonic_ns;
 use _core::signature::{LENGTH, Parsed, Signature, balanced};
 use _core::tracking::Tracker;
+use _core::view::{Fronts, view};
 
 const FRAMES: u64 = 1 << 20;
 /// Untimed, so that every stream has met its first faults.
@@ -48,7 +50,12 @@ fn main() {
         patch(&mut ring);
         ring
     };
+    let compared = signed.clone();
     add("parse and check".into(), Box::new(move || parse(&signed)));
+    add(
+        "compare header".into(),
+        Box::new(move || compare(&compared)),
+    );
     add("loop alone".into(), Box::new(loop_alone(&inputs)));
     for faults in [false, true] {
         let order = inputs.order(faults);
@@ -174,6 +181,23 @@ fn parse(ring: &[Frame]) -> Duration {
     let started = thread_time();
     for index in 0..FRAMES {
         black_box(check(&ring[index as usize % SLOTS]));
+    }
+    thread_time() - started
+}
+
+/// What a receiver does in addition where changes are watched: the view of each header, looked up and compared.
+fn compare(ring: &[Frame]) -> Duration {
+    let view = |frame: &Frame| view(&frame[..CHECKED_FROM], FRAME_BYTES);
+    let known = HashSet::from([view(&ring[0])]);
+    let mut changes = Changes::new(vec![view(&ring[0])], 1);
+    let mut fronts = Fronts::default();
+    fronts.begin();
+    let started = thread_time();
+    for sequence in 0..FRAMES {
+        let frame = &ring[sequence as usize % SLOTS];
+        let seen = view(frame);
+        fronts.meet(seen, frame, FRAME_BYTES, &known);
+        black_box(changes.compare(sequence, false, seen, sequence * SPACING_NS));
     }
     thread_time() - started
 }

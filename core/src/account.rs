@@ -1,4 +1,5 @@
-//! The account of one trial: a tracker for each stream and counts for each receiving port.
+//! The account of one trial: a tracker for each stream and port that it is meant for, and counts for each receiving
+//! port.
 //!
 //! It takes the arrivals that the ports hand over and gives each of them to the tracker of its stream. It never waits
 //! and never reads a clock.
@@ -6,24 +7,50 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::changes::{Changes, EXPECTED};
+use crate::egress::Egress;
 use crate::frame_log::{Entry, FrameLog};
 use crate::port::{Arrival, Receive};
-use crate::record::{Receiver, StreamRecord, Trial};
+use crate::record::{BranchRecord, Receiver, Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
 use crate::watch::Watch;
 
 pub struct Account {
     start_ns: u64,
     first_stream: u16,
-    /// The tracker of each stream, with the port that the stream is meant for.
-    trackers: Vec<(Tracker, usize)>,
+    /// What each stream is meant for.
+    streams: Vec<Meant>,
     receivers: Vec<Counts>,
     forwarded: u64,
     log: Option<Arc<FrameLog>>,
-    /// When the first and the last frame of each stream arrived; only where streams are switched one by one.
-    times: Vec<Option<(u64, u64)>>,
+    /// Of each stream, where changes are watched: at the first port that its frames go to.
+    changes: Vec<Changes>,
+    /// The trial asks for the latencies of changed frames.
+    marks: bool,
     /// Rows that have not been appended to the log yet.
     rows: Vec<Entry>,
+    /// For each stream, where frames count at whichever port they arrive; otherwise empty.
+    egress: Vec<Egress>,
+    /// Arrivals at several ports that wait for their order.
+    waiting: Vec<Waiting>,
+}
+
+/// An arrival with its view, when it arrived, and the place and the number of its port.
+type Waiting = (u64, usize, usize, Arrival, u64);
+
+/// The ports that a stream is meant for: one, or several where the device must copy its frames.
+struct Meant {
+    first: Branch,
+    also: Vec<Branch>,
+}
+
+/// One port that a stream is meant for, and what arrived there.
+struct Branch {
+    tracker: Tracker,
+    port: usize,
+    is_timed: bool,
+    /// When the first and the last frame arrived.
+    times: Option<(u64, u64)>,
 }
 
 /// What was counted at one receiving port.
@@ -35,38 +62,73 @@ struct Counts {
 }
 
 impl Account {
-    pub fn new(start_ns: u64, trial: &Trial, receivers: usize, log: Option<Arc<FrameLog>>) -> Self {
-        let tracker = |stream: &crate::record::Stream| {
-            let tracker = Tracker::new(start_ns, trial.interval_ns)
+    pub fn new(
+        start_ns: u64,
+        trial: &Trial,
+        receivers: usize,
+        log: Option<Arc<FrameLog>>,
+        changes: Vec<Changes>,
+    ) -> Self {
+        let trackers = trial.streams.iter().map(|one| 1 + one.also.len()).sum();
+        let branch = |stream: &Stream, port: usize| Branch {
+            tracker: Tracker::new(start_ns, trial.interval_ns)
                 .tagged(stream.tag)
                 .planned(0, stream.frames)
-                .among(trial.streams.len())
-                .varying(trial.variation, trial.streams.len());
-            (tracker, stream.receive)
+                .among(trackers)
+                .varying(trial.variation, trackers)
+                .placing_lost(trial.marks),
+            port,
+            is_timed: stream.timed || trial.switches.is_some(),
+            times: None,
+        };
+        let meant = |stream: &Stream| Meant {
+            first: branch(stream, stream.receive),
+            also: stream
+                .also
+                .iter()
+                .map(|port| branch(stream, *port))
+                .collect(),
         };
         Account {
             start_ns,
             first_stream: trial.first_stream,
-            trackers: trial.streams.iter().map(tracker).collect(),
+            streams: trial.streams.iter().map(meant).collect(),
             receivers: vec![Counts::default(); receivers],
             forwarded: 0,
             log,
-            times: vec![None; trial.switches.as_ref().map_or(0, Vec::len)],
+            changes,
+            marks: trial.marks,
             rows: Vec::new(),
+            egress: vec![
+                Egress::default();
+                if trial.anywhere {
+                    trial.streams.len()
+                } else {
+                    0
+                }
+            ],
+            waiting: Vec::new(),
         }
     }
 
-    /// Takes what has arrived at all ports.
-    pub fn drain(&mut self, ports: &mut [(usize, Box<dyn Receive>)], watch: &Watch) {
+    /// Takes what has arrived at all ports until now, which is `now_ns`.
+    pub fn drain(&mut self, ports: &mut [(usize, Box<dyn Receive>)], watch: &Watch, now_ns: u64) {
         for (place, (port, receive)) in ports.iter_mut().enumerate() {
-            receive.drain(&mut |arrival| self.take(place, *port, arrival));
+            if self.egress.is_empty() {
+                receive.drain(&mut |arrival, view| self.take(place, *port, arrival, view));
+            } else {
+                receive.drain(&mut |arrival, view| self.wait(place, *port, arrival, view));
+            }
         }
+        // The ports are read one after the other: what has arrived since may have been overtaken at one of the others.
+        self.take_waiting(now_ns);
         if let Some(log) = &self.log {
             log.append(&mut self.rows);
         }
         watch.forwarded.store(self.forwarded, Ordering::Relaxed);
         if let Some(switches) = &watch.switches {
-            for (seen, (tracker, _)) in switches.streams().iter().zip(&self.trackers) {
+            for (seen, meant) in switches.streams().iter().zip(&self.streams) {
+                let tracker = &meant.first.tracker;
                 seen.received
                     .store(tracker.received_frames(), Ordering::Relaxed);
                 seen.forwarded
@@ -76,7 +138,7 @@ impl Account {
     }
 
     #[inline]
-    fn take(&mut self, place: usize, port: usize, arrival: Arrival) {
+    fn take(&mut self, place: usize, port: usize, arrival: Arrival, view: u64) {
         let counts = &mut self.receivers[place];
         match arrival {
             Arrival::Intact {
@@ -87,19 +149,35 @@ impl Account {
             } => {
                 counts.last_received_ns = received_ns;
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
-                let (tracker, meant) = &mut self.trackers[index];
-                if *meant != port {
+                let is_first = self.streams[index].first.port == port;
+                let Some(branch) = self.streams[index].at(port, !self.egress.is_empty()) else {
                     counts.misdirected += 1;
                     return;
+                };
+                if let Some(egress) = self.egress.get_mut(index) {
+                    egress.arrive(port, sent_ns.saturating_sub(self.start_ns));
                 }
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
-                let outcome = tracker.arrive(sequence, sent_ns, latency_ps);
+                let outcome = branch.tracker.arrive(sequence, sent_ns, latency_ps);
                 self.forwarded += u64::from(outcome.is_first());
-                if let Some(times) = self.times.get_mut(index) {
+                if branch.is_timed {
+                    let times = branch.times;
                     let first_ns = times.map_or(received_ns, |(first_ns, _)| first_ns);
-                    *times = Some((first_ns, received_ns));
+                    branch.times = Some((first_ns, received_ns));
                 }
-                if self.log.is_some() {
+                let kind = match self.changes.get_mut(index) {
+                    Some(changes) if is_first => {
+                        let kind = changes.compare(sequence, false, view, received_ns);
+                        if self.marks && outcome.is_first() {
+                            changes.met(kind, received_ns as i64 - sent_ns as i64);
+                        }
+                        kind
+                    }
+                    _ => EXPECTED,
+                };
+                if let Some(log) = &self.log
+                    && (kind != EXPECTED || !log.changed_only)
+                {
                     self.rows.push(Entry::intact(
                         stream,
                         port,
@@ -107,27 +185,70 @@ impl Account {
                         sent_ns.saturating_sub(self.start_ns),
                         received_ns.saturating_sub(self.start_ns),
                         outcome,
+                        kind,
                     ));
                 }
             }
-            Arrival::Corrupt { stream, sequence } => {
+            Arrival::Corrupt {
+                stream,
+                sequence,
+                received_ns,
+            } => {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
-                let (tracker, meant) = &mut self.trackers[index];
-                if *meant != port {
+                let is_first = self.streams[index].first.port == port;
+                let Some(branch) = self.streams[index].at(port, !self.egress.is_empty()) else {
                     counts.misdirected += 1;
                     return;
-                }
-                tracker.corrupt(sequence);
+                };
+                branch.tracker.corrupt(sequence);
+                let kind = match self.changes.get_mut(index) {
+                    Some(changes) if is_first => changes.compare(sequence, true, view, received_ns),
+                    _ => EXPECTED,
+                };
                 if self.log.is_some() {
-                    self.rows.push(Entry::corrupt(stream, port, sequence));
+                    let receive_ns = received_ns.saturating_sub(self.start_ns);
+                    let row = Entry::corrupt(stream, port, sequence, receive_ns, kind);
+                    self.rows.push(row);
                 }
             }
             Arrival::Foreign => counts.foreign += 1,
         }
     }
 
+    /// Keeps an arrival until its order among those at the other ports is known. A foreign frame, which has
+    /// no time, follows the one that arrived before it at its port.
+    fn wait(&mut self, place: usize, port: usize, arrival: Arrival, view: u64) {
+        let received_ns = match arrival {
+            Arrival::Intact { received_ns, .. } | Arrival::Corrupt { received_ns, .. } => {
+                received_ns
+            }
+            Arrival::Foreign => self
+                .waiting
+                .iter()
+                .rev()
+                .find(|waiting| waiting.1 == place)
+                .map_or(0, |waiting| waiting.0),
+        };
+        self.waiting.push((received_ns, place, port, arrival, view));
+    }
+
+    /// Takes arrivals before `until_ns` in the order of their times.
+    fn take_waiting(&mut self, until_ns: u64) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|arrival| arrival.0);
+        let due = waiting.partition_point(|arrival| arrival.0 < until_ns);
+        for (_, place, port, arrival, view) in waiting.drain(..due) {
+            self.take(place, port, arrival, view);
+        }
+        self.waiting = waiting;
+    }
+
     pub fn trackers(&self) -> impl Iterator<Item = &Tracker> + Clone {
-        self.trackers.iter().map(|(tracker, _)| tracker)
+        let streams = self.streams.iter();
+        streams.flat_map(|meant| meant.branches().map(|branch| &branch.tracker))
     }
 
     /// Ends watching at all ports.
@@ -135,9 +256,14 @@ impl Account {
         let places = ports.iter_mut().enumerate();
         let dropped: Vec<u64> = places
             .map(|(place, (port, receive))| {
-                receive.end(&mut |arrival| self.take(place, *port, arrival))
+                if self.egress.is_empty() {
+                    receive.end(&mut |arrival, view| self.take(place, *port, arrival, view))
+                } else {
+                    receive.end(&mut |arrival, view| self.wait(place, *port, arrival, view))
+                }
             })
             .collect();
+        self.take_waiting(u64::MAX);
         if let Some(log) = &self.log {
             log.append(&mut self.rows);
         }
@@ -158,21 +284,134 @@ impl Account {
     }
 
     /// The record of what became of every frame. `offered`: frames offered of each stream.
-    pub fn finish(self, trial: &Trial, offered: &[u64]) -> Vec<StreamRecord> {
+    pub fn finish(
+        self,
+        trial: &Trial,
+        offered: &[u64],
+        ports: &[(usize, Box<dyn Receive>)],
+    ) -> Vec<StreamRecord> {
         let since = |time_ns: u64| time_ns.saturating_sub(self.start_ns);
-        let times = |index: usize| self.times.get(index).copied().flatten();
-        let streams = trial.streams.iter().zip(self.trackers).zip(offered);
+        let fronts = |port: usize| ports.iter().find(|own| own.0 == port);
+        let mut changes = self.changes.into_iter();
+        let streams = trial.streams.iter().zip(self.streams).zip(offered);
         streams
             .enumerate()
-            .map(|(index, ((stream, (tracker, _)), offered))| StreamRecord {
-                stream: trial.first_stream.wrapping_add(index as u16),
-                transmit: stream.transmit,
-                receive: stream.receive,
-                offered_frames: *offered,
-                tracked: tracker.finish(*offered),
-                first_received_ns: times(index).map(|(first_ns, _)| since(first_ns)),
-                last_received_ns: times(index).map(|(_, last_ns)| since(last_ns)),
-            })
+            .map(
+                |(index, ((stream, Meant { first, also }), offered))| StreamRecord {
+                    stream: trial.first_stream.wrapping_add(index as u16),
+                    transmit: stream.transmit,
+                    receive: stream.receive,
+                    offered_frames: *offered,
+                    first_received_ns: first.times.map(|times| since(times.0)),
+                    last_received_ns: first.times.map(|times| since(times.1)),
+                    tracked: first.tracker.finish(*offered),
+                    changes: changes.next().zip(fronts(stream.receive)).map(
+                        |(changes, (_, receive))| changes.finish(self.start_ns, receive.fronts()),
+                    ),
+                    marked: None,
+                    egress: self.egress.get(index).cloned(),
+                    branches: also
+                        .into_iter()
+                        .map(|branch| BranchRecord {
+                            receive: branch.port,
+                            first_received_ns: branch.times.map(|times| since(times.0)),
+                            last_received_ns: branch.times.map(|times| since(times.1)),
+                            tracked: branch.tracker.finish(*offered),
+                        })
+                        .collect(),
+                },
+            )
             .collect()
+    }
+}
+
+impl Meant {
+    /// What the stream has at `port`; nothing if it is not meant for it. Frames that count `anywhere` count as the
+    /// first port's.
+    #[inline]
+    fn at(&mut self, port: usize, anywhere: bool) -> Option<&mut Branch> {
+        if anywhere || self.first.port == port {
+            return Some(&mut self.first);
+        }
+        self.also.iter_mut().find(|branch| branch.port == port)
+    }
+
+    fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
+        std::iter::once(&self.first).chain(&self.also)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// One stream of five frames from port 0 to the ports 1 and 2, and a port 3 that receives as well.
+    fn account() -> (Account, Trial) {
+        let trial: Trial = serde_json::from_value(json!({
+            "first_stream": 7, "duration_ns": 1000, "drain_ns": 0, "interval_ns": 1000, "seed": 0,
+            "streams": [{
+                "transmit": 0, "receive": 1, "also": [2], "timed": true, "table": 0, "frame_bytes": [64],
+                "frames_per_second": 1e6, "frames": 5,
+            }],
+        }))
+        .expect("a trial");
+        (Account::new(100, &trial, 4, None, Vec::new()), trial)
+    }
+
+    fn intact(sequence: u64, received_ns: u64) -> Arrival {
+        Arrival::Intact {
+            stream: 7,
+            sequence,
+            sent_ns: 100 + sequence,
+            received_ns,
+        }
+    }
+
+    #[test]
+    fn a_frame_has_an_outcome_at_each_port_that_it_goes_to() {
+        let (mut account, trial) = account();
+        for (port, sequence, received_ns) in [
+            (1, 0, 200),
+            (2, 0, 201),
+            (2, 0, 202),
+            (3, 0, 203),
+            (1, 3, 210),
+            (2, 4, 220),
+        ] {
+            account.take(port, port, intact(sequence, received_ns), 0);
+        }
+        let corrupt = || Arrival::Corrupt {
+            stream: 7,
+            sequence: 2,
+            received_ns: 230,
+        };
+        account.take(1, 1, corrupt(), 0);
+        account.take(3, 3, corrupt(), 0);
+        assert_eq!(account.trackers().count(), 2);
+        assert_eq!(account.forwarded, 4);
+        assert_eq!(account.receivers[3].misdirected, 2);
+        assert_eq!(account.receivers[1].misdirected, 0);
+        let record = account.finish(&trial, &[5], &[]).remove(0);
+        let first = &record.tracked;
+        let counts = |own: &crate::tracking::Tracked| {
+            (
+                own.forwarded_frames,
+                own.lost_frames,
+                own.corrupt.count,
+                own.duplicated.count,
+            )
+        };
+        assert_eq!(counts(first), (2, 2, 1, 0));
+        assert_eq!(
+            (record.first_received_ns, record.last_received_ns),
+            (Some(100), Some(110))
+        );
+        let branch = &record.branches[0];
+        assert_eq!((branch.receive, counts(&branch.tracked)), (2, (2, 3, 0, 1)));
+        assert_eq!(
+            (branch.first_received_ns, branch.last_received_ns),
+            (Some(101), Some(120))
+        );
     }
 }

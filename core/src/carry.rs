@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::account::Account;
 use crate::affinity;
+use crate::changes::Watched;
 use crate::clock::monotonic_ns;
 use crate::departures::{Departures, PATIENCE};
 use crate::error::{EngineError, Result};
@@ -66,6 +67,7 @@ pub fn carry(
     ports: &mut Ports,
     watch: &Watch,
     log: Option<Arc<FrameLog>>,
+    watched: Option<&Watched>,
 ) -> Result<Record> {
     check(trial, tables, ports)?;
     ports.links.ready(!trial.links_may_fail, &watch.stop)?;
@@ -77,12 +79,17 @@ pub fn carry(
     affinity::hurry(ACCOUNT_NICE);
 
     let start_ns = monotonic_ns() + LEAD_NS;
+    watch.start_ns.store(start_ns, Ordering::Relaxed);
     for sender in &mut ports.senders {
         sender
             .transmit
             .prepare(load(trial, tables, &sender.ports, start_ns, watch))?;
     }
-    let expected = expected(trial, tables);
+    let mut expected = expected(trial, tables);
+    let changes = match watched {
+        Some(watched) => watched.changes(trial, &mut expected)?,
+        None => Vec::new(),
+    };
     for (_, receive) in &mut ports.receivers {
         receive.begin(&expected)?;
     }
@@ -91,7 +98,7 @@ pub fn carry(
         .iter()
         .map(|sender| sender.transmit.control())
         .collect();
-    let mut account = Account::new(start_ns, trial, ports.receivers.len(), log);
+    let mut account = Account::new(start_ns, trial, ports.receivers.len(), log, changes);
     let hiccups = Hiccups::begin(&cpus, sending);
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
     let (mut interrupted, mut stopped_for_loss, mut link_lost) = (false, false, false);
@@ -126,7 +133,7 @@ pub fn carry(
             .collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
             controls.iter().for_each(|control| control.refill());
-            account.drain(receivers, watch);
+            account.drain(receivers, watch, monotonic_ns());
             let offered = controls.iter().map(|control| control.offered()).sum();
             watch.offered.store(offered, Ordering::Relaxed);
             if let Some(switches) = &watch.switches {
@@ -164,7 +171,7 @@ pub fn carry(
         Ok(ended) => ended,
         Err(error) => {
             receivers.iter_mut().for_each(|(_, receive)| {
-                receive.end(&mut |_| ());
+                receive.end(&mut |_, _| ());
             });
             return Err(links.failure().unwrap_or(error));
         }
@@ -192,7 +199,7 @@ pub fn carry(
         .map(|(_, receive)| receive.delay_ns())
         .max();
     loop {
-        account.drain(receivers, watch);
+        account.drain(receivers, watch, monotonic_ns());
         interrupted |= watch.stop.load(Ordering::Relaxed);
         let drain_ns = if interrupted || link_lost {
             trial.drain_ns.min(STOPPED_DRAIN_NS)
@@ -204,8 +211,8 @@ pub fn carry(
         }
         thread::sleep(LOOK);
     }
-    account.drain(receivers, watch);
-    let receivers = account.end(receivers);
+    account.drain(receivers, watch, monotonic_ns());
+    let received = account.end(receivers);
     let links = links.end(start_ns)?;
     let mut interference = hiccups.end();
     for (place, ended) in ended.iter().enumerate().take(sending.len()) {
@@ -225,9 +232,9 @@ pub fn carry(
         }
     }
     Ok(Record {
-        streams: account.finish(trial, &offered),
+        streams: account.finish(trial, &offered, receivers),
         transmitters,
-        receivers,
+        receivers: received,
         links,
         interference: Some(interference),
         interrupted,
@@ -292,17 +299,21 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
             most: grown(lengths().max().unwrap_or(0)),
             checked_from: grown(table.checked_from),
             tagged: table.frames().all(is_tagged),
+            room: table.room as u8,
         }
     };
     Expected {
         first: trial.first_stream,
         claims: trial.streams.iter().map(claim).collect(),
+        views: None,
     }
 }
 
 /// The longest frame of the trial at a port, in bytes without FCS.
 fn longest(trial: &Trial, tables: &[Arc<Table>], port: usize) -> usize {
-    let own = |stream: &&crate::record::Stream| stream.transmit == port || stream.receive == port;
+    let own = |stream: &&crate::record::Stream| {
+        stream.transmit == port || stream.receives().any(|one| one == port)
+    };
     let tables = trial
         .streams
         .iter()
@@ -346,12 +357,18 @@ fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
         }
         stream.pacing.check().map_err(EngineError)?;
         let sends = |sender: &Sender| sender.ports.contains(&stream.transmit);
-        let receives = |port: &(usize, Box<dyn Receive>)| port.0 == stream.receive;
-        if !ports.senders.iter().any(sends) || !ports.receivers.iter().any(receives) {
+        let is_open = |port: usize| ports.receivers.iter().any(|open| open.0 == port);
+        let closed = stream.receives().find(|port| !is_open(*port));
+        if !ports.senders.iter().any(sends) || closed.is_some() {
             return refuse(format!(
                 "streams: ports {} and {} are not open for it",
-                stream.transmit, stream.receive
+                stream.transmit,
+                closed.unwrap_or(stream.receive)
             ));
+        }
+        let receives: Vec<usize> = stream.receives().collect();
+        if (1..receives.len()).any(|place| receives[..place].contains(&receives[place])) {
+            return refuse("streams: a port is to receive one of them twice".into());
         }
         let Some(table) = tables.get(stream.table) else {
             return refuse(format!("streams: there is no table {}", stream.table));

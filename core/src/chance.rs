@@ -23,6 +23,10 @@ pub enum Concern {
     Scatter = 9,
     /// When the output stalls.
     Stall = 10,
+    /// Which headers a device rewrites.
+    Rewrite = 11,
+    /// Which frames of a queue are marked.
+    Marking = 12,
 }
 
 #[derive(Clone, Copy, Debug)]

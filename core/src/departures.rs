@@ -289,6 +289,8 @@ mod tests {
 
     fn trial(rates: &[(usize, f64, u64)]) -> Trial {
         let streams = rates.iter().map(|&(transmit, rate, frames)| Stream {
+            also: Vec::new(),
+            timed: false,
             transmit,
             receive: 9,
             table: 0,
@@ -312,7 +314,11 @@ mod tests {
             seed: 0,
             switches: None,
             links_may_fail: false,
+            changes: false,
+            marks: false,
             promiscuous: Vec::new(),
+            events: Vec::new(),
+            anywhere: false,
         }
     }
 

@@ -14,10 +14,12 @@ pub enum Action {
     /// The frame changes places with the next frame of its stream.
     Swap,
     Corrupt,
+    /// The frame has other headers.
+    Rewrite,
 }
 
 /// One fault that is to be applied.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Fault {
     /// `None`: the frame with this sequence number in every stream.
     pub stream: Option<u16>,
@@ -29,6 +31,26 @@ pub struct Fault {
     /// For `Corrupt`: the bits of that byte to flip.
     #[serde(default)]
     pub flip: u8,
+    /// For `Rewrite`: by how many bytes the frame becomes longer at its front.
+    #[serde(default)]
+    pub grow: u32,
+    /// For `Rewrite`: bytes of the frame that is then sent, each with its place from the front.
+    #[serde(default)]
+    pub patches: Vec<(u16, u8)>,
+}
+
+/// The most outages that the program can be given.
+pub const OUTAGES: usize = 64;
+
+/// Every frame of the streams from `first_stream` to `last_stream` is dropped from one time to another, on
+/// CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[repr(C)]
+pub struct Outage {
+    pub first_stream: u64,
+    pub last_stream: u64,
+    pub from_ns: u64,
+    pub to_ns: u64,
 }
 
 /// What the program did to the frames of one stream.
@@ -40,6 +62,7 @@ pub struct Applied {
     pub duplicated: u64,
     pub swapped: u64,
     pub corrupted: u64,
+    pub rewritten: u64,
     /// Frames held back for a swap after which no frame of the stream came.
     pub held: u64,
     /// Intended faults that the kernel refused.
@@ -48,13 +71,14 @@ pub struct Applied {
 
 impl Applied {
     /// The counts with their names, as Python gets them.
-    pub fn named(&self) -> [(&'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, u64); 8] {
         [
             ("seen", self.seen),
             ("dropped", self.dropped),
             ("duplicated", self.duplicated),
             ("swapped", self.swapped),
             ("corrupted", self.corrupted),
+            ("rewritten", self.rewritten),
             ("held", self.held),
             ("failed", self.failed),
         ]
@@ -74,14 +98,16 @@ mod attached {
     use std::os::fd::AsRawFd;
     use std::thread;
 
-    use aya::maps::HashMap;
+    use aya::maps::{Array, HashMap};
     use aya::programs::{SchedClassifier, TcAttachType, tc};
     use aya::util::KernelVersion;
     use aya::{Ebpf, EbpfLoader, Pod};
 
-    use super::{Action, Applied, Fault, UNSIGNED};
+    use super::{Action, Applied, Fault, OUTAGES, Outage, UNSIGNED};
 
     static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/faulty.o"));
+    /// The most bytes that one rewriting writes.
+    const PATCHES: usize = 24;
     const ANY_STREAM: u64 = u64::MAX;
     const UNSIGNED_STREAM: u64 = u64::MAX - 1;
 
@@ -98,13 +124,18 @@ mod attached {
         action: u32,
         byte_from_end: u32,
         flip: u32,
+        grow: u32,
+        patches: u32,
+        patch: [u32; PATCHES],
     }
 
-    // SAFETY: three plain integers of one size, no padding, any bits are valid.
+    // SAFETY: plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for FaultValue {}
     // SAFETY: two plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for FaultKey {}
-    // SAFETY: seven plain integers of one size, no padding, any bits are valid.
+    // SAFETY: four plain integers of one size, no padding, any bits are valid.
+    unsafe impl Pod for Outage {}
+    // SAFETY: eight plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for Applied {}
 
     type LoadError = Box<dyn std::error::Error + Send + Sync>;
@@ -122,6 +153,28 @@ mod attached {
                 namespace,
                 program: Some(program),
             })
+        }
+
+        /// Replaces the outages; there may be at most `OUTAGES`.
+        pub fn interrupt(&mut self, outages: &[Outage]) -> Result<(), LoadError> {
+            let Some(program) = &mut self.program else {
+                return Ok(());
+            };
+            let map = program
+                .map_mut("outages")
+                .ok_or("the program has no map `outages`")?;
+            let mut map: Array<_, Outage> = Array::try_from(map)?;
+            let none = Outage {
+                first_stream: 0,
+                last_stream: 0,
+                from_ns: 0,
+                to_ns: 0,
+            };
+            // The program reads up to the first entry without an end: that entry is written last.
+            for place in (0..OUTAGES).rev() {
+                map.set(place as u32, outages.get(place).unwrap_or(&none), 0)?;
+            }
+            Ok(())
         }
 
         /// What was done so far, by stream number.
@@ -190,7 +243,7 @@ mod attached {
                 stream: fault.stream.map_or(ANY_STREAM, u64::from),
                 sequence: fault.sequence,
             };
-            map.insert(key, value(fault), 0)?;
+            map.insert(key, value(fault)?, 0)?;
         }
         let classifier: &mut SchedClassifier = program
             .program_mut("faulty")
@@ -208,18 +261,33 @@ mod attached {
         Ok(program)
     }
 
-    fn value(fault: &Fault) -> FaultValue {
+    fn value(fault: &Fault) -> Result<FaultValue, LoadError> {
         let action = match fault.action {
             Action::Drop => 1,
             Action::Duplicate => 2,
             Action::Swap => 3,
             Action::Corrupt => 4,
+            Action::Rewrite => 5,
         };
-        FaultValue {
+        let mut patch = [0; PATCHES];
+        if fault.patches.len() > PATCHES {
+            return Err(format!(
+                "a rewriting of {} bytes is more than {PATCHES}",
+                fault.patches.len()
+            )
+            .into());
+        }
+        for (place, (offset, byte)) in patch.iter_mut().zip(&fault.patches) {
+            *place = u32::from(*offset) << 8 | u32::from(*byte);
+        }
+        Ok(FaultValue {
             action,
             byte_from_end: fault.byte_from_end,
             flip: u32::from(fault.flip),
-        }
+            grow: fault.grow,
+            patches: fault.patches.len() as u32,
+            patch,
+        })
     }
 
     fn interface_index(name: &str) -> Result<u32, LoadError> {
@@ -244,7 +312,7 @@ pub mod python {
     use super::absent as attached;
     #[cfg(bpf)]
     use super::attached;
-    use super::{Applied, Fault};
+    use super::{Applied, Fault, OUTAGES, Outage};
 
     /// A program on two interfaces of a namespace that forwards between them and applies `faults_json`,
     /// a list of `Fault`. It is removed by `close()` or with the object.
@@ -295,6 +363,28 @@ pub mod python {
                 .collect())
         }
 
+        /// Drops every frame of some streams for a while: `outages_json` is a list of `Outage`, which replaces the one
+        /// before. Raises ValueError for JSON that is no such list or too long a one.
+        fn interrupt(&self, outages_json: &str) -> PyResult<()> {
+            let outages: Vec<Outage> = serde_json::from_str(outages_json)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            if outages.len() > OUTAGES {
+                return Err(PyValueError::new_err(format!(
+                    "more than {OUTAGES} outages"
+                )));
+            }
+            let mut guard = self
+                .attached
+                .lock()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let attached = guard
+                .as_mut()
+                .ok_or_else(|| PyRuntimeError::new_err("the device is closed"))?;
+            attached
+                .interrupt(&outages)
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        }
+
         /// Takes the program off its interfaces; closing twice is no error.
         fn close(&self, py: Python<'_>) -> PyResult<()> {
             let taken = self
@@ -313,13 +403,17 @@ pub mod python {
 mod absent {
     use std::collections::BTreeMap;
 
-    use super::{Applied, Fault};
+    use super::{Applied, Fault, Outage};
 
     pub enum Attached {}
 
     impl Attached {
         pub fn new(_: &str, _: [&str; 2], _: &[Fault]) -> Result<Self, &'static str> {
             Err("keisoku was built without clang and libbpf's headers, so it has no BPF programs")
+        }
+
+        pub fn interrupt(&mut self, _: &[Outage]) -> Result<(), &'static str> {
+            match *self {}
         }
 
         pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, &'static str> {

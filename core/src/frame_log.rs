@@ -25,10 +25,12 @@ pub struct Entry {
 
 /// The row is a second or further arrival of its sequence number.
 pub const DUPLICATE: u32 = 1;
-/// The frame is corrupt: sequence number and stream are not certain, and times are zero.
+/// The frame is corrupt: sequence number and stream are not certain, and its time of transmission is zero.
 pub const CORRUPT: u32 = 2;
 /// The frame was overtaken by a later frame of its stream.
 pub const REORDERED: u32 = 4;
+/// Where the kind of a change begins (`changes`); it is zero where frames are not compared.
+const KIND_BITS: u32 = 8;
 
 impl Entry {
     pub fn intact(
@@ -38,6 +40,7 @@ impl Entry {
         transmit_ns: u64,
         receive_ns: u64,
         outcome: Outcome,
+        kind: u32,
     ) -> Self {
         Entry {
             sequence,
@@ -49,24 +52,26 @@ impl Entry {
                 Outcome::Duplicate => DUPLICATE,
                 Outcome::Reordered => REORDERED,
                 _ => 0,
-            },
+            } | kind << KIND_BITS,
         }
     }
 
-    pub fn corrupt(stream: u16, port: usize, sequence: u64) -> Self {
+    pub fn corrupt(stream: u16, port: usize, sequence: u64, receive_ns: u64, kind: u32) -> Self {
         Entry {
             sequence,
             transmit_ns: 0,
-            receive_ns: 0,
+            receive_ns,
             stream,
             port: port as u16,
-            flags: CORRUPT,
+            flags: CORRUPT | kind << KIND_BITS,
         }
     }
 }
 
 #[derive(Default)]
 pub struct FrameLog {
+    /// Only changed frames have rows (`changes`).
+    pub changed_only: bool,
     /// The chunks in the order in which they were appended.
     waiting: Mutex<Vec<Vec<Entry>>>,
     entries: AtomicUsize,
@@ -74,6 +79,13 @@ pub struct FrameLog {
 }
 
 impl FrameLog {
+    pub fn new(changed_only: bool) -> Self {
+        FrameLog {
+            changed_only,
+            ..FrameLog::default()
+        }
+    }
+
     /// Hands over a chunk and leaves `entries` empty.
     pub fn append(&self, entries: &mut Vec<Entry>) {
         let count = entries.len();

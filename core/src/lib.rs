@@ -10,9 +10,11 @@ pub mod bulk_flow;
 pub mod capture;
 pub mod carry;
 pub mod chance;
+pub mod changes;
 pub mod clock;
 pub mod density;
 pub mod departures;
+pub mod egress;
 pub mod error;
 pub mod extent;
 pub mod faulty;
@@ -26,6 +28,8 @@ pub mod latency;
 pub mod link_watch;
 pub mod log_linear;
 pub mod loss_watch;
+pub mod marker;
+pub mod marks;
 pub mod neighbour;
 pub mod netns;
 pub mod occupancy;
@@ -48,11 +52,16 @@ pub mod throttle;
 pub mod tracking;
 pub mod udp_load;
 pub mod variation;
+pub mod view;
 pub mod watch;
 pub mod wire;
 
 #[pyo3::pymodule]
 mod _core {
+    /// Whether the programs for the kernel are built in, and with them the engines `xdp` and `afxdp`.
+    #[pymodule_export]
+    const HAS_BPF: bool = cfg!(bpf);
+
     #[pymodule_export]
     use crate::bulk_flow::python::BulkFlow;
     #[pymodule_export]

@@ -8,6 +8,8 @@ mod afxdp;
 #[cfg(bpf)]
 mod batch;
 #[cfg(bpf)]
+mod dead_end;
+#[cfg(bpf)]
 mod departure_ring;
 mod expected;
 #[cfg(bpf)]
@@ -41,6 +43,7 @@ use crate::error::Result;
 use crate::hiccup::speed::Speed;
 use crate::record::{Sent, Stamped};
 use crate::table::Table;
+use crate::view::Fronts;
 
 pub use expected::{Claim, Expected};
 pub use open::Opening;
@@ -85,6 +88,7 @@ pub enum Arrival {
     Corrupt {
         stream: u16,
         sequence: u64,
+        received_ns: u64,
     },
     Foreign,
 }
@@ -124,12 +128,15 @@ pub trait Receive: Send {
     }
     /// Starts to watch; earlier arrivals are discarded.
     fn begin(&mut self, expected: &Expected) -> Result<()>;
-    /// Hands over what arrived since the last call, in the order of the stamps.
-    fn drain(&mut self, sink: &mut dyn FnMut(Arrival));
+    /// Hands over what arrived since the last call, in the order of the stamps, each with its view where changes are
+    /// watched, else with zero.
+    fn drain(&mut self, sink: &mut dyn FnMut(Arrival, u64));
     /// The longest time after which `drain` hands over an arrival.
     fn delay_ns(&self) -> u64;
     /// Stops watching, hands over the rest, and returns the number of arrivals that were seen but not handed over.
-    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64;
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival, u64)) -> u64;
+    /// The fronts of the latest trial's frames that were not as expected, where changes are watched.
+    fn fronts(&self) -> &Fronts;
     /// Why arrivals were not handed over in the latest trial, as a clause, where the port knows.
     fn drop_reason(&self) -> Option<&str> {
         None

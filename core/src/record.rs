@@ -5,8 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::changes::ChangesRecord;
+use crate::egress::Egress;
 use crate::hiccup::HiccupRecord;
 use crate::histogram::Buckets;
+use crate::marks::MarksRecord;
 use crate::pacing::Pacing;
 use crate::stamping::TransmitDelay;
 use crate::tracking::Tracked;
@@ -25,6 +28,12 @@ pub struct Trial {
     /// Keep the differences of consecutive frames' latencies.
     #[serde(default)]
     pub variation: bool,
+    /// Compare the headers of each frame that arrives with those that its variant is expected to have.
+    #[serde(default)]
+    pub changes: bool,
+    /// Keep at which latencies frames arrived marked, and which latencies lost frames would have had.
+    #[serde(default)]
+    pub marks: bool,
     /// When the device is to be reset, after the start of the load; the core does so in virtual time only.
     #[serde(default)]
     pub reset_after_ns: Option<u64>,
@@ -43,6 +52,22 @@ pub struct Trial {
     /// Ports that must receive frames for all MAC addresses.
     #[serde(default)]
     pub promiscuous: Vec<usize>,
+    /// What happens to the device during the trial; the core carries it out in virtual time only.
+    #[serde(default)]
+    pub events: Vec<Event>,
+    /// Frames count at whichever port they arrive, and the record says at which.
+    #[serde(default)]
+    pub anywhere: bool,
+}
+
+/// Something that happens to the device.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Event {
+    /// When, after the start of the load.
+    pub after_ns: u64,
+    pub name: String,
+    /// True if what the event did is undone.
+    pub undo: bool,
 }
 
 /// How one stream of a trial with switched streams begins and ends.
@@ -61,6 +86,12 @@ pub struct Stream {
     /// Indices of the sending and the receiving port.
     pub transmit: usize,
     pub receive: usize,
+    /// Further ports that each frame goes to (multicast): each has an account of its own.
+    #[serde(default)]
+    pub also: Vec<usize>,
+    /// Keep when its first and its last frame arrived.
+    #[serde(default)]
+    pub timed: bool,
     /// Index of the table that its frames are taken from; frame n is number n modulo the table's length.
     pub table: usize,
     /// Sizes of consecutive frames, from the destination address to the FCS inclusive, repeated in a cycle.
@@ -141,9 +172,34 @@ pub struct StreamRecord {
     pub receive: usize,
     pub offered_frames: u64,
     pub tracked: Tracked,
-    /// When its first and its last frame arrived, in ns since the start of the trial; only where streams are switched.
+    /// Only where changes are watched.
+    pub changes: Option<ChangesRecord>,
+    /// Only if they were requested, and only of a device in virtual time; elsewhere `changes` shows them.
+    pub marked: Option<MarksRecord>,
+    /// When its first and its last frame arrived, in ns since the start of the trial; only where streams are switched,
+    /// or timed.
     pub first_received_ns: Option<u64>,
     pub last_received_ns: Option<u64>,
+    /// Only where frames count at whichever port they arrive.
+    pub egress: Option<Egress>,
+    /// The further ports that its frames go to.
+    pub branches: Vec<BranchRecord>,
+}
+
+/// What became of a stream's frames at a further port.
+#[derive(Clone, Debug, Serialize)]
+pub struct BranchRecord {
+    pub receive: usize,
+    pub tracked: Tracked,
+    pub first_received_ns: Option<u64>,
+    pub last_received_ns: Option<u64>,
+}
+
+impl Stream {
+    /// All ports that its frames go to, the first one first.
+    pub fn receives(&self) -> impl Iterator<Item = usize> + '_ {
+        std::iter::once(self.receive).chain(self.also.iter().copied())
+    }
 }
 
 /// What a port sent.

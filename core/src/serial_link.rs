@@ -6,6 +6,7 @@
 
 mod bed;
 mod carriage;
+mod ecn;
 mod forwarder;
 mod link_direction;
 mod links;

@@ -7,6 +7,9 @@
 pub const LENGTH: usize = 18;
 /// Zero bytes that may follow the signature: room for the FCS of a frame inside a tunnel.
 pub const ROOM: usize = 4;
+/// The most bytes that may follow a signature because a device padded the frame: an Ethernet frame without its FCS has
+/// at least 60 bytes.
+pub const MOST_PADDING: usize = 42;
 /// The first two bytes of every signature.
 pub const MAGIC: u16 = 0x6B73;
 /// Sequence numbers and times are 48 bits wide and wrap.
@@ -65,6 +68,21 @@ impl Signature {
             Some(Parsed::Absent) => at(frame.len().wrapping_sub(ROOM)).unwrap_or(Parsed::Absent),
             found => found.unwrap_or(Parsed::Absent),
         }
+    }
+
+    /// Looks for a signature behind which a device may have padded the frame; also returns where it begins.
+    #[inline]
+    pub fn find_padded(frame: &[u8]) -> Option<(usize, Parsed)> {
+        let at = |behind: usize| {
+            let place = frame.len().checked_sub(LENGTH + behind)?;
+            let parsed = frame[place..].first_chunk().map(Self::parse)?;
+            (parsed != Parsed::Absent).then_some((place, parsed))
+        };
+        let padded = || {
+            let found = (1..=MOST_PADDING).find_map(at);
+            found.filter(|(_, parsed)| matches!(parsed, Parsed::Intact(_)))
+        };
+        at(0).or_else(|| at(ROOM)).or_else(padded)
     }
 
     /// Reads the place of a signature; never panics, whatever the bytes.

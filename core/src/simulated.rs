@@ -3,13 +3,16 @@
 //! `device` holds the settings; `path` is the way from one port to another; `faults` decides what happens to frames
 //! at random; `server` is a wire. `run` chooses who carries out a trial: `steady`, with `schedule` and `output`, a
 //! single constant stream of one size; `traffic` any other, with a `sender` for each transmitting port, a `transit`
-//! for each stream, and an `output_port` with its `shared_output` for each receiving port. `bridge` decides by
-//! addresses, `inputs` are queues, `outage` is a reset of the device, `stops` are what the tester's host does to senders. `python` is the interface to Python. Nothing in
-//! this module reads a clock; times are integer picoseconds since the first frame was due.
+//! for each stream, and an `output_port` with its `shared_output` for each receiving port, or with `queues` for classes
+//! of traffic, their `token_bucket`s and `marker`s. `bridge` decides by addresses and, with `snooping`, by groups,
+//! `inputs` are queues, `outage` is a reset of the device, `cuts` are what events do to streams, `rewriting` is what it
+//! writes into headers, `stops` are what the tester's host does to senders. `python` is the interface to Python. Nothing
+//! in this module reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
 pub mod bridge;
 pub mod classes;
+pub mod cuts;
 pub mod device;
 pub mod faults;
 pub mod inputs;
@@ -18,14 +21,18 @@ pub mod output;
 pub mod output_port;
 pub mod path;
 pub mod python;
+pub mod queues;
+pub mod rewriting;
 pub mod run;
 pub mod schedule;
 pub mod sender;
 pub mod senders;
 pub mod server;
 pub mod shared_output;
+pub mod snooping;
 pub mod steady;
 pub mod stops;
+pub mod token_bucket;
 pub mod traffic;
 pub mod transit;
 

@@ -12,12 +12,14 @@ use crate::latency::{Latencies, LatencyRecord};
 use crate::ranges::{self, Ranges};
 use crate::reordering::{self, Late, Reordering, ReorderingRecord};
 use crate::series::{self, Interval, Series};
-use crate::variation::{self, Variation, VariationRecord};
+use crate::variation::{self, JitterRecord, Variation, VariationRecord};
 
 /// The most claims of corrupt frames that wait until they can be decided.
 const CLAIM_LIMIT: usize = 1 << 16;
 /// The least number of entries in each list of one stream, however many streams a trial has.
 const LEAST: usize = 1 << 9;
+/// Frames of a gap whose latencies are told apart.
+const PLACES_OF_LOST: u64 = 256;
 const NO_TAG: u64 = u64::MAX;
 
 /// The kind of an arriving frame.
@@ -72,6 +74,8 @@ pub struct Tracker {
     tagged_latency_ps: Option<i64>,
     /// The latencies before the tagged frame arrived.
     before_tag: Option<Histogram>,
+    /// The latencies that lost frames would have had; only if requested.
+    lost_at: Option<Box<Histogram>>,
     series: Series,
 }
 
@@ -98,9 +102,15 @@ pub struct Tracked {
     pub foreign_frames: u64,
     pub lost: Vec<Gap>,
     pub lost_kept_as: KeptAs,
+    /// For each frame that was missing when a later one arrived, the latency of that one and the time from when the
+    /// missing one was sent, about, to when that one was: what a queue that only drained meanwhile would have made it.
+    /// Only if it was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_at: Option<Buckets>,
     pub latency: Option<LatencyRecord>,
     /// Differences of consecutive frames' latencies; only if they were requested.
     pub variation: Option<VariationRecord>,
+    pub jitter: Option<JitterRecord>,
     pub tagged_latency_ns: Option<f64>,
     /// Latencies from the arrival of the tagged frame on, or, if it was lost, of the next one.
     pub latency_since_tag: Option<Buckets>,
@@ -135,6 +145,7 @@ impl Tracker {
             foreign: 0,
             tagged_latency_ps: None,
             before_tag: None,
+            lost_at: None,
             series: Series::new(start_ns, interval_ns),
         }
     }
@@ -157,6 +168,14 @@ impl Tracker {
             corrupt: Ranges::new(share(ranges::LIMIT)),
             claim_limit: share(CLAIM_LIMIT),
             series: self.series.limited_to(share(series::LIMIT)),
+            ..self
+        }
+    }
+
+    /// Keeps which latencies lost frames would have had, if `wanted`.
+    pub fn placing_lost(self, wanted: bool) -> Self {
+        Tracker {
+            lost_at: wanted.then(Box::default),
             ..self
         }
     }
@@ -280,7 +299,9 @@ impl Tracker {
             foreign_frames: self.foreign,
             lost,
             lost_kept_as,
+            lost_at: self.lost_at.map(|lost| lost.buckets()),
             latency: self.latencies.finish(&self.series.whole(), &self.histogram),
+            jitter: self.variation.jitter(),
             variation: self.variation.finish(),
             latency_since_tag: self
                 .before_tag
@@ -316,6 +337,11 @@ impl Tracker {
             self.gaps
                 .add(self.next, sequence - 1, after, before, forwarded);
             self.variation.skip(self.next, sequence, latency_ps);
+            if let Some(lost_at) = &mut self.lost_at {
+                let since_ns =
+                    sent_ns.saturating_sub(after.map_or(self.start_ns, |_| self.last_sent_ns));
+                place_lost(lost_at, ahead as u64, since_ns, whole_ns(latency_ps));
+            }
             self.reordering.skip(sequence, forwarded, received_ns);
             self.next = sequence + 1;
             self.last_sent_ns = sent_ns;
@@ -385,6 +411,17 @@ impl Tracker {
     /// When the latest frame in order was sent, `None` before the first.
     fn last_sent(&self) -> Option<u64> {
         (self.next > self.first).then(|| self.last_sent_ns.saturating_sub(self.start_ns))
+    }
+}
+
+/// Adds the latencies of `count` frames that were sent evenly in the last `since_ns` before a frame of this latency.
+fn place_lost(lost_at: &mut Histogram, count: u64, since_ns: u64, latency_ns: i64) {
+    let places = count.min(PLACES_OF_LOST);
+    for place in 0..places {
+        // The first ones of a long gap stand for those after them.
+        let weight = count / places + u64::from(place < count % places);
+        let before_ns = since_ns - since_ns * (place + 1) / (places + 1);
+        lost_at.record_many(latency_ns + before_ns as i64, weight);
     }
 }
 

@@ -32,6 +32,26 @@ pub struct Variation {
     /// Frames next to missing ones, by the lower bits of their numbers; empty until a frame is missing.
     edges: Box<[Edge]>,
     limit: usize,
+    /// Latency of the frame that arrived last, whatever its number.
+    received_ps: i64,
+    jitter: Jitter,
+}
+
+/// Magnitudes of the differences between frames that arrived one after the other, whether or not frames between them
+/// were lost (RFC 4689 §3.2.5).
+#[derive(Clone, Copy, Debug, Default)]
+struct Jitter {
+    count: u64,
+    sum_ps: u128,
+    max_ps: u64,
+}
+
+/// Statistics of the jitter of a stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct JitterRecord {
+    pub count: u64,
+    pub mean_ns: f64,
+    pub max_ns: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -70,12 +90,42 @@ impl Variation {
             sum_ps: 0,
             edges: Box::default(),
             limit,
+            received_ps: NONE_PS,
+            jitter: Jitter::default(),
+        }
+    }
+
+    /// Nothing if it is not kept or fewer than two frames arrived.
+    pub fn jitter(&self) -> Option<JitterRecord> {
+        let Jitter {
+            count,
+            sum_ps,
+            max_ps,
+        } = self.jitter;
+        (count > 0).then(|| JitterRecord {
+            count,
+            mean_ns: sum_ps as f64 / count as f64 / PS_PER_NS,
+            max_ns: max_ps as f64 / PS_PER_NS,
+        })
+    }
+
+    #[inline]
+    fn receive(&mut self, latency_ps: i64) {
+        let before_ps = std::mem::replace(&mut self.received_ps, latency_ps);
+        if before_ps != NONE_PS {
+            let difference_ps = latency_ps.abs_diff(before_ps);
+            self.jitter.count += 1;
+            self.jitter.sum_ps += u128::from(difference_ps);
+            self.jitter.max_ps = self.jitter.max_ps.max(difference_ps);
         }
     }
 
     /// The frame after the one with the greatest number arrived.
     #[inline]
     pub fn follow(&mut self, latency_ps: i64) {
+        if self.previous_ps != OFF_PS {
+            self.receive(latency_ps);
+        }
         if self.previous_ps > OFF_PS {
             self.pair(latency_ps - self.previous_ps);
             self.previous_ps = latency_ps;
@@ -89,6 +139,7 @@ impl Variation {
         if self.previous_ps == OFF_PS {
             return;
         }
+        self.receive(latency_ps);
         if self.previous_ps != NONE_PS {
             self.remember(expected - 1, self.previous_ps);
             self.sum_ps += i128::from(self.previous_ps - self.run_ps);
@@ -102,6 +153,7 @@ impl Variation {
         if self.previous_ps == OFF_PS {
             return;
         }
+        self.receive(latency_ps);
         if let Some(before_ps) = sequence.checked_sub(1).and_then(|before| self.find(before)) {
             self.late_pair(latency_ps - before_ps);
         }
@@ -158,5 +210,34 @@ impl Variation {
         Some(self.edges[place])
             .filter(|edge| edge.sequence == sequence)
             .map(|edge| edge.latency_ps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_is_of_frames_that_arrived_one_after_the_other_whatever_was_lost_or_overtaken() {
+        let mut variation = Variation::new(16);
+        variation.follow(10_000); // frame 0
+        variation.follow(13_000); // 1
+        variation.skip(2, 4, 5_000); // 2 and 3 are missing before 4
+        variation.fill(2, 6_000); // 2 is late
+        variation.follow(6_000); // 5
+        let jitter = variation.jitter().expect("there are pairs");
+        assert_eq!((jitter.count, jitter.max_ns), (4, 8.0));
+        assert_eq!(jitter.mean_ns, (3.0 + 8.0 + 1.0 + 0.0) / 4.0);
+        let pairs = variation.finish().expect("there are pairs").count;
+        assert_eq!(pairs, 3);
+    }
+
+    #[test]
+    fn without_variation_there_is_no_jitter() {
+        let mut off = Variation::off();
+        off.follow(10_000);
+        off.skip(2, 4, 5_000);
+        off.fill(2, 6_000);
+        assert!(off.jitter().is_none());
     }
 }

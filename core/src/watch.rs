@@ -12,6 +12,8 @@ pub struct Watch {
     pub forwarded: AtomicU64,
     pub stop: AtomicBool,
     pub finished: AtomicBool,
+    /// When the first frame is due, on the host's monotonic clock; 0 as long as that is not known.
+    pub start_ns: AtomicU64,
     /// Present if streams are switched one by one.
     pub switches: Option<Arc<Switches>>,
 }

@@ -14,18 +14,22 @@ use serde::de::DeserializeOwned;
 use crate::affinity;
 use crate::capture::CaptureRing;
 use crate::carry::{Ports, Sender, carry};
+use crate::changes::Watched;
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
 use crate::link_watch::LinkWatch;
 use crate::port::{self, Opening, Place, packet_socket};
 use crate::record::{Record, Trial};
 use crate::table::Table;
+use crate::view::Free;
 use crate::watch::Watch;
 
 type Finished = (Ports, Result<Record>);
 /// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
 /// how many bytes follow the signature.
-type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
+pub type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
+/// Tables as they are to arrive, and bytes of their fronts with the bits that may change.
+type ExpectedParts = (Vec<TableParts>, Vec<(u16, u8)>);
 
 /// Ports of this host and the trials that they carry out.
 ///
@@ -99,12 +103,22 @@ impl Wire {
     ///
     /// `trial_json`: `record::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
     /// the payload starts, whether they are signed, and how many bytes follow the signature: where it is to be and
-    /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
-    #[pyo3(signature = (trial_json, tables, log=false))]
-    fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> Result<()> {
+    /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each
+    /// arrival, to be taken by `take_frames`; with `changed_only` for each that is changed. `expected`: where changes
+    /// are watched, the frames of each table as they are to arrive, and bytes of them with the bits that may change.
+    #[pyo3(signature = (trial_json, tables, log=false, changed_only=false, expected=None))]
+    fn start(
+        &self,
+        trial_json: &str,
+        tables: Vec<TableParts>,
+        log: bool,
+        changed_only: bool,
+        expected: Option<ExpectedParts>,
+    ) -> Result<()> {
         let trial: Trial = parse(trial_json, "trial")?;
         let tables = tables.into_iter().map(table).collect::<Result<Vec<_>>>();
         let tables = tables?;
+        let watched = watched(&trial, &tables, expected)?;
         let mut state = self.lock();
         let Some(mut ports) = state.ports.take() else {
             let why = if state.watch.is_some() {
@@ -128,11 +142,11 @@ impl Wire {
             }
         }
         let watch = Arc::new(Watch::of(&trial));
-        let log = log.then(Arc::<FrameLog>::default);
+        let log = log.then(|| Arc::new(FrameLog::new(changed_only)));
         state.watch = Some(watch.clone());
         state.log = log.clone();
         state.thread = Some(thread::spawn(move || {
-            let record = carry(&trial, &tables, &mut ports, &watch, log);
+            let record = carry(&trial, &tables, &mut ports, &watch, log, watched.as_ref());
             watch.finished.store(true, Ordering::Release);
             (ports, record)
         }));
@@ -159,6 +173,12 @@ impl Wire {
             watch.forwarded.load(Ordering::Relaxed),
             watch.finished.load(Ordering::Acquire),
         )
+    }
+
+    /// When the first frame of the running trial is due, in ns of CLOCK_MONOTONIC; None as long as that is not known.
+    fn start_ns(&self) -> Option<u64> {
+        let watch = self.lock().watch.clone()?;
+        Some(watch.start_ns.load(Ordering::Relaxed)).filter(|start_ns| *start_ns > 0)
     }
 
     /// State ('waiting', 'going', 'paused', 'ended'), frames offered, received and forwarded so far of each stream,
@@ -305,7 +325,38 @@ fn promiscuous(place: &Place) -> Result<OwnedFd> {
     })
 }
 
-fn table((bytes, lengths, checked_from, signed, room): TableParts) -> Result<Arc<Table>> {
+/// What is to arrive, if the trial asks for it: as many frames as are sent.
+pub fn watched(
+    trial: &Trial,
+    tables: &[Arc<Table>],
+    expected: Option<ExpectedParts>,
+) -> Result<Option<Watched>> {
+    if !trial.changes {
+        return Ok(None);
+    }
+    let (expected, free) = match expected {
+        Some((parts, free)) => {
+            let own = parts.into_iter().map(table).collect::<Result<Vec<_>>>()?;
+            (own, free_bits(&free)?)
+        }
+        None => (tables.to_vec(), Free::default()),
+    };
+    let sent = tables.iter().map(|table| table.len());
+    if !sent.eq(expected.iter().map(|table| table.len())) {
+        return Err(EngineError(
+            "changes: there must be an expected frame for each that is sent".into(),
+        ));
+    }
+    Ok(Some(Watched { expected, free }))
+}
+
+/// Bits of the fronts of frames that a device may set as it likes.
+pub fn free_bits(bytes: &[(u16, u8)]) -> Result<Free> {
+    let refusal = || EngineError("expect: fields that may change are in too many places".into());
+    Free::new(bytes).ok_or_else(refusal)
+}
+
+pub fn table((bytes, lengths, checked_from, signed, room): TableParts) -> Result<Arc<Table>> {
     let lengths: Vec<u16> = lengths
         .chunks_exact(2)
         .map(|two| u16::from_ne_bytes([two[0], two[1]]))

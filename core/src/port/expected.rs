@@ -4,6 +4,7 @@
 
 use crate::port::Arrival;
 use crate::signature::{self, Parsed, Signature};
+use crate::view::{Fronts, Views, covered};
 
 /// Bytes of a VLAN tag, which a port may remove before anything else sees the frame.
 pub const VLAN_TAG_BYTES: u16 = 4;
@@ -17,6 +18,8 @@ pub struct Claim {
     pub checked_from: u16,
     /// The frames have a VLAN tag.
     pub tagged: bool,
+    /// Zero bytes that follow the signature.
+    pub room: u8,
 }
 
 /// The streams of a trial, at whatever port their frames arrive. A claim with `most` = 0 means that the stream is not
@@ -26,37 +29,83 @@ pub struct Expected {
     /// Number of the first claim's stream; the others follow it.
     pub first: u16,
     pub claims: Vec<Claim>,
+    /// Present where changes are watched.
+    pub views: Option<Views>,
 }
 
 impl Expected {
+    /// Whether frames of a stream have a VLAN tag.
+    pub fn is_tagged(&self, stream: u16) -> bool {
+        let index = usize::from(stream.wrapping_sub(self.first));
+        self.claims.get(index).is_some_and(|claim| claim.tagged)
+    }
+
     /// Classifies `frame`, from whose front `cut` bytes are missing (a VLAN tag that the kernel removed).
     pub fn classify(&self, frame: &[u8], cut: usize, received_ns: u64) -> Arrival {
-        let (signature, intact) = match Signature::find(frame) {
-            Parsed::Absent => return Arrival::Foreign,
-            Parsed::Broken(signature) => (signature, false),
-            Parsed::Intact(signature) => (signature, true),
-        };
-        let index = usize::from(signature.stream.wrapping_sub(self.first));
-        let Some(claim) = self.claims.get(index).filter(|claim| claim.most > 0) else {
+        let Some((signature, intact, claim)) = self.claimed(Signature::find(frame)) else {
             return Arrival::Foreign;
         };
         let checked_from = usize::from(claim.checked_from).saturating_sub(cut);
         let region = frame.get(checked_from..);
         let length = frame.len() + cut;
         let whole = usize::from(claim.least) <= length && length <= usize::from(claim.most);
-        if intact && whole && region.is_some_and(signature::balanced) {
-            let sent_ns = signature::unwrap_48(signature.sent_ns, received_ns);
-            Arrival::Intact {
-                stream: signature.stream,
-                sequence: signature.sequence,
-                sent_ns,
-                received_ns,
-            }
-        } else {
-            Arrival::Corrupt {
-                stream: signature.stream,
-                sequence: signature.sequence,
-            }
+        let intact = intact && whole && region.is_some_and(signature::balanced);
+        arrival(&signature, intact, received_ns)
+    }
+
+    /// Classifies a whole frame where changes are watched, and returns its view. A frame is intact if its payload is,
+    /// whatever became of its headers and its length.
+    pub fn look(&self, frame: &[u8], received_ns: u64, fronts: &mut Fronts) -> (Arrival, u64) {
+        let Some(views) = &self.views else {
+            return (self.classify(frame, 0, received_ns), 0);
+        };
+        let Some((place, parsed)) = Signature::find_padded(frame) else {
+            return (Arrival::Foreign, 0);
+        };
+        let Some((signature, intact, claim)) = self.claimed(parsed) else {
+            return (Arrival::Foreign, 0);
+        };
+        let end = (place + signature::LENGTH + usize::from(claim.room)).min(frame.len());
+        let grown = end as i64 - i64::from(claim.most);
+        let window = usize::from(views.window);
+        let front = &frame[..covered(window, grown.max(0) as usize, place)];
+        let view = views.free.view(front, frame.len());
+        fronts.meet(view, front, frame.len(), &views.known);
+        let from = usize::try_from(i64::from(claim.checked_from) + grown);
+        let region = from.ok().and_then(|from| frame.get(from..));
+        let intact = intact && region.is_some_and(signature::balanced);
+        (arrival(&signature, intact, received_ns), view)
+    }
+
+    /// A signature that was found, whether it is intact, and what is expected of its stream; nothing of others' frames.
+    #[inline]
+    fn claimed(&self, parsed: Parsed) -> Option<(Signature, bool, &Claim)> {
+        let (signature, intact) = match parsed {
+            Parsed::Absent => return None,
+            Parsed::Broken(signature) => (signature, false),
+            Parsed::Intact(signature) => (signature, true),
+        };
+        let index = usize::from(signature.stream.wrapping_sub(self.first));
+        let claim = self.claims.get(index).filter(|claim| claim.most > 0)?;
+        Some((signature, intact, claim))
+    }
+}
+
+#[inline]
+fn arrival(signature: &Signature, intact: bool, received_ns: u64) -> Arrival {
+    let (stream, sequence) = (signature.stream, signature.sequence);
+    if intact {
+        Arrival::Intact {
+            stream,
+            sequence,
+            sent_ns: signature::unwrap_48(signature.sent_ns, received_ns),
+            received_ns,
+        }
+    } else {
+        Arrival::Corrupt {
+            stream,
+            sequence,
+            received_ns,
         }
     }
 }
@@ -65,6 +114,38 @@ impl Expected {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_frame_with_other_headers_is_intact_where_changes_are_watched() {
+        let watching = Expected {
+            views: Some(Views {
+                window: 48,
+                ..Views::default()
+            }),
+            ..expected(42)
+        };
+        let mut fronts = Fronts::default();
+        fronts.begin();
+        let plain = frame(7, 60);
+        let tagged = [&plain[..12], &[0x81, 0, 0, 5], &plain[12..]].concat();
+        let untagged = [&plain[..8], &plain[12..]].concat();
+        let padded = [&untagged[..], &[0; 7]].concat();
+        let mut views = Vec::new();
+        for bytes in [&plain, &tagged, &untagged, &padded] {
+            let (arrival, view) = watching.look(bytes, 1500, &mut fronts);
+            assert!(matches!(arrival, Arrival::Intact { sequence: 9, .. }));
+            assert!(!views.contains(&view));
+            assert_eq!(
+                fronts.of(view).map(|front| front.length as usize),
+                Some(bytes.len())
+            );
+            views.push(view);
+        }
+        let mut damaged = plain.clone();
+        damaged[50] ^= 1;
+        let (arrival, _) = watching.look(&damaged, 1500, &mut fronts);
+        assert!(matches!(arrival, Arrival::Corrupt { .. }));
+    }
 
     /// Longer than any frame of a trial.
     const LONGEST: usize = 9216;
@@ -75,10 +156,12 @@ mod tests {
             most: 60,
             checked_from,
             tagged: false,
+            room: 0,
         };
         Expected {
             first: 6,
             claims: vec![Claim::default(), claim],
+            views: None,
         }
     }
 
@@ -135,7 +218,8 @@ mod tests {
                 expected(40).classify(&frame, 0, 0),
                 Arrival::Corrupt {
                     stream: 7,
-                    sequence: 9
+                    sequence: 9,
+                    received_ns: 0
                 }
             );
         }
@@ -172,10 +256,12 @@ mod tests {
                 most: length as u16,
                 checked_from: length.saturating_sub(18 + sequence as usize % 64) as u16,
                 tagged: false,
+                room: 0,
             };
             let expected = Expected {
                 first: stream,
                 claims: vec![claim],
+                views: None,
             };
             (expected, bytes)
         });

@@ -5,24 +5,32 @@
 
 use crate::port::Arrival;
 
-#[derive(Default)]
-pub struct InOrder {
-    waiting: Vec<(u64, Arrival)>,
+/// `A` is an arrival, or one with its view.
+pub struct InOrder<A = Arrival> {
+    waiting: Vec<(u64, A)>,
 }
 
-impl InOrder {
+impl<A> Default for InOrder<A> {
+    fn default() -> Self {
+        InOrder {
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl<A> InOrder<A> {
     pub fn clear(&mut self) {
         self.waiting.clear();
     }
 
     #[inline]
-    pub fn push(&mut self, stamp_ns: u64, arrival: Arrival) {
+    pub fn push(&mut self, stamp_ns: u64, arrival: A) {
         self.waiting.push((stamp_ns, arrival));
     }
 
     /// Hands over the arrivals with stamps up to `until_ns`; those with equal stamps as they were pushed.
-    pub fn release(&mut self, until_ns: u64, sink: &mut dyn FnMut(Arrival)) {
-        let stamp = |(stamp_ns, _): &(u64, Arrival)| *stamp_ns;
+    pub fn release(&mut self, until_ns: u64, sink: &mut dyn FnMut(A)) {
+        let stamp = |(stamp_ns, _): &(u64, A)| *stamp_ns;
         if !self.waiting.is_sorted_by_key(stamp) {
             self.waiting.sort_by_key(stamp);
         }
@@ -44,6 +52,7 @@ mod tests {
         Arrival::Corrupt {
             stream: 1,
             sequence,
+            received_ns: 0,
         }
     }
 
@@ -55,7 +64,7 @@ mod tests {
 
     #[test]
     fn frames_of_one_stream_on_two_queues_are_not_taken_for_reordered() {
-        let mut in_order = InOrder::default();
+        let mut in_order = InOrder::<Arrival>::default();
         // The second queue hands over frame 1 while the first one is still checking frame 0.
         for (stamp_ns, sequence) in [(110, 1), (100, 0), (130, 3), (120, 2)] {
             in_order.push(stamp_ns, arrival(sequence));
@@ -72,7 +81,7 @@ mod tests {
             let mut pushes: Vec<(u64, u64)> =
                 delays.iter().enumerate().map(|(n, delay)| (n as u64 + delay, n as u64)).collect();
             pushes.sort();
-            let mut in_order = InOrder::default();
+            let mut in_order = InOrder::<Arrival>::default();
             let mut found = Vec::new();
             for (now, number) in pushes {
                 in_order.push(number, arrival(number));

@@ -5,6 +5,8 @@
 
 use aya::include_bytes_aligned;
 
+use crate::view::FREE_WORDS;
+
 pub const LONGEST_FRAME: usize = 4096;
 pub const FRAMES_BYTES: usize = 1 << 24;
 pub const BUCKETS: usize = 41 << 7;
@@ -12,6 +14,8 @@ pub const DEPARTURES: u64 = 1 << 18;
 pub const OUTLETS: usize = 32;
 pub const STREAMS: usize = 4096;
 pub const RING_RECORDS: u64 = 1 << 20;
+/// Places of views that were met lately (`bpf/view.h`).
+pub const MET_VIEWS: u32 = 1 << 17;
 pub const QUEUES: u32 = 64;
 pub const STAMP_BYTES: usize = 8;
 
@@ -66,13 +70,23 @@ pub struct Frames {
     pub bytes: [u8; FRAMES_BYTES + LONGEST_FRAME],
 }
 
+/// A word of the front with bits that do not count.
+#[repr(C)]
+pub struct FreeWord {
+    pub bits: u64,
+    pub at: u32,
+    pub pad: u32,
+}
+
 #[repr(C)]
 pub struct Receiver {
     pub watching: u64,
     pub first_stream: u32,
     pub streams: u32,
     pub dropped: u64,
-    pub pad0: [u8; 104],
+    pub window: u32,
+    pub free_words: u32,
+    pub free: [FreeWord; FREE_WORDS],
     pub head: u64,
     pub pad1: [u8; 120],
     pub tail: u64,
@@ -85,6 +99,7 @@ pub struct Redirector {
     pub streams: u32,
     pub expected: u64,
     pub foreign: u64,
+    pub taken: u64,
 }
 
 #[repr(C)]
@@ -92,7 +107,8 @@ pub struct Claim {
     pub least: u16,
     pub most: u16,
     pub checked_from: u16,
-    pub cut: u16,
+    pub cut: u8,
+    pub room: u8,
 }
 
 #[repr(C)]

@@ -13,6 +13,7 @@ use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
 use crate::port::{Arrival, Expected, Place, Receive};
 use crate::record::Stamped;
 use crate::stamping::ReceivedStamps;
+use crate::view::Fronts;
 
 /// An ample limit, because the kernel's timer has the resolution of a jiffy.
 const DELAY_NS: u64 = 20_000_000;
@@ -24,7 +25,8 @@ pub struct PacketReceive {
     stamp: String,
     begun_ns: u64,
     expected: Option<Expected>,
-    in_order: InOrder,
+    in_order: InOrder<(Arrival, u64)>,
+    fronts: Fronts,
 }
 
 impl PacketReceive {
@@ -37,6 +39,7 @@ impl PacketReceive {
             begun_ns: 0,
             expected: None,
             in_order: InOrder::default(),
+            fronts: Fronts::default(),
         })
     }
 
@@ -48,6 +51,7 @@ impl PacketReceive {
             begun_ns,
             expected,
             in_order,
+            fronts,
             ..
         } = self;
         let taken = ring.take_block(|received| {
@@ -55,9 +59,17 @@ impl PacketReceive {
                 let received_ns =
                     stamps.to_monotonic(received.header.tp_status, received.stamp_ns());
                 if received_ns >= *begun_ns {
-                    let arrival =
-                        expected.classify(received.bytes, cut_bytes(&received), received_ns);
-                    in_order.push(received_ns, arrival);
+                    let found = if expected.views.is_none() {
+                        let cut = cut_bytes(&received);
+                        (expected.classify(received.bytes, cut, received_ns), 0)
+                    } else if let Some(tag) = received.tag() {
+                        let (macs, rest) = received.bytes.split_at(received.bytes.len().min(12));
+                        let whole = [macs, &tag, rest].concat();
+                        expected.look(&whole, received_ns, fronts)
+                    } else {
+                        expected.look(received.bytes, received_ns, fronts)
+                    };
+                    in_order.push(received_ns, found);
                 }
             }
             ControlFlow::<()>::Continue(())
@@ -84,27 +96,37 @@ impl Receive for PacketReceive {
         self.in_order.clear();
         self.ring.dropped();
         self.stamps.begin();
+        if expected.views.is_some() {
+            self.fronts.begin();
+        }
         self.begun_ns = monotonic_ns();
         self.expected = Some(expected.clone());
         Ok(())
     }
 
-    fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
+    fn drain(&mut self, sink: &mut dyn FnMut(Arrival, u64)) {
         self.stamps.track();
         let now_ns = monotonic_ns();
         while self.take_block() {}
-        self.in_order.release(now_ns.saturating_sub(DELAY_NS), sink);
+        let mut each = |(arrival, view)| sink(arrival, view);
+        self.in_order
+            .release(now_ns.saturating_sub(DELAY_NS), &mut each);
     }
 
     fn delay_ns(&self) -> u64 {
         DELAY_NS
     }
 
-    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64 {
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival, u64)) -> u64 {
         self.expected = None;
-        self.in_order.release(u64::MAX, sink);
+        let mut each = |(arrival, view)| sink(arrival, view);
+        self.in_order.release(u64::MAX, &mut each);
         self.stamp = self.stamps.text();
         self.ring.dropped()
+    }
+
+    fn fronts(&self) -> &Fronts {
+        &self.fronts
     }
 
     fn stamped(&self) -> Option<Stamped> {

@@ -42,6 +42,21 @@ impl RingFrame<'_> {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
+    /// The tag that the kernel removed, as it was in the frame.
+    pub fn tag(&self) -> Option<[u8; 4]> {
+        let status = self.header.tp_status;
+        if status & libc::TP_STATUS_VLAN_VALID == 0 {
+            return None;
+        }
+        let protocol = match status & libc::TP_STATUS_VLAN_TPID_VALID {
+            0 => 0x8100,
+            _ => self.header.hv1.tp_vlan_tpid,
+        };
+        let [p0, p1] = protocol.to_be_bytes();
+        let [t0, t1] = (self.header.hv1.tp_vlan_tci as u16).to_be_bytes();
+        Some([p0, p1, t0, t1])
+    }
+
     /// True if the kernel removed a VLAN tag and keeps it beside the frame.
     pub fn is_untagged(&self) -> bool {
         self.header.tp_status & libc::TP_STATUS_VLAN_VALID != 0

@@ -27,6 +27,9 @@ pub struct Place {
     /// The port takes the outer VLAN tag out of what it receives, and no XDP program sees it.
     #[serde(default)]
     pub removes_tags: bool,
+    /// The port's program computes views of frames (`view`).
+    #[serde(default)]
+    pub views: bool,
     /// Count the frames that the driver of an xdp port has no room for.
     #[serde(default)]
     pub counts_refusals: bool,
@@ -55,6 +58,17 @@ impl Place {
         .map_err(|error| self.refusal("look up", &error))
     }
 
+    /// Refuses a port that takes tags out of frames, where every byte of the headers is to be compared.
+    pub fn shows_tags(&self) -> Result<()> {
+        if !self.removes_tags {
+            return Ok(());
+        }
+        let interface = &self.interface;
+        Err(EngineError(format!(
+            "{interface}: it takes VLAN tags out of received frames, so changes of them cannot be seen; switch that off with `ethtool -K {interface} rxvlan off`, or use `packet:{interface}`"
+        )))
+    }
+
     /// One sentence for what went wrong while doing `what`.
     pub fn refusal(&self, what: &str, error: &io::Error) -> EngineError {
         let interface = &self.interface;
@@ -67,7 +81,7 @@ impl Place {
                 format!("{interface}: no such interface{place}; `ip link` lists those there are")
             }
             Some(libc::EPERM | libc::EACCES) => format!(
-                "{interface}: not allowed to {what}{place}; run as root or give CAP_NET_RAW, CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_BPF"
+                "{interface}: not allowed to {what}{place}; run as root or give CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON"
             ),
             Some(libc::ENOENT) if self.namespace.is_some() => {
                 format!(

@@ -3,7 +3,6 @@
 //! The kernel runs the program once a frame (BPF_PROG_TEST_RUN with live frames). This file sets
 //! the load, makes the calls and reads what was sent; it never touches a frame on its way.
 
-use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,8 +18,11 @@ use crate::hiccup::speed::Meter;
 use crate::histogram::Histogram;
 use crate::netns;
 use crate::port::batch::Batch;
+use crate::port::dead_end::DeadEnd;
 use crate::port::departure_ring::{self, DepartureRing, Packed};
-use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
+use crate::port::layout::{
+    DEPARTURES, Departure, MET_VIEWS, OUTLETS, Outlet, RING_RECORDS, TRANSMIT_OBJECT, Transmitter,
+};
 use crate::port::mapped::Mapped;
 use crate::port::xdp_admission::{self, Admission};
 use crate::port::xdp_refusals::Refusals;
@@ -55,7 +57,7 @@ pub struct XdpTransmit {
     load: Option<Prepared>,
     batch: Batch,
     meter: Meter,
-    _dispatched: File,
+    _dispatched: DeadEnd,
     _admissions: Vec<Admission>,
     refusals: Option<Refusals>,
 }
@@ -133,8 +135,9 @@ impl XdpTransmit {
     pub fn open(places: &[Place]) -> Result<Self> {
         let place = &places[0];
         let mut program = load(places, TRANSMIT_OBJECT, "transmit")?;
-        let dispatched = dispatch(&mut program)
-            .map_err(|error| place.refusal("attach a BPF program to a loopback", &error))?;
+        let dispatched = dispatch(&mut program).map_err(|error| {
+            place.refusal("attach a BPF program where no frame arrives", &error)
+        })?;
         let failed = |error| place.refusal("map the transmitter's state", &error);
         let map = |name| {
             let absent = || io::Error::other("no such map");
@@ -326,33 +329,42 @@ impl Transmit for XdpTransmit {
     }
 }
 
-/// Attaches the program where no frame ever arrives: to the loopback interface of a namespace of its own.
+/// Attaches the program where no frame ever arrives.
 ///
 /// The kernel keeps attached XDP programs in its dispatcher. A program that is only run by calls would be added to
 /// the dispatcher at the beginning of each call and removed at the end, with a wait of tens of ms each time
 /// (measured: gaps of 10 to 60 ms between calls).
-fn dispatch(object: &mut Ebpf) -> io::Result<File> {
-    const LOOPBACK: u32 = 1;
-    let (namespace, ()) = netns::within_a_new_one(|| {
-        let program = object
-            .program_mut("transmit")
-            .ok_or_else(|| io::Error::other("no program"))?;
-        let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
-        program
-            .attach_to_if_index(LOOPBACK, XdpMode::Skb)
-            .map(drop)
-            .map_err(io::Error::other)
-    })?;
-    Ok(namespace)
+fn dispatch(object: &mut Ebpf) -> io::Result<DeadEnd> {
+    let program = object
+        .program_mut("transmit")
+        .ok_or_else(|| io::Error::other("no program"))?;
+    let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
+    let program = Mutex::new(program);
+    DeadEnd::with(|index| {
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        let attached = program.attach_to_if_index(index, XdpMode::Skb);
+        attached.map(drop).map_err(io::Error::other)
+    })
 }
+
+/// What waits for the reader of fronts: 15 000 of the shortest headers.
+const FRONTS_BYTES: u32 = 1 << 20;
 
 /// Loads an object and the program in it for ports of one namespace, inside that namespace.
 pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
     let place = &places[0];
     let capture_bytes = bpf_ring::kept_bytes(places);
+    let views = u32::from(places.iter().any(|place| place.views));
     netns::within(place.namespace.as_deref(), || {
         let mut loader = EbpfLoader::new();
         bpf_ring::arrange(&mut loader, &capture_bytes);
+        if views != 0 {
+            loader
+                .override_global("views", &views, false)
+                .map_max_entries("seen", RING_RECORDS as u32)
+                .map_max_entries("met", MET_VIEWS)
+                .map_max_entries("fronts", FRONTS_BYTES);
+        }
         let mut object = loader.load(object).map_err(cause)?;
         let program = object
             .program_mut(name)

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::bed::{Lane, LaneTruth};
+use super::ecn;
 use super::link_direction::{Fate, LinkDirection};
 
 const LATE_NS: u64 = 20_000;
@@ -40,10 +41,16 @@ impl Carriage {
         })
     }
 
-    /// The time at which a packet that arrives at `now` (ps) is to be delivered; None if it is dropped or lost.
-    pub fn take(&mut self, now: u64, ip_bytes: u64) -> Option<u64> {
-        match self.direction.take(now, ip_bytes) {
+    /// The time at which a packet that arrives at `now` (ps) is to be delivered, with its marks; None if it is dropped
+    /// or lost.
+    pub fn take(&mut self, now: u64, packet: &mut [u8]) -> Option<u64> {
+        let capable = ecn::is_capable(packet);
+        match self.direction.take(now, packet.len() as u64, capable) {
             Fate::Arrives(at) => Some(at),
+            Fate::ArrivesMarked(at) => {
+                ecn::mark(packet);
+                Some(at)
+            }
             Fate::Dropped | Fate::Lost => None,
         }
     }

@@ -204,7 +204,7 @@ impl Forwarder {
                 self.hosts[port].bytes += bytes as u64;
                 continue;
             };
-            if let Some(at) = self.lanes[lane].take(now, bytes as u64) {
+            if let Some(at) = self.lanes[lane].take(now, &mut self.buffer[..bytes]) {
                 let mut packet = self.spare.pop().unwrap_or_default();
                 packet.clear();
                 packet.extend_from_slice(&self.buffer[..bytes]);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
 use crate::chance::{Chance, Concern, Draws, uniform};
+use crate::marker::{Action, Marker, Marking};
 
 /// The settings of one direction of a link.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,6 +25,9 @@ pub struct Traits {
     /// The share of packets that are lost before the line.
     pub loss: f64,
     pub seed: u64,
+    /// What marks packets in the queue of the line.
+    #[serde(default)]
+    pub marking: Option<Marking>,
 }
 
 /// What becomes of a packet.
@@ -31,6 +35,8 @@ pub struct Traits {
 pub enum Fate {
     /// The packet is at the far end at this time, in ps.
     Arrives(u64),
+    /// So it is, with CE.
+    ArrivesMarked(u64),
     /// A queue had no room for the packet.
     Dropped,
     /// The packet was lost at random.
@@ -46,6 +52,7 @@ pub struct Passed {
     pub dropped_bytes: u64,
     pub lost_packets: u64,
     pub lost_bytes: u64,
+    pub marked_packets: u64,
     /// Time that the line (the first stage) has spent or will spend sending what came so far.
     pub busy_ns: u64,
 }
@@ -58,6 +65,7 @@ pub struct LinkDirection {
     jitter: u64,
     loss: Chance,
     delays: Draws,
+    marker: Option<(Marker, Action)>,
     last: u64,
     passed: Passed,
 }
@@ -71,6 +79,12 @@ impl LinkDirection {
         if !(0.0..=1.0).contains(&traits.loss) {
             return Err("loss: give a share from 0 to 1".into());
         }
+        let marking = traits.marking.as_ref();
+        if marking.is_some_and(|own| own.action == Action::Remark)
+            || (marking.is_some() && traits.stages_bps.is_empty())
+        {
+            return Err("marking: a line with a rate marks with CE or drops".into());
+        }
         let stages = traits.stages_bps.iter();
         Ok(LinkDirection {
             stages: stages
@@ -81,13 +95,15 @@ impl LinkDirection {
             jitter: traits.jitter_ns * 1000,
             loss: Chance::new(traits.loss, traits.seed, Concern::Loss),
             delays: Draws::new(traits.seed, Concern::Jitter),
+            marker: marking.map(|own| (Marker::new(own, traits.seed, 0), own.action)),
             last: 0,
             passed: Passed::default(),
         })
     }
 
-    /// The fate of an IP packet of `ip_bytes` that arrives at `now` (ps). Packets must be passed in order of arrival.
-    pub fn take(&mut self, now: u64, ip_bytes: u64) -> Fate {
+    /// The fate of an IP packet of `ip_bytes` that arrives at `now` (ps) and is or is not `capable` of ECN. Packets must
+    /// be passed in order of arrival.
+    pub fn take(&mut self, now: u64, ip_bytes: u64, capable: bool) -> Fate {
         let number = self.passed.in_packets;
         self.passed.in_packets += 1;
         self.passed.in_bytes += ip_bytes;
@@ -96,9 +112,25 @@ impl LinkDirection {
             self.passed.lost_bytes += ip_bytes;
             return Fate::Lost;
         }
+        let bytes = ip_bytes + self.overhead_bytes;
+        let mut is_marked = false;
+        if let (Some((marker, action)), Some(line)) = (&mut self.marker, self.stages.first()) {
+            let wait = line.wait(now);
+            let queue_bytes = line.bytes_in(wait);
+            // No packet overtakes another, so it is known now when this one will leave the queue.
+            let comes = marker.comes(now, queue_bytes, wait as f64);
+            if comes || marker.leaves(now + wait, wait) {
+                if *action == Action::Drop || !capable {
+                    self.passed.dropped_packets += 1;
+                    self.passed.dropped_bytes += ip_bytes;
+                    return Fate::Dropped;
+                }
+                is_marked = true;
+            }
+        }
         let mut at = now;
         for stage in &mut self.stages {
-            match stage.pass(at, ip_bytes + self.overhead_bytes) {
+            match stage.pass(at, bytes) {
                 Some(sent) => at = sent,
                 None => {
                     self.passed.dropped_packets += 1;
@@ -109,6 +141,10 @@ impl LinkDirection {
         }
         at += self.propagation + uniform(&self.delays, number, self.jitter);
         self.last = self.last.max(at);
+        if is_marked {
+            self.passed.marked_packets += 1;
+            return Fate::ArrivesMarked(self.last);
+        }
         Fate::Arrives(self.last)
     }
 
@@ -124,6 +160,7 @@ impl LinkDirection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marker::Controller;
     use proptest::prelude::*;
 
     fn traits(stages_bps: &[u64]) -> Traits {
@@ -135,6 +172,7 @@ mod tests {
             jitter_ns: 0,
             loss: 0.0,
             seed: 1,
+            marking: None,
         }
     }
 
@@ -142,7 +180,7 @@ mod tests {
         let mut direction = LinkDirection::new(traits).expect("the traits can be");
         packets
             .iter()
-            .map(|&(now, bytes)| direction.take(now, bytes))
+            .map(|&(now, bytes)| direction.take(now, bytes, true))
             .collect()
     }
 
@@ -192,6 +230,52 @@ mod tests {
         assert!((50..150).contains(&lost));
     }
 
+    fn step(action: Action) -> Traits {
+        Traits {
+            marking: Some(Marking {
+                by: Controller::Curve,
+                action,
+                least_bytes: 1500,
+                most_bytes: 1500,
+                most_ratio: 1.0,
+                target_ns: 1,
+                interval_ns: 1,
+            }),
+            ..traits(&[8_000_000])
+        }
+    }
+
+    #[test]
+    fn a_packet_is_marked_by_the_bytes_that_are_still_to_be_sent_before_it() {
+        // 1 byte takes 1 us: before the second packet are 1000, before the third 2000 or, 501 us later, 1499.
+        let mut direction = LinkDirection::new(&step(Action::Mark)).expect("the traits can be");
+        let mut marked = |now_us: u64, capable| {
+            let fate = direction.take(now_us * 1_000_000, 1000, capable);
+            matches!(fate, Fate::ArrivesMarked(_))
+        };
+        assert_eq!(
+            [marked(0, true), marked(0, true), marked(0, true)],
+            [false, false, true]
+        );
+        assert!(!marked(1501, true) && marked(1501, true));
+        assert_eq!(direction.passed().marked_packets, 2);
+        assert_eq!(direction.passed().dropped_packets, 0);
+    }
+
+    #[test]
+    fn a_packet_that_is_not_capable_of_ecn_is_dropped_where_others_are_marked_and_takes_no_time() {
+        for (action, capable) in [(Action::Mark, false), (Action::Drop, true)] {
+            let mut direction = LinkDirection::new(&step(action)).expect("the traits can be");
+            let fates: Vec<Fate> = (0..4).map(|_| direction.take(0, 1000, capable)).collect();
+            assert_eq!(fates[2..], [Fate::Dropped; 2]);
+            assert_eq!(
+                direction.take(600_000_000, 1000, capable),
+                Fate::Arrives(3_000_000_000)
+            );
+            assert_eq!(direction.passed().dropped_packets, 2);
+        }
+    }
+
     #[test]
     fn what_cannot_be_is_refused() {
         assert!(LinkDirection::new(&traits(&[0])).is_err());
@@ -200,6 +284,7 @@ mod tests {
             ..traits(&[])
         };
         assert!(LinkDirection::new(&lossy).is_err());
+        assert!(LinkDirection::new(&step(Action::Remark)).is_err());
     }
 
     proptest! {
@@ -216,7 +301,7 @@ mod tests {
             let (mut now, mut last, mut arrived) = (0, 0, 0);
             for (gap, bytes) in &packets {
                 now += gap;
-                if let Fate::Arrives(at) = direction.take(now, *bytes) {
+                if let Fate::Arrives(at) = direction.take(now, *bytes, true) {
                     prop_assert!(at >= last && at >= now);
                     (last, arrived) = (at, arrived + 1);
                 }

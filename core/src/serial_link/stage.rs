@@ -39,6 +39,16 @@ impl Stage {
         ((u128::from(bytes) * 8 * PICOSECONDS + rate / 2) / rate) as u64
     }
 
+    /// How long a packet that arrives at `now` waits until it begins to be sent.
+    pub fn wait(&self, now: u64) -> u64 {
+        self.busy_until.saturating_sub(now)
+    }
+
+    /// How many bytes are sent in a time.
+    pub fn bytes_in(&self, time: u64) -> f64 {
+        time as f64 * self.bits_per_second as f64 / 8e12
+    }
+
     /// When a packet that arrives at `now` has been sent; None if the queue has no room for it.
     ///
     /// Packets must come in the order of their arrival.

@@ -6,9 +6,11 @@ use serde::Deserialize;
 
 use super::address_table::AddressTable;
 use super::device;
+use super::snooping::{Message, Snooping};
 
 /// The group bit of a MAC address (IEEE 802 §8.2): broadcast and multicast.
 const GROUP: u64 = 1 << 40;
+const BROADCAST: u64 = 0xFFFF_FFFF_FFFF;
 
 /// MAC addresses in the frames of a trial, as numbers.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,6 +28,9 @@ pub struct Addresses {
 pub struct Macs {
     pub sources: Vec<u64>,
     pub destinations: Vec<u64>,
+    /// What the frames tell the device of groups, as a cycle; empty if they tell nothing.
+    #[serde(default)]
+    pub messages: Vec<Message>,
 }
 
 /// Where a frame goes. Ports are those of the tester.
@@ -37,18 +42,25 @@ pub enum Verdict {
     Elsewhere(usize),
     /// It goes to all ports but that at which it arrived.
     Flood,
-    /// It is dropped, because it arrived at the port to which it should go.
+    /// It goes to the ports behind which this group has receivers.
+    Group(u64),
+    /// It goes to no port: the device itself reads it, it arrived at the port to which it should go, or nobody wants it.
     Filter,
 }
 
 pub struct Bridge {
     streams: Vec<Macs>,
     table: Option<AddressTable>,
+    pub snooping: Option<Snooping>,
 }
 
 impl Bridge {
     /// Without a table, the device has always known every address.
-    pub fn new(table: Option<&device::AddressTableSettings>, addresses: &Addresses) -> Self {
+    pub fn new(
+        table: Option<&device::AddressTableSettings>,
+        snooping: Option<&device::SnoopingSettings>,
+        addresses: &Addresses,
+    ) -> Self {
         let mut table = table.map(AddressTable::new);
         if let Some(table) = &mut table {
             for (address, port) in &addresses.known {
@@ -58,6 +70,7 @@ impl Bridge {
         Bridge {
             streams: addresses.streams.clone(),
             table,
+            snooping: snooping.map(Snooping::new),
         }
     }
 
@@ -77,7 +90,7 @@ impl Bridge {
             table.learn(of(&macs.sources), input, now_ps);
         }
         if destination & GROUP != 0 {
-            return Verdict::Flood;
+            return self.forward_to_group(stream, sequence, now_ps, input, destination);
         }
         let Some(table) = &self.table else {
             return Verdict::Meant;
@@ -87,6 +100,32 @@ impl Bridge {
             Some(port) if port == input => Verdict::Filter,
             Some(port) if port == output => Verdict::Meant,
             Some(port) => Verdict::Elsewhere(port),
+        }
+    }
+
+    fn forward_to_group(
+        &mut self,
+        stream: usize,
+        sequence: u64,
+        now_ps: u64,
+        input: usize,
+        group: u64,
+    ) -> Verdict {
+        let Some(snooping) = self.snooping.as_mut().filter(|_| group != BROADCAST) else {
+            return Verdict::Flood;
+        };
+        let messages = &self.streams[stream].messages;
+        if !messages.is_empty() {
+            let message = messages[(sequence % messages.len() as u64) as usize];
+            snooping.hear(message, input, now_ps);
+            return Verdict::Filter;
+        }
+        if snooping.knows(group, now_ps) {
+            Verdict::Group(group)
+        } else if snooping.floods_unknown() {
+            Verdict::Flood
+        } else {
+            Verdict::Filter
         }
     }
 }
@@ -100,6 +139,7 @@ mod tests {
         let one = |source, destination| Macs {
             sources: vec![source],
             destinations: vec![destination],
+            messages: Vec::new(),
         };
         let addresses = Addresses {
             streams: vec![one(1, 9), one(2, 1), one(3, 0xFFFF_FFFF_FFFF), one(4, 1)],
@@ -110,13 +150,13 @@ mod tests {
             learning_per_second: None,
             ageing_s: 1.0,
         };
-        let mut bridge = Bridge::new(Some(&table), &addresses);
+        let mut bridge = Bridge::new(Some(&table), None, &addresses);
         assert_eq!(bridge.forward(0, 0, 0, 0, 1), Verdict::Flood);
         assert_eq!(bridge.forward(1, 0, 1, 1, 0), Verdict::Meant);
         assert_eq!(bridge.forward(2, 7, 2, 2, 0), Verdict::Flood);
         assert_eq!(bridge.forward(3, 0, 3, 0, 2), Verdict::Filter);
         assert_eq!(bridge.forward(3, 0, 4, 1, 2), Verdict::Elsewhere(0));
-        let mut all_knowing = Bridge::new(None, &addresses);
+        let mut all_knowing = Bridge::new(None, None, &addresses);
         assert_eq!(all_knowing.forward(0, 0, 0, 0, 1), Verdict::Meant);
         assert_eq!(all_knowing.forward(2, 0, 0, 2, 0), Verdict::Flood);
     }

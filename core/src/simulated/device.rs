@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::chance::{Concern, Draws, uniform};
+use crate::marker::Marking;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,17 +23,75 @@ pub struct Device {
     pub input: Option<Input>,
     /// Absent if every address has always been known.
     pub address_table: Option<AddressTableSettings>,
+    /// Absent if frames to groups go to all ports.
+    pub snooping: Option<SnoopingSettings>,
     pub jitter: Option<Jitter>,
     pub scatter: Option<Scatter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
     pub reset: Option<Reset>,
+    /// What events do to streams.
+    pub interruptions: Vec<Interruption>,
     pub faults: FaultSettings,
     /// How much faster a port's clock runs than the tester's, in millionths.
     pub clock_offset_ppm: BTreeMap<u16, f64>,
     pub pairs: Vec<Pair>,
     /// The tester's own host; absent if it never takes a CPU from a sender.
     pub host: Option<Host>,
+    /// The queues of each output; empty if frames of all classes wait in one.
+    pub queues: Vec<QueueSettings>,
+    pub scheduler: Scheduler,
+}
+
+/// A queue for some classes of traffic.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSettings {
+    /// The code points of its frames. Frames of code points that no queue has are in the last one.
+    pub codes: Vec<u8>,
+    /// A queue is served before all of lower priority.
+    pub priority: u8,
+    /// Its share among queues of its priority.
+    pub weight: f64,
+    /// Absent: the whole buffer of the output.
+    pub buffer_bytes: Option<u64>,
+    pub policer: Option<Bucket>,
+    pub shaper: Option<Bucket>,
+    pub marking: Option<Marking>,
+}
+
+/// A token bucket, of bytes from destination address to FCS.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bucket {
+    pub bits_per_second: f64,
+    pub burst_bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheduler {
+    pub kind: SchedulerKind,
+    /// What a queue of weight 1 may send in a round of DRR.
+    pub quantum_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum SchedulerKind {
+    /// Deficit round robin (Shreedhar and Varghese 1995).
+    Drr,
+    /// Self-clocked fair queueing (Golestani 1994), a weighted fair queueing.
+    Wfq,
+}
+
+/// What a device reads of one of a stream's frames to know its class.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Code {
+    pub code: u8,
+    /// Capable of ECN: ECT(0) or ECT(1).
+    pub ecn: bool,
 }
 
 /// Latency from first bit in to first bit out (FIFO, as the study e1 measures it) of a frame that meets no queue.
@@ -81,6 +140,29 @@ pub struct AddressTableSettings {
     pub learning_per_second: Option<f64>,
     /// Time after which an address that is not seen again is removed.
     pub ageing_s: f64,
+}
+
+/// The device learns from IGMP and MLD messages behind which ports a group has receivers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnoopingSettings {
+    pub groups: u32,
+    /// From the message to the first frame that is forwarded, and to the first that is not.
+    pub join_ns: f64,
+    pub leave_ns: f64,
+    /// What happens to frames of groups without receivers.
+    pub unknown: Unknown,
+    /// Absent: copies take no time.
+    pub copies_per_second: Option<f64>,
+    /// Copies that may wait for their turn.
+    pub waiting_copies: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Unknown {
+    Flood,
+    Drop,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -153,6 +235,28 @@ pub struct Reset {
     pub duration_ns: u64,
     /// When it resets by itself in each trial that asks for no reset.
     pub at_ns: Option<u64>,
+}
+
+/// An event cuts streams off for a while: flows are counted from 0 in the order of the trial.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interruption {
+    /// The event's name.
+    pub event: String,
+    /// True if the undoing of the event does it.
+    pub by_undo: bool,
+    /// How long after the event the first frame is lost.
+    pub begin_ns: u64,
+    /// For how long frames of the first flow are lost.
+    pub duration_ns: u64,
+    /// By how much longer those of each further flow are.
+    pub step_ns: u64,
+    pub first_flow: u64,
+    /// Absent: the last one of the trial.
+    pub last_flow: Option<u64>,
+    /// The port by which they leave from its end on, where frames count at whichever port they arrive. Absent: as before.
+    #[serde(default)]
+    pub to_port: Option<u16>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -7,7 +7,7 @@ use super::path::Path;
 use crate::chance::{self, Chance, Concern, Draws};
 
 /// Separates the random numbers of the streams of a trial.
-const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;
+pub const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;
 
 pub struct Faults {
     lost: Chance,

@@ -7,6 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::outage::Outage;
+use super::queues::{Coming, Queues};
 use super::shared_output::SharedOutput;
 use super::transit::{Class, Transit};
 
@@ -17,6 +18,8 @@ pub struct OutputPort {
     /// Intact frames of streams that are meant for another port.
     pub misdirected: u64,
     output: SharedOutput,
+    /// In place of the output, where it has queues for classes of traffic.
+    queues: Option<Queues>,
     /// No frame is ready sooner than this after it was sent.
     least_latency_ps: u64,
     queue: BinaryHeap<Reverse<Queued>>,
@@ -44,6 +47,8 @@ pub struct SentFrame {
     pub stream: u32,
     pub sequence: u64,
     pub sent_ps: u64,
+    /// What the device did to it (`marks`).
+    pub marks: u8,
 }
 
 struct LateFrame {
@@ -55,6 +60,7 @@ impl OutputPort {
     pub fn new(
         port: usize,
         output: SharedOutput,
+        queues: Option<Queues>,
         least_latency_ps: u64,
         drain_ps: u64,
         receive_clock_ppm: f64,
@@ -65,6 +71,7 @@ impl OutputPort {
             last_received_ps: None,
             misdirected: 0,
             output,
+            queues,
             least_latency_ps,
             queue: BinaryHeap::new(),
             late: VecDeque::new(),
@@ -91,6 +98,7 @@ impl OutputPort {
             self.queue.pop();
             self.send(first, now_ps, transits, classes);
         }
+        self.advance(now_ps + self.least_latency_ps, now_ps, transits);
     }
 
     /// Serves all remaining frames. The last frame of the trial was sent at `now_ps`.
@@ -99,6 +107,7 @@ impl OutputPort {
         while let Some(Reverse(first)) = self.queue.pop() {
             self.send(first, now_ps, transits, classes);
         }
+        self.advance(u64::MAX, now_ps, transits);
     }
 
     /// When there will be room for a frame that is ready, if there is none now.
@@ -127,10 +136,26 @@ impl OutputPort {
             // Every frame sent before the outage was ready before it, so it has been served.
             if !self.has_restarted && outage.is_over(frame.sent_ps) {
                 self.output.empty();
+                if let Some(queues) = &mut self.queues {
+                    queues.empty();
+                }
                 self.has_restarted = true;
             }
         }
+        if self.queues.is_some() {
+            self.advance(ready_ps, now_ps, transits);
+        }
         for _ in 0..transits[frame.stream as usize].copies(frame.sequence) {
+            if let Some(queues) = &mut self.queues {
+                queues.come(Coming {
+                    frame,
+                    ready_ps,
+                    bytes: class.frame_bytes,
+                    service: class.service,
+                    code: transits[frame.stream as usize].code(frame.sequence),
+                });
+                continue;
+            }
             let Some(start_ps) = self.output.send(ready_ps, class.frame_bytes, class.service)
             else {
                 continue;
@@ -150,6 +175,26 @@ impl OutputPort {
         }
     }
 
+    /// Where there are queues: sends the frames whose turn comes before `until_ps`.
+    fn advance(&mut self, until_ps: u64, now_ps: u64, transits: &mut [Transit]) {
+        let Some(mut queues) = self.queues.take() else {
+            return;
+        };
+        queues.advance(until_ps, |frame, start_ps| {
+            let destroyed = self
+                .outage
+                .is_some_and(|outage| outage.destroys(frame.sent_ps, start_ps));
+            let arrival = LateFrame { start_ps, frame };
+            if destroyed {
+            } else if start_ps > now_ps + self.drain_ps {
+                self.late.push_back(arrival);
+            } else {
+                self.receive(&arrival, transits);
+            }
+        });
+        self.queues = Some(queues);
+    }
+
     /// Receives the late frames that arrive in time, now that it is `now_ps`.
     #[inline]
     fn deliver(&mut self, now_ps: u64, transits: &mut [Transit]) {
@@ -167,10 +212,10 @@ impl OutputPort {
         let ahead_ps = (*start_ps as f64 * self.receive_clock) as i64;
         let received_ps = start_ps.saturating_add_signed(ahead_ps);
         let transit = &mut transits[frame.stream as usize];
-        if transit.output != self.port {
+        if !transit.is_meant_for(self.port) {
             self.misdirected += u64::from(transit.is_intact(frame.sequence));
             self.last_received_ps = Some(received_ps);
-        } else if transit.receive(frame, received_ps) {
+        } else if transit.receive(frame, self.port, received_ps) {
             self.last_received_ps = Some(received_ps);
         }
     }

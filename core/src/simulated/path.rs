@@ -29,7 +29,7 @@ pub fn paths(device: &Device, ports: &[u16], trial: &Trial, floods: bool) -> Res
     for stream in &trial.streams {
         let transmit = stream.transmit;
         let others = (0..ports.len()).filter(|port| floods && *port != transmit);
-        for receive in others.chain([stream.receive]) {
+        for receive in others.chain(stream.receives()) {
             if let Entry::Vacant(place) = found.entry((transmit, receive)) {
                 let path = Path::new(device.clone(), number(transmit)?, number(receive)?)?;
                 place.insert(path);

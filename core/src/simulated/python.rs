@@ -11,13 +11,27 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::error::Result;
+use crate::frame_log::FrameLog;
 use crate::record::{Record, Trial};
+use crate::table::Table;
 
 use super::bridge::Addresses;
-use super::device::Device;
+use super::device::{Code, Device};
 use super::path::paths;
-use super::run::run;
+use super::rewriting::{Choice, Watching};
+use super::run::{Scene, run};
 use crate::watch::Watch;
+use crate::wire::{TableParts, free_bits, table};
+
+/// Frames as they are sent, as they are expected, bytes of their fronts with the bits that may change, and frames after
+/// each rewriting, which comes as JSON of a `Choice`.
+type WatchedParts = (
+    Vec<TableParts>,
+    Vec<TableParts>,
+    Vec<(u16, u8)>,
+    Vec<(String, Vec<TableParts>)>,
+);
 
 /// How long a signal such as Ctrl-C waits while Python is blocked in `finish`.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -38,6 +52,7 @@ pub struct Simulation {
 
 struct Running {
     watch: Arc<Watch>,
+    log: Option<Arc<FrameLog>>,
     record: Option<Receiver<Record>>,
 }
 
@@ -56,19 +71,46 @@ impl Simulation {
 
     /// Begins a trial, given as JSON of `record::Trial`, and returns at once. `addresses_json` (JSON of
     /// `bridge::Addresses`) is given if the device decides by addresses.
-    #[pyo3(signature = (trial_json, addresses_json = None))]
-    fn start(&self, trial_json: &str, addresses_json: Option<&str>) -> PyResult<()> {
+    /// Where changes are watched, `frames` has the tables that are sent and those that are expected, as `Wire.start`
+    /// takes them, bytes of the latter with the bits that may change, and JSON of a `rewriting::Choice` with the tables after each rewriting. `log` and `changed_only` are
+    /// as for `Wire.start`; without changes there are no rows.
+    /// `codes_json` (JSON of a list of `device::Code` for each stream) is given if the device reads classes of traffic.
+    #[pyo3(signature = (trial_json, addresses_json = None, codes_json = None, frames = None, log = false,
+                        changed_only = false))]
+    fn start(
+        &self,
+        trial_json: &str,
+        addresses_json: Option<&str>,
+        codes_json: Option<&str>,
+        frames: Option<WatchedParts>,
+        log: bool,
+        changed_only: bool,
+    ) -> PyResult<()> {
         let trial: Trial = serde_json::from_str(trial_json).map_err(to_value_error)?;
         check(&trial).map_err(PyValueError::new_err)?;
+        let log = log.then(|| Arc::new(FrameLog::new(changed_only)));
+        let watching = match frames {
+            Some(parts) if trial.changes => Some(watching(&trial, parts, log.clone())?),
+            _ => None,
+        };
         let addresses: Option<Addresses> = addresses_json
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(to_value_error)?;
+        let codes: Option<Vec<Vec<Code>>> = codes_json
             .map(serde_json::from_str)
             .transpose()
             .map_err(to_value_error)?;
         if let Some(own) = &addresses {
             check_addresses(own, &trial, self.ports.len()).map_err(PyValueError::new_err)?;
         }
-        let paths = paths(&self.device, &self.ports, &trial, addresses.is_some())
-            .map_err(PyValueError::new_err)?;
+        let paths = paths(
+            &self.device,
+            &self.ports,
+            &trial,
+            addresses.is_some() || trial.anywhere,
+        )
+        .map_err(PyValueError::new_err)?;
         let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
         if place
             .as_ref()
@@ -80,9 +122,19 @@ impl Simulation {
         }
         let watch = Arc::new(Watch::of(&trial));
         let (sender, receiver) = channel();
-        let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
+        let (receive_clock_ppm, numbers) = (self.receive_clock_ppm, self.ports.clone());
+        let seen = Arc::clone(&watch);
         thread::spawn(move || {
-            let record = run(&paths, ppm, &trial, addresses.as_ref(), &seen);
+            let scene = Scene {
+                trial: &trial,
+                paths: &paths,
+                numbers: &numbers,
+                receive_clock_ppm,
+                addresses: addresses.as_ref(),
+                watching: watching.as_ref(),
+                codes: &codes.unwrap_or_default(),
+            };
+            let record = run(&scene, &seen);
             // This comes first, so that a reader who has the record also sees that the trial has finished.
             seen.finished.store(true, Ordering::Release);
             // The receiver is gone if `finish` was interrupted.
@@ -90,9 +142,21 @@ impl Simulation {
         });
         *place = Some(Running {
             watch,
+            log,
             record: Some(receiver),
         });
         Ok(())
+    }
+
+    /// The rows of arrivals since the last call, and how many were lost, as of `Wire`.
+    fn take_frames(&self, py: Python<'_>) -> (Vec<u8>, u64) {
+        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = place.as_ref().and_then(|running| running.log.clone());
+        drop(place);
+        match log {
+            Some(log) => py.detach(|| (log.take(), log.lost())),
+            None => (Vec::new(), 0),
+        }
     }
 
     /// (offered, forwarded, finished) of the latest trial after at most `seconds`; at once when it is over.
@@ -180,6 +244,44 @@ impl Drop for Simulation {
     }
 }
 
+fn watching(
+    trial: &Trial,
+    (sent, expected, free, rewritten): WatchedParts,
+    log: Option<Arc<FrameLog>>,
+) -> PyResult<Watching> {
+    let tables = |parts: Vec<TableParts>| parts.into_iter().map(table).collect::<Result<Vec<_>>>();
+    let sent = tables(sent)?;
+    let expected = tables(expected)?;
+    let made = rewritten.into_iter().map(|(choice, parts)| {
+        let choice: Choice = serde_json::from_str(&choice).map_err(to_value_error)?;
+        Ok((choice, tables(parts)?))
+    });
+    let rewritten = made.collect::<PyResult<Vec<_>>>()?;
+    let complete = |own: &[Arc<Table>]| {
+        let counts = own.iter().map(|table| table.len());
+        counts.eq(sent.iter().map(|table| table.len()))
+    };
+    let all = rewritten.iter().map(|(_, own)| own).chain([&expected]);
+    let is_complete = all.into_iter().all(|own| complete(own));
+    let has_all = trial.streams.iter().all(|stream| stream.table < sent.len());
+    let of_one_size = trial
+        .streams
+        .iter()
+        .all(|stream| stream.frame_bytes.len() == 1);
+    if !is_complete || !has_all || !of_one_size {
+        return Err(PyValueError::new_err(
+            "changes: each stream needs frames of one size, and as many expected and rewritten ones",
+        ));
+    }
+    Ok(Watching {
+        sent,
+        expected,
+        free: free_bits(&free)?,
+        rewritten,
+        log,
+    })
+}
+
 /// Refuses a trial that cannot be computed; the error names the field.
 fn check(trial: &Trial) -> Result<(), String> {
     if trial.streams.is_empty() || trial.interval_ns == 0 {
@@ -192,7 +294,8 @@ fn check(trial: &Trial) -> Result<(), String> {
             trial.first_stream
         ));
     }
-    if trial.reset_after_ns > Some(LONGEST_NS) {
+    let events = trial.events.iter().map(|event| event.after_ns).max();
+    if trial.reset_after_ns.max(events) > Some(LONGEST_NS) {
         return Err("a simulated trial lasts at most 100 days".into());
     }
     let switches = trial.switches.as_ref();
@@ -208,6 +311,9 @@ fn check(trial: &Trial) -> Result<(), String> {
         }
         if stream.growth_bytes != 0 {
             return Err("growth_bytes: a simulated device changes no frame".into());
+        }
+        if stream.also.contains(&stream.receive) {
+            return Err("also: a port is to receive a stream twice".into());
         }
         stream.pacing.check()?;
         if trial.duration_ns > LONGEST_NS

@@ -5,32 +5,50 @@ use crate::record::{Record, Stream, Trial};
 use crate::watch::Watch;
 
 use super::bridge::Addresses;
+use super::device::Code;
 use super::outage::Outage;
 use super::path::Paths;
+use super::rewriting::Watching;
 use super::{steady, traffic};
 
-/// Carries out `trial`; `paths` has the path of each of its streams. Without `addresses`, frames go to the ports that
-/// they are meant for.
-pub fn run(
-    paths: &Paths,
-    receive_clock_ppm: f64,
-    trial: &Trial,
-    addresses: Option<&Addresses>,
-    watch: &Watch,
-) -> Record {
+/// A trial, and what it meets.
+pub struct Scene<'a> {
+    pub trial: &'a Trial,
+    /// Of each of its streams.
+    pub paths: &'a Paths,
+    /// The device's numbers of the tester's ports.
+    pub numbers: &'a [u16],
+    pub receive_clock_ppm: f64,
+    /// Without them, frames go to the ports that they are meant for.
+    pub addresses: Option<&'a Addresses>,
+    pub watching: Option<&'a Watching>,
+    /// Of each stream, where the device reads them.
+    pub codes: &'a [Vec<Code>],
+}
+
+/// Carries out the trial of `scene`.
+pub fn run(scene: &Scene, watch: &Watch) -> Record {
+    let Scene { trial, paths, .. } = *scene;
     match &trial.streams[..] {
         [only]
             if only.pacing == Pacing::Constant
                 && only.frame_bytes.len() == 1
                 && only.start_ns == 0
-                && addresses.is_none()
+                && only.also.is_empty()
+                && !only.timed
+                && scene.addresses.is_none()
+                && scene.watching.is_none()
                 && trial.switches.is_none()
+                && trial.events.is_empty()
+                && !trial.anywhere
                 && Outage::new(paths[&ports(only)].device(), trial).is_none()
-                && paths[&ports(only)].device().host.is_none() =>
+                && paths[&ports(only)].device().host.is_none()
+                && paths[&ports(only)].device().queues.is_empty() =>
         {
-            steady::run(&paths[&ports(only)], receive_clock_ppm, trial, watch)
+            let path = &paths[&ports(only)];
+            steady::run(path, scene.receive_clock_ppm, trial, watch)
         }
-        _ => traffic::run(paths, receive_clock_ppm, trial, addresses, watch),
+        _ => traffic::run(scene, watch),
     }
 }
 

@@ -93,6 +93,8 @@ mod tests {
             .round()
             .max(1.0) as u64;
         let stream = Stream {
+            also: Vec::new(),
+            timed: false,
             transmit: 0,
             receive: 1,
             table: 0,

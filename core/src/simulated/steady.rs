@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::loss_watch::{LOOK_NS, LossWatch};
+use crate::marks::MarksRecord;
 use crate::record::{Receiver, Record, StreamRecord, Transmitter, Trial};
 use crate::tracking::Tracker;
 use crate::watch::Watch;
@@ -57,13 +58,17 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
     let received = carrier.tracker.forwarded_frames() > 0;
     Record {
         streams: vec![StreamRecord {
+            branches: Vec::new(),
             stream: trial.first_stream,
             transmit: stream.transmit,
             receive: stream.receive,
             offered_frames: offered,
             tracked: carrier.tracker.finish(offered),
+            changes: None,
+            marked: trial.marks.then(MarksRecord::default),
             first_received_ns: None,
             last_received_ns: None,
+            egress: None,
         }],
         transmitters: vec![Transmitter {
             port: stream.transmit,
@@ -127,7 +132,8 @@ impl Carrier {
             output: Output::new(path.service_ps(bytes), places, stall.as_ref()),
             tracker: Tracker::new(0, trial.interval_ns)
                 .tagged(stream.tag)
-                .varying(trial.variation, trial.streams.len()),
+                .varying(trial.variation, trial.streams.len())
+                .placing_lost(trial.marks),
             deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
             last_received_ps: 0,
             disturbance: disturbed.then_some(Disturbance {

@@ -9,17 +9,19 @@ use std::thread;
 use std::time::Duration;
 
 use crate::loss_watch::{LOOK_NS, LossWatch};
-use crate::record::{Receiver, Record, Trial};
+use crate::record::{Receiver, Record};
 use crate::switches::Switches;
 use crate::watch::Watch;
 
-use super::bridge::{Addresses, Bridge, Verdict};
+use super::bridge::{Bridge, Verdict};
 use super::classes::Classes;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
 use super::outage::Outage;
 use super::output_port::{OutputPort, Queued, SentFrame};
-use super::path::{Path, Paths};
+use super::path::Path;
+use super::queues::Queues;
+use super::run::Scene;
 use super::sender::Leaving;
 use super::senders::Senders;
 use super::server::Service;
@@ -33,15 +35,10 @@ const PAUSED: Duration = Duration::from_micros(200);
 /// Low bits of a turn, which count frames; the higher bits are random.
 const COUNT_BITS: u32 = 48;
 
-/// Carries out `trial`.
-pub fn run(
-    paths: &Paths,
-    receive_clock_ppm: f64,
-    trial: &Trial,
-    addresses: Option<&Addresses>,
-    watch: &Watch,
-) -> Record {
-    let mut device = DeviceState::new(paths, receive_clock_ppm, trial, addresses);
+/// Carries out the trial of `scene`.
+pub fn run(scene: &Scene, watch: &Watch) -> Record {
+    let Scene { trial, paths, .. } = *scene;
+    let mut device = DeviceState::new(scene);
     let link_bits_per_second = paths
         .values()
         .map(Path::link_bits_per_second)
@@ -93,6 +90,7 @@ pub fn run(
             watch.offered.store(offered, Ordering::Relaxed);
             let forwarded = device.forwarded_frames();
             watch.forwarded.store(forwarded, Ordering::Relaxed);
+            device.transits.iter_mut().for_each(Transit::flush);
             if watch.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -109,7 +107,7 @@ pub fn run(
             if loss_watch.look(
                 now_ps / 1000,
                 received_ns,
-                device.transits.iter().map(Transit::tracker),
+                device.transits.iter().flat_map(Transit::trackers),
             ) {
                 stopped_for_loss = !senders.are_done();
                 break;
@@ -163,6 +161,10 @@ struct DeviceState {
     inputs: Option<Inputs>,
     arbitration: Draws,
     outage: Option<Outage>,
+    /// Frames count at whichever port they arrive.
+    anywhere: bool,
+    /// The device's number of each of the tester's ports.
+    numbers: Vec<u16>,
     /// Frames that reached an output so far.
     count: u64,
 }
@@ -182,12 +184,16 @@ struct PortPair {
 }
 
 impl DeviceState {
-    fn new(
-        paths: &Paths,
-        receive_clock_ppm: f64,
-        trial: &Trial,
-        addresses: Option<&Addresses>,
-    ) -> Self {
+    fn new(scene: &Scene) -> Self {
+        let Scene {
+            trial,
+            paths,
+            numbers,
+            receive_clock_ppm,
+            addresses,
+            watching,
+            codes,
+        } = *scene;
         let pairs: Vec<_> = paths.keys().copied().collect();
         let ports: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
         let ports: Vec<usize> = ports.into_iter().collect();
@@ -201,9 +207,12 @@ impl DeviceState {
             let port_pair = pairs.partition_point(|other| *other < pair);
             let output_port = ports.partition_point(|other| *other < pair.1);
             Transit::new(trial, number, path, port_pair, output_port, own)
+                .watched(watching.map(|own| Box::new(own.stream(trial, number))))
+                .reading(codes.get(number).cloned().unwrap_or_default())
         });
         let transits: Vec<Transit> = transits.collect();
-        for (pair, path) in paths.iter().filter(|_| addresses.is_some()) {
+        let leads_elsewhere = addresses.is_some() || trial.anywhere;
+        for (pair, path) in paths.iter().filter(|_| leads_elsewhere) {
             let own = trial
                 .streams
                 .iter()
@@ -222,7 +231,7 @@ impl DeviceState {
         let mut elsewhere = BTreeMap::new();
         for (number, stream) in trial.streams.iter().enumerate() {
             for (port_pair, (pair, path)) in paths.iter().enumerate() {
-                if addresses.is_some() && pair.0 == stream.transmit && pair.1 != stream.receive {
+                if leads_elsewhere && pair.0 == stream.transmit && pair.1 != stream.receive {
                     // The random numbers differ from those of every stream between its own ports.
                     let draws = (pair.1 + 1) * trial.streams.len() + number;
                     let to = Elsewhere {
@@ -236,7 +245,8 @@ impl DeviceState {
         }
         let bridge = addresses.map(|own| {
             let table = model.and_then(|model| model.address_table.as_ref());
-            Bridge::new(table, own)
+            let snooping = model.and_then(|model| model.snooping.as_ref());
+            Bridge::new(table, snooping, own)
         });
         let outage = paths
             .values()
@@ -254,6 +264,7 @@ impl DeviceState {
             OutputPort::new(
                 *port,
                 output,
+                Queues::new(device, trial.seed, stall.as_ref()),
                 classes.least_latency_ps(*port, path),
                 trial.drain_ns * 1000,
                 receive_clock_ppm,
@@ -277,6 +288,8 @@ impl DeviceState {
             inputs,
             arbitration: Draws::new(trial.seed, Concern::Arbitration),
             outage,
+            anywhere: trial.anywhere,
+            numbers: numbers.to_vec(),
             count: 0,
         }
     }
@@ -295,22 +308,49 @@ impl DeviceState {
         let transit = &mut self.transits[leaving.stream];
         let output_port = transit.output_port;
         transit.offer();
-        self.serve(output_port, sent_ps);
-        if self.bridge.is_some() && !self.bridged(&leaving) {
-            return;
+        if self.anywhere {
+            // Arrivals at all ports are accounted in the order of their times.
+            for output_port in 0..self.output_ports.len() {
+                self.serve(output_port, sent_ps);
+            }
+        } else {
+            self.serve(output_port, sent_ps);
+        }
+        let mut copying_ps = 0;
+        if self.bridge.is_some() {
+            let Some(delay_ps) = self.bridged(&leaving) else {
+                return;
+            };
+            copying_ps = delay_ps;
         }
         let kind = &self.classes[class as usize];
         if kind.refused || self.outage.is_some_and(|outage| outage.is_at(sent_ps)) {
             return;
         }
         let transit = &mut self.transits[leaving.stream];
+        if transit.cuts.lose(sent_ps) {
+            return;
+        }
+        if self.anywhere
+            && let Some(number) = transit.cuts.port(sent_ps)
+        {
+            // Where nobody listens, the frame is gone.
+            let number = self.numbers.iter().position(|own| *own == number);
+            let home = transit.output;
+            match number {
+                Some(port) if port == home => (),
+                Some(port) if port != transit.input => return self.copy(&leaving, port, 0),
+                _ => return,
+            }
+        }
         let frame = SentFrame {
             stream: leaving.stream as u32,
             sequence: leaving.sequence,
             sent_ps,
+            marks: 0,
         };
         let port_pair = &mut self.port_pairs[transit.port_pair];
-        let mut ready_ps = sent_ps + kind.latency_ps;
+        let mut ready_ps = sent_ps + kind.latency_ps + copying_ps;
         let mut released = None;
         let spacing_ps = sent_ps - std::mem::replace(&mut transit.sent_ps, sent_ps);
         if let Some(faults) = &transit.faults {
@@ -334,8 +374,9 @@ impl DeviceState {
         }
     }
 
-    /// Whether the addresses of a frame lead it to the port that it is meant for. Copies to other ports are queued.
-    fn bridged(&mut self, leaving: &Leaving) -> bool {
+    /// By how much a frame is delayed whose addresses lead it to the first port that it is meant for; nothing if they do
+    /// not. Copies to other ports are queued.
+    fn bridged(&mut self, leaving: &Leaving) -> Option<u64> {
         let &Leaving {
             stream,
             sequence,
@@ -348,27 +389,43 @@ impl DeviceState {
             .as_mut()
             .map(|own| own.forward(stream, sequence, sent_ps, input, output));
         match verdict {
-            Some(Verdict::Filter) => false,
+            Some(Verdict::Filter) => None,
             Some(Verdict::Elsewhere(port)) => {
-                self.copy(leaving, port);
-                false
+                self.copy(leaving, port, 0);
+                None
             }
             Some(Verdict::Flood) => {
                 for output_port in 0..self.output_ports.len() {
                     let port = self.output_ports[output_port].port;
                     if port != input && port != output {
-                        self.copy(leaving, port);
+                        self.copy(leaving, port, 0);
                     }
                 }
-                true
+                Some(0)
             }
-            Some(Verdict::Meant) | None => true,
+            Some(Verdict::Group(group)) => {
+                let mut delay_ps = None;
+                for output_port in 0..self.output_ports.len() {
+                    let port = self.output_ports[output_port].port;
+                    let snooping = self.bridge.as_mut().and_then(|own| own.snooping.as_mut());
+                    let copied_ps = snooping
+                        .filter(|own| port != input && own.leads_to(group, port, sent_ps))
+                        .and_then(|own| own.copy(sent_ps));
+                    match copied_ps {
+                        Some(_) if port == output => delay_ps = copied_ps,
+                        Some(copied_ps) => self.copy(leaving, port, copied_ps),
+                        None => (),
+                    }
+                }
+                delay_ps
+            }
+            Some(Verdict::Meant) | None => Some(0),
         }
     }
 
-    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back for
+    /// A frame goes to a port other than the first that it is meant for. It keeps its order there and is never held back for
     /// reordering.
-    fn copy(&mut self, leaving: &Leaving, port: usize) {
+    fn copy(&mut self, leaving: &Leaving, port: usize, copying_ps: u64) {
         let sent_ps = leaving.sent_ps;
         let frame_bytes = self.classes[leaving.class as usize].frame_bytes;
         // Both exist: with addresses, paths lead to all ports.
@@ -376,7 +433,7 @@ impl DeviceState {
         let (port_pair, output_port) = (to.port_pair, to.output_port);
         let class = self.class_of[&((self.port_pairs[port_pair].input, port), frame_bytes)];
         let kind = &self.classes[class as usize];
-        let mut ready_ps = sent_ps + kind.latency_ps;
+        let mut ready_ps = sent_ps + kind.latency_ps + copying_ps;
         if kind.refused || to.faults.lose(leaving.sequence, kind.is_large) {
             return;
         }
@@ -388,6 +445,7 @@ impl DeviceState {
             stream: leaving.stream as u32,
             sequence: leaving.sequence,
             sent_ps,
+            marks: 0,
         };
         self.queue(port_pair, output_port, frame, class);
     }

@@ -1,12 +1,17 @@
 //! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
 //! account.
 
-use crate::record::{Stream, StreamRecord, Trial};
+use crate::egress::Egress;
+use crate::marks::Marks;
+use crate::record::{BranchRecord, Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
 
+use super::cuts::Cuts;
+use super::device::Code;
 use super::faults::Faults;
 use super::output_port::SentFrame;
 use super::path::Path;
+use super::rewriting::Watched;
 use super::server::Service;
 use super::{stamped, wire_ps};
 
@@ -46,6 +51,8 @@ pub struct Transit {
     pub output_port: usize,
     /// Absent if nothing happens at random.
     pub faults: Option<Faults>,
+    /// When events cut it off.
+    pub cuts: Cuts,
     /// A frame that is held back until the next one has passed it, and its class.
     pub held: Option<(SentFrame, u32)>,
     /// When its previous frame was sent.
@@ -55,9 +62,25 @@ pub struct Transit {
     place: usize,
     offered: u64,
     resolution_ps: u64,
-    /// When its first and its last frame arrived, where streams are switched one by one.
+    is_timed: bool,
+    first: Branch,
+    /// Further ports that the stream is meant for.
+    also: Vec<Branch>,
+    /// Present where changes are watched, at the first port.
+    watched: Option<Box<Watched>>,
+    /// What the device reads of consecutive frames, a cycle; empty if it does not read them.
+    codes: Vec<Code>,
+    /// Present if the trial asks for it.
+    marks: Option<Marks>,
+    /// Present if frames count at whichever port they arrive.
+    egress: Option<Egress>,
+}
+
+/// One port that a stream is meant for, and what arrived there.
+struct Branch {
+    port: usize,
+    /// When its first and its last frame arrived, where that is kept.
     received_ps: Option<(u64, u64)>,
-    is_switched: bool,
     tracker: Tracker,
 }
 
@@ -72,24 +95,52 @@ impl Transit {
     ) -> Self {
         let stream = &trial.streams[number];
         let faults = Faults::new(path, trial.seed, number);
+        let branch = |port: usize| Branch {
+            port,
+            received_ps: None,
+            tracker: Tracker::new(0, trial.interval_ns)
+                .tagged(stream.tag)
+                .varying(trial.variation, trial.streams.len())
+                .placing_lost(trial.marks),
+        };
         Transit {
             input: stream.transmit,
             output: stream.receive,
             port_pair,
             output_port,
             faults: faults.are_possible().then_some(faults),
+            cuts: Cuts::new(path.device(), trial, number),
             held: None,
             sent_ps: 0,
             classes,
             place: 0,
             offered: 0,
             resolution_ps: path.resolution_ps(),
-            received_ps: None,
-            is_switched: trial.switches.is_some(),
-            tracker: Tracker::new(0, trial.interval_ns)
-                .tagged(stream.tag)
-                .varying(trial.variation, trial.streams.len()),
+            is_timed: stream.timed || trial.switches.is_some(),
+            first: branch(stream.receive),
+            also: stream.also.iter().map(|port| branch(*port)).collect(),
+            watched: None,
+            codes: Vec::new(),
+            marks: trial.marks.then(Marks::default),
+            egress: trial.anywhere.then(Egress::default),
         }
+    }
+
+    pub fn watched(self, watched: Option<Box<Watched>>) -> Self {
+        Transit { watched, ..self }
+    }
+
+    /// The device reads these classes of traffic of consecutive frames.
+    pub fn reading(self, codes: Vec<Code>) -> Self {
+        Transit { codes, ..self }
+    }
+
+    /// Whether the stream is meant for `port`.
+    #[inline]
+    pub fn is_meant_for(&self, port: usize) -> bool {
+        self.egress.is_some()
+            || self.output == port
+            || self.also.iter().any(|branch| branch.port == port)
     }
 
     /// The class of the stream's next frame, after those that were asked for before.
@@ -110,6 +161,16 @@ impl Transit {
         self.offered += 1;
     }
 
+    /// What the device reads of a frame.
+    #[inline]
+    pub fn code(&self, sequence: u64) -> Code {
+        match &self.codes[..] {
+            [] => Code::default(),
+            [only] => *only,
+            codes => codes[(sequence % codes.len() as u64) as usize],
+        }
+    }
+
     #[inline]
     pub fn copies(&self, sequence: u64) -> u32 {
         match &self.faults {
@@ -125,18 +186,28 @@ impl Transit {
             .is_none_or(|faults| !faults.corrupt.hits(sequence))
     }
 
-    /// A frame reaches the receiver; true if it is intact.
+    /// A frame reaches the receiver at `port`, which it is meant for; true if it is intact.
     #[inline]
-    pub fn receive(&mut self, frame: &SentFrame, received_ps: u64) -> bool {
-        if !self.is_intact(frame.sequence) {
-            self.tracker.corrupt(frame.sequence);
+    pub fn receive(&mut self, frame: &SentFrame, port: usize, received_ps: u64) -> bool {
+        let is_intact = self.is_intact(frame.sequence);
+        let is_first = self.egress.is_some() || self.output == port;
+        let branch = if is_first {
+            &mut self.first
+        } else {
+            let mut also = self.also.iter_mut();
+            also.find(|branch| branch.port == port)
+                .expect("the stream is meant for the port")
+        };
+        if !is_intact {
+            branch.tracker.corrupt(frame.sequence);
+            if is_first && let Some(watched) = &mut self.watched {
+                watched.receive(frame.sequence, 0, received_ps / 1000, None);
+            }
             return false;
         }
-        if self.is_switched {
-            let first_ps = self
-                .received_ps
-                .map_or(received_ps, |(first_ps, _)| first_ps);
-            self.received_ps = Some((first_ps, received_ps));
+        if self.is_timed {
+            let first_ps = branch.received_ps.map_or(received_ps, |times| times.0);
+            branch.received_ps = Some((first_ps, received_ps));
         }
         let sent_ps = stamped(frame.sent_ps, self.resolution_ps);
         let off_ps = self
@@ -144,32 +215,72 @@ impl Transit {
             .as_mut()
             .map_or(0, |faults| faults.reading_ps(received_ps));
         let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64 + off_ps;
-        self.tracker
+        let outcome = branch
+            .tracker
             .arrive(frame.sequence, sent_ps / 1000, latency_ps);
+        if let Some(egress) = &mut self.egress {
+            egress.arrive(port, sent_ps / 1000);
+        }
+        if is_first && let Some(watched) = &mut self.watched {
+            let sent_ns = sent_ps / 1000;
+            let received_ns = sent_ns.saturating_add_signed(latency_ps / 1000);
+            watched.receive(frame.sequence, sent_ns, received_ns, Some(outcome));
+        }
+        if is_first
+            && outcome.is_first()
+            && let Some(marks) = &mut self.marks
+        {
+            marks.record(frame.marks, latency_ps.div_euclid(1000));
+        }
         true
     }
 
+    /// Hands over the rows of frames so far.
+    pub fn flush(&mut self) {
+        if let Some(watched) = &mut self.watched {
+            watched.flush();
+        }
+    }
+
     pub fn forwarded_frames(&self) -> u64 {
-        self.tracker.forwarded_frames()
+        self.trackers().map(Tracker::forwarded_frames).sum()
     }
 
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
+    /// The account at the first port that the stream is meant for.
     pub fn tracker(&self) -> &Tracker {
-        &self.tracker
+        &self.first.tracker
+    }
+
+    /// The accounts at all ports that the stream is meant for.
+    pub fn trackers(&self) -> impl Iterator<Item = &Tracker> + Clone {
+        let branches = std::iter::once(&self.first).chain(&self.also);
+        branches.map(|branch| &branch.tracker)
     }
 
     pub fn finish(self, number: u16, stream: &Stream) -> StreamRecord {
+        let offered = self.offered;
+        let also = self.also.into_iter().map(|branch| BranchRecord {
+            receive: branch.port,
+            first_received_ns: branch.received_ps.map(|times| times.0 / 1000),
+            last_received_ns: branch.received_ps.map(|times| times.1 / 1000),
+            tracked: branch.tracker.finish(offered),
+        });
         StreamRecord {
             stream: number,
             transmit: stream.transmit,
             receive: stream.receive,
-            offered_frames: self.offered,
-            tracked: self.tracker.finish(self.offered),
-            first_received_ns: self.received_ps.map(|(first_ps, _)| first_ps / 1000),
-            last_received_ns: self.received_ps.map(|(_, last_ps)| last_ps / 1000),
+            offered_frames: offered,
+            branches: also.collect(),
+            first_received_ns: self.first.received_ps.map(|times| times.0 / 1000),
+            last_received_ns: self.first.received_ps.map(|times| times.1 / 1000),
+            changes: self.watched.map(|watched| watched.finish()),
+            tracked: self.first.tracker.finish(offered),
+            egress: self.egress,
+            marked: self.marks.map(|marks| marks.finish()),
         }
     }
 }

@@ -327,6 +327,7 @@ fn hardware_of(namespace: Option<&str>, interface: Option<&str>) -> (Vec<Hardwar
         capture_bytes: 0,
         phc: None,
         removes_tags: false,
+        views: false,
         counts_refusals: false,
     };
     let both = [Direction::Transmit, Direction::Receive]

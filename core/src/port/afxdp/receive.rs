@@ -13,10 +13,12 @@ use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::port::afxdp::socket::Receiving;
+use crate::port::expected::VLAN_TAG_BYTES;
 use crate::port::in_order::InOrder;
 use crate::port::layout::{Redirector, STAMP_BYTES};
 use crate::port::mapped::Mapped;
 use crate::port::{Arrival, Expected, Place, Receive};
+use crate::view::Fronts;
 
 /// A frame is in its socket's ring at most this long after its stamp: the driver shows the frames of a poll together.
 const DELAY_NS: u64 = 1_000_000;
@@ -26,11 +28,14 @@ const LAST_LOOKS: u32 = 3;
 pub struct AfXdpReceive {
     state: Mapped<Redirector>,
     queues: Vec<Receiving>,
-    in_order: InOrder,
+    in_order: InOrder<(Arrival, u64)>,
+    fronts: Fronts,
     expected: Expected,
     /// Frames read from the rings, and frames of others handed over, since the trial began.
     read: u64,
     foreign: u64,
+    /// Frames that the program handed over and no socket took, in all trials that ended.
+    refused: u64,
     stamp: String,
     /// What the sockets could not take before the trial began, and why frames were dropped in the latest one.
     before: Refused,
@@ -60,9 +65,11 @@ impl AfXdpReceive {
             state,
             queues: sockets,
             in_order: InOrder::default(),
+            fronts: Fronts::default(),
             expected: Expected::default(),
             read: 0,
             foreign: 0,
+            refused: 0,
             stamp,
             before: Refused::default(),
             reason: None,
@@ -72,11 +79,12 @@ impl AfXdpReceive {
     }
 
     /// Reads all rings, and hands over in the order of their stamps what no queue can precede any more.
-    fn merge(&mut self, sink: &mut dyn FnMut(Arrival)) {
+    fn merge(&mut self, sink: &mut dyn FnMut(Arrival, u64)) {
         // Read before the rings: what is stamped later may still be on its way to one.
         let settled_ns = monotonic_ns().saturating_sub(DELAY_NS);
         self.read_rings();
-        self.in_order.release(settled_ns, sink);
+        let mut each = |(arrival, view)| sink(arrival, view);
+        self.in_order.release(settled_ns, &mut each);
     }
 
     /// Classifies what is in the rings.
@@ -85,14 +93,18 @@ impl AfXdpReceive {
             queues,
             in_order,
             expected,
+            fronts,
             read,
+            place,
             ..
         } = self;
         for queue in queues.iter_mut() {
             queue.drain(|bytes| {
                 *read += 1;
-                if let Some((stamp_ns, arrival)) = classified(expected, bytes) {
-                    in_order.push(stamp_ns, arrival);
+                if let Some((stamp_ns, found)) =
+                    classified(expected, place.removes_tags, fronts, bytes)
+                {
+                    in_order.push(stamp_ns, found);
                 }
             });
         }
@@ -112,12 +124,24 @@ impl AfXdpReceive {
     }
 }
 
-/// The stamp in front of a frame, and what the frame is.
+/// The stamp in front of a frame, what the frame is, and its view.
 #[inline]
-fn classified(expected: &Expected, bytes: &[u8]) -> Option<(u64, Arrival)> {
+fn classified(
+    expected: &Expected,
+    removes_tags: bool,
+    fronts: &mut Fronts,
+    bytes: &[u8],
+) -> Option<(u64, (Arrival, u64))> {
     let (stamp, frame) = bytes.split_first_chunk::<STAMP_BYTES>()?;
     let stamp_ns = u64::from_ne_bytes(*stamp);
-    Some((stamp_ns, expected.classify(frame, 0, stamp_ns)))
+    let seen = match expected.look(frame, stamp_ns, fronts) {
+        (Arrival::Corrupt { stream, .. }, _) if removes_tags && expected.is_tagged(stream) => {
+            // Ports that remove tags watch no changes, so that there is no view.
+            (expected.classify(frame, VLAN_TAG_BYTES.into(), stamp_ns), 0)
+        }
+        seen => seen,
+    };
+    Some((stamp_ns, seen))
 }
 
 impl Receive for AfXdpReceive {
@@ -127,6 +151,10 @@ impl Receive for AfXdpReceive {
     }
 
     fn begin(&mut self, expected: &Expected) -> Result<()> {
+        if expected.views.is_some() {
+            self.place.shows_tags()?;
+            self.fronts.begin();
+        }
         self.state.store(offset_of!(Redirector, watching), 0);
         for queue in &mut self.queues {
             queue.drain(|_| ());
@@ -148,19 +176,22 @@ impl Receive for AfXdpReceive {
         Ok(())
     }
 
-    fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
+    fn drain(&mut self, sink: &mut dyn FnMut(Arrival, u64)) {
         let foreign = self.state.load(offset_of!(Redirector, foreign));
         for _ in self.foreign..foreign {
-            sink(Arrival::Foreign);
+            sink(Arrival::Foreign, 0);
         }
         self.foreign = foreign;
         match &mut self.queues[..] {
             [only] => {
                 let (expected, read) = (&self.expected, &mut self.read);
+                let (fronts, removes_tags) = (&mut self.fronts, self.place.removes_tags);
                 only.drain(|bytes| {
                     *read += 1;
-                    if let Some((_, arrival)) = classified(expected, bytes) {
-                        sink(arrival);
+                    if let Some((_, (arrival, view))) =
+                        classified(expected, removes_tags, fronts, bytes)
+                    {
+                        sink(arrival, view);
                     }
                 });
             }
@@ -172,7 +203,7 @@ impl Receive for AfXdpReceive {
         DELAY_NS
     }
 
-    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64 {
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival, u64)) -> u64 {
         self.state.store(offset_of!(Redirector, watching), 0);
         let expected = self.state.load(offset_of!(Redirector, expected));
         for _ in 0..LAST_LOOKS {
@@ -182,12 +213,23 @@ impl Receive for AfXdpReceive {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        self.in_order.release(u64::MAX, sink);
+        let mut each = |(arrival, view)| sink(arrival, view);
+        self.in_order.release(u64::MAX, &mut each);
         let dropped = expected.saturating_sub(self.read);
+        self.refused += dropped;
         if dropped > 0 {
             self.reason = Some(self.refused().since(&self.before));
         }
         dropped
+    }
+
+    fn fronts(&self) -> &Fronts {
+        &self.fronts
+    }
+
+    /// A driver that counts what a program drops counts what a socket refuses, too. What a socket gets is no drop.
+    fn taken(&self) -> Option<u64> {
+        Some(self.state.load(offset_of!(Redirector, taken)) + self.refused)
     }
 
     fn drop_reason(&self) -> Option<&str> {

@@ -252,9 +252,13 @@ impl Sending {
 
     /// Takes back the chunks of frames that have left.
     pub fn reap(&mut self) {
-        let spare = &mut self.spare;
+        let (spare, length) = (&mut self.spare, self.socket.memory.length() as u64);
         for _ in self.done.available() {
-            spare.push(self.done.pop());
+            let address = self.done.pop();
+            // Some kernels also give back what they discarded (`NOWHERE` of a frame that was withdrawn).
+            if address < length {
+                spare.push(address);
+            }
         }
         self.done.release();
     }
