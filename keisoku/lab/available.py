@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from pyroute2 import IPRoute, NetlinkError
 
+from keisoku.host.capability import missing
 from keisoku.host.namespace import FOLDER, apart
 
-_NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
+_NEEDED = ("CAP_NET_ADMIN", "CAP_SYS_ADMIN")
 
 
 def available() -> str | None:
     """None if labs can be made here, else the reason and the remedy in one sentence."""
     if sys.platform != "linux":
         return "a lab needs Linux network namespaces; use a simulated device (sim:NAME) here"
-    missing = _missing_capabilities()
-    if missing:
-        needed = " and ".join(missing)
+    if absent := missing(_NEEDED):
+        needed = " and ".join(absent)
         return f"a lab needs root ({needed}); run it as root, or use a simulated device (sim:NAME)"
     if not os.access(FOLDER if FOLDER.exists() else FOLDER.parent, os.W_OK, effective_ids=True):
         return f"a lab needs to write to {FOLDER}; make that possible, or use a simulated device (sim:NAME)"
@@ -31,12 +30,6 @@ def available() -> str | None:
             f"refuses them ({error}); run it on the host, or use a simulated device (sim:NAME)"
         )
     return None
-
-
-def _missing_capabilities() -> list[str]:
-    lines = Path("/proc/thread-self/status").read_text().splitlines()
-    effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
-    return [name for name, bit in _NEEDED.items() if not effective >> bit & 1]
 
 
 def _try_links() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from keisoku.host.undo import record, undo
 FOLDER = Path("/run")
 """Where the directories are: in memory, and owned by root, so that no other user can take a name first."""
 _PATIENCE_S = 10.0
+_URGENT_NICE = -15
 
 
 class Daemons:
@@ -25,39 +27,60 @@ class Daemons:
     def __init__(self, namespace: Namespace) -> None:
         self.directory = FOLDER / namespace.name
         self._stack = ExitStack()
+        self._children: dict[str, Child] = {}
 
-    def make_directory(self) -> Path:
-        """Makes the directory, readable by this user only."""
+    def make_directory(self, passable: bool = False) -> Path:
+        """Makes the directory, readable by this user only; if `passable`, others may have directories in it."""
         self._stack.callback(undo, record("folder", path=str(self.directory)))
-        self.directory.mkdir(mode=0o700)
+        self.directory.mkdir(mode=0o711 if passable else 0o700)
         return self.directory
 
     def start(
-        self, program: Program, *arguments: str, ready: Path, core: int | None, environment: dict[str, str]
+        self,
+        program: Program,
+        *arguments: str,
+        ready: Path | Callable[[], bool],
+        core: int | None,
+        environment: dict[str, str] | None = None,
+        name: str = "",
+        urgent: bool = False,
     ) -> None:
-        """Start a daemon on `core`; wait until it listens at the socket `ready`.
+        """Start a daemon on `core`; wait until it listens at the socket `ready`, or until that says so. `name` tells
+        several of one program apart. An `urgent` one goes before ordinary processes, as a protocol with short timers
+        must.
 
         Must be called within the namespace. Raises EngineError with the daemon's last line of output if it ends first.
         """
         if core is not None:
             os.sched_setaffinity(0, {core})  # of this short-lived thread, and so of its child
-        log = self.directory / f"{program.name}.log"
+        if urgent:
+            with suppress(PermissionError):
+                os.setpriority(os.PRIO_PROCESS, 0, _URGENT_NICE)  # likewise of this thread alone
+        name = name or program.name
+        log = self.directory / f"{name}.log"
         with log.open("wb") as output:
             child = Child(
                 [program.path or program.name, *arguments],
                 stdout=output,
                 stderr=output,
                 cwd=self.directory,
-                env=os.environ | environment,
+                env=os.environ | (environment or {}),
                 start_new_session=True,  # only the tester reacts to Ctrl-C; it then ends its daemons in order
             )
         self._stack.callback(child.end)
+        self._children[name] = child
         deadline = time.monotonic() + _PATIENCE_S
-        while not listens(ready):
+        while not (listens(ready) if isinstance(ready, Path) else ready()):
             if child.ended() or time.monotonic() > deadline:
                 said = log.read_text(errors="replace").strip().splitlines()
                 raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it printed nothing'}")
             time.sleep(0.005)
+
+    def kill(self, name: str) -> None:
+        """Kill a daemon by its name; it may be started again. Raises EngineError if none of that name runs."""
+        if name not in self._children:
+            raise EngineError(f"no daemon {name} runs")
+        self._children.pop(name).kill()
 
     def end(self) -> None:
         """End all and remove the directory; no error if there is none."""

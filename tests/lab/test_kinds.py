@@ -34,7 +34,7 @@ KINDS = [
     "bond", "bond?mode=active-backup", "bond?mode=balance-xor&links=4", "bond?mode=802.3ad", "team?links=3", "vlan",
     "vlan?protocol=802.1ad", "macvlan", "vrf", "hsr", "mpls", "wireguard", "macsec", "ipsec", "xfrm", "netem",
     "netem?delay=5ms", "tbf", "htb", "hfsc", "cbs", "codel", "fq_codel", "pie", "red", "cake", "ets", "mqprio",
-    "etf", "etf?slots=1:5ms,2:5ms", "police", "police?rate=100kpps", "gate",
+    "taprio", "taprio?slots=1:5ms,2:5ms", "etf", "etf?slots=1:5ms,2:5ms", "police", "police?rate=100kpps", "gate",
     "flower",
 ]  # fmt: skip
 RATE_BPS = 2_000_000
@@ -170,7 +170,7 @@ TWO_CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["etf?slots=1:50ms,2:50ms&delay=300ms&delta=200ms"])
+@pytest.mark.parametrize("name", ["taprio?slots=1:50ms,2:50ms", "etf?slots=1:50ms,2:50ms&delay=300ms&delta=200ms"])
 def test_each_class_leaves_in_its_own_half_of_the_cycle(name: str) -> None:
     require(name)
     seen = through(name, 800, 400.0, stream=TWO_CLASSES)

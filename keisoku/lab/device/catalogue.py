@@ -10,32 +10,40 @@ from pydantic import ValidationError
 from keisoku.errors import PlanError
 from keisoku.lab.device.bridge import Bridge
 from keisoku.lab.device.device import LabDevice
+from keisoku.lab.device.diamond import Diamond
+from keisoku.lab.device.ecmp import Ecmp
 from keisoku.lab.device.filtered import Flower, Gate, Police
 from keisoku.lab.device.hsr import Hsr
 from keisoku.lab.device.ipsec import Ipsec, Xfrm
 from keisoku.lab.device.joined import Bond, Macsec, Team
 from keisoku.lab.device.managed_queue import Cake, Codel, Ets, FqCodel, Pie, Red
 from keisoku.lab.device.mpls import Mpls
+from keisoku.lab.device.multicast_router import MulticastRouter
 from keisoku.lab.device.netem import Netem
 from keisoku.lab.device.nftables import Firewall, Nat
 from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
 from keisoku.lab.device.router import Router
-from keisoku.lab.device.schedule import Etf, Mqprio
+from keisoku.lab.device.schedule import Etf, Mqprio, Taprio
+from keisoku.lab.device.serial_line import SerialLine
 from keisoku.lab.device.shaper import Cbs, Hfsc, Htb, Tbf
+from keisoku.lab.device.spanning_tree import SpanningTree
 from keisoku.lab.device.srv6 import Srv6
 from keisoku.lab.device.upper import Macvlan, Vlan, Vrf
+from keisoku.lab.device.vrrp import Vrrp
 from keisoku.lab.device.vxlan import Vxlan
 from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.device.wireguard import Wireguard
 
 KINDS: dict[str, tuple[type[LabDevice], ...]] = {
-    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, Nat, Firewall),
+    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, MulticastRouter, Nat, Firewall),
     "links, VLANs and networks of their own": (Bond, Team, Vlan, Macvlan, Vrf, Hsr),
     "tunnels": (Vxlan, OvsVxlan, Srv6, OvsMpls, Mpls, Wireguard, Macsec, Ipsec, Xfrm),
     "delays, rates and queues at the outputs": (
         *(Netem, Tbf, Htb, Hfsc, Cbs),
-        *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Etf),
+        *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Taprio, Etf),
+        SerialLine,
     ),
+    "ways that take over from each other": (Diamond, Vrrp, SpanningTree, Ecmp),
     "filters at the inputs": (Police, Gate, Flower),
 }
 """Groups in the order of the help."""

@@ -63,6 +63,9 @@ class LabDevice(BaseModel, ABC):
     counts: ClassVar[bool] = False
     """It counts by itself what it drops."""
 
+    events: ClassVar[tuple[str, ...]] = ()
+    """Names of events that it can cause in itself (`keisoku/device/record/event.py`), besides 'rebooted'."""
+
     capacity: CapacityText | None = None
     burst: BurstText | None = None
     cost: CostText | None = None
@@ -101,6 +104,11 @@ class LabDevice(BaseModel, ABC):
         return f"{self.family}?{given}" if given else self.family
 
     @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of all events that it can cause in itself."""
+        return self.events + (("rebooted",) if self.resets else ())
+
+    @property
     def queues(self) -> int:
         """How many transmit queues each of its ports has."""
         return 1
@@ -132,9 +140,23 @@ class LabDevice(BaseModel, ABC):
         """In the DUT's namespace: begin again after `halt`. Only for a device that `resets`."""
         raise NotImplementedError
 
-    def lead_networks(self, port: LabPort, count: int) -> None:
-        """In the DUT's namespace: route `count` networks (`lab/networks.py`) to a port. Only for one that `leads`."""
+    def happen(self, event: str, site: Site) -> int | None:
+        """In the DUT's first namespace: cause an event of `events`. The moment in ns of CLOCK_MONOTONIC, if the device
+        knows it; None: while the call lasted."""
         raise NotImplementedError
+
+    def mend(self, event: str, site: Site) -> int | None:
+        """The same to undo it."""
+        raise NotImplementedError
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """In the port's namespace of the DUT: route `count` networks (`frame/networks.py`) to a port. Only for one that
+        `leads`."""
+        raise NotImplementedError
+
+    def await_networks(self, port: LabPort, count: int) -> None:
+        """In the DUT's first namespace: wait until these networks are reached; where routers tell each other, that
+        takes a while."""
 
     def counted(self, port: LabPort) -> Counted:
         """In the port's namespace of the DUT: what was done to frames there. Only for a device that `counts`."""

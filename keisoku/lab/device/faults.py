@@ -28,6 +28,8 @@ class Faults(BaseModel):
     duplicate: tuple[int, ...] = ()
     swap: tuple[int, ...] = ()
     corrupt: tuple[tuple[int, int], ...] = ()
+    rewrite: tuple[tuple[int, tuple[int, tuple[tuple[int, int], ...]]], ...] = ()
+    """Sequence numbers, each with what `patches` gives."""
     stream: int | None = None
     flip: int = 1
     """The bits that are flipped in the byte to corrupt."""
@@ -36,6 +38,7 @@ class Faults(BaseModel):
     def _check(self) -> Self:
         """Raises PlanError for faults that the device could not apply as given."""
         harmed = [*self.drop, *self.duplicate, *self.swap, *(sequence for sequence, _ in self.corrupt)]
+        harmed += [sequence for sequence, _ in self.rewrite]
         # The frame after a swapped one takes part in the swap, so it can have no other fault.
         taken = [*harmed, *(sequence + 1 for sequence in self.swap)]
         twice = [sequence for sequence, count in Counter(taken).items() if count > 1]
@@ -70,7 +73,35 @@ class Faults(BaseModel):
             }
             for sequence, place in self.corrupt
         ]
+        faults += [
+            {"stream": self.stream, "sequence": sequence, "action": "rewrite", "grow": grow, "patches": written}
+            for sequence, (grow, written) in self.rewrite
+        ]
         return json.dumps(faults)
+
+
+def patches(before: bytes, after: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """What makes the headers `after` of `before`, for `Faults.rewrite`: how many bytes are added in front, and those
+    that are then written. Raises PlanError for headers that become shorter."""
+    grow = len(after) - len(before)
+    if grow < 0:
+        raise PlanError("faults", "the faulty device makes no header shorter", "give one that is not")
+    moved = bytes(grow) + before
+    places = (place for place in range(len(after)) if place < grow or moved[place] != after[place])
+    return grow, tuple((place, after[place]) for place in places)
+
+
+ALL_STREAMS = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Outage:
+    """The `faulty` device loses every frame of some streams from one time to another (CLOCK_MONOTONIC)."""
+
+    from_ns: int
+    to_ns: int
+    first_stream: int = 0
+    last_stream: int = ALL_STREAMS
 
 
 @dataclass(frozen=True)
@@ -83,6 +114,7 @@ class Applied:
     duplicated: int = 0
     swapped: int = 0
     corrupted: int = 0
+    rewritten: int = 0
     held: int = 0
     """Held for a swap, but no frame of the stream came after it: lost."""
     failed: int = 0

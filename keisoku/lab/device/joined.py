@@ -69,6 +69,7 @@ class Bond(Joined):
     title: ClassVar[str] = "Linux bond between two bridges"
     parameters: ClassVar[str] = "mode=balance-rr, active-backup, balance-xor or 802.3ad&links=2 to 8"
     parts: ClassVar[tuple[KernelPart, ...]] = (part.BONDING,)
+    events: ClassVar[tuple[str, ...]] = ("member-lost",)
 
     mode: Literal["balance-rr", "active-backup", "balance-xor", "802.3ad"] = "balance-rr"
     links: int = Field(2, ge=2, le=8)
@@ -77,6 +78,14 @@ class Bond(Joined):
     def lines(self) -> int:
         """The bond's members."""
         return self.links
+
+    def happen(self, event: str, site: Site) -> None:
+        """The first member loses its carrier."""
+        iproute.ip("link set dev far1 down")
+
+    def mend(self, event: str, site: Site) -> None:
+        """It has a carrier again."""
+        iproute.ip("link set dev far1 up")
 
     def join(self, mtu: int) -> None:
         """A bond at each end; returns when all members carry frames."""

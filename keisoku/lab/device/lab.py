@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from keisoku._core import Faulty
+from keisoku._core import Faulty, SerialLinks
 from keisoku._core import Throttle as CoreThrottle
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.namespace import Namespace, within
@@ -21,11 +22,12 @@ from keisoku.lab.device import topology
 from keisoku.lab.device.catalogue import find_device
 from keisoku.lab.device.counted import Counted
 from keisoku.lab.device.device import LabDevice, Site
-from keisoku.lab.device.faults import Applied, Faults
+from keisoku.lab.device.faults import Applied, Faults, Outage
 from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
 from keisoku.lab.device.kernel_part import absence
 from keisoku.lab.device.passage import Passage
 from keisoku.lab.device.port import LabPort
+from keisoku.lab.device.serial_line import SerialLine
 from keisoku.lab.device.throttle import Throttled
 from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.lifetime import Lifetime
@@ -33,6 +35,8 @@ from keisoku.lab.lifetime import Lifetime
 RESET_S = 0.1
 """How long a device is down in a reset: as for a power interruption (RFC 6201 §4.3), the tester chooses it."""
 _UNSIGNED = -1
+_AHEAD_NS = 1_000_000
+"""An outage of `faulty` begins so long after it is asked for, when its program certainly has it."""
 
 
 class Lab(Lifetime):
@@ -67,6 +71,7 @@ class Lab(Lifetime):
         self._own_core = own_core
         self._faults = faults or Faults()
         self._faulty: Faulty | None = None
+        self._links: SerialLinks | None = None
         self._throttles: list[CoreThrottle] = []
         self._places: list[Namespace] = []
         self._daemons: Daemons | None = None
@@ -114,7 +119,9 @@ class Lab(Lifetime):
             raise PlanError(
                 "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
             )
-        self._places[0].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
+        port = self.ports[number - 1]
+        within(port.dut_namespace_path, lambda: self.device.lead_networks(port, count))
+        self._places[0].run(lambda: self.device.await_networks(port, count))
 
     def reset(self) -> None:
         """Reset the device: it forwards nothing for `RESET_S` and then begins again; traffic may continue.
@@ -128,6 +135,44 @@ class Lab(Lifetime):
         first.run(self.device.halt)
         time.sleep(RESET_S)
         first.run(lambda: self.device.restart(site))
+
+    def happen(self, event: str, undo: bool = False) -> int | None:
+        """Cause an event in the device, or undo it: the moment in ns of CLOCK_MONOTONIC if the device knows it; None:
+        while the call lasted. Raises EngineError if it fails or if this device has no such event."""
+        if event not in self.device.offered or self._daemons is None:
+            raise EngineError(f"the lab {self.kind} has no event '{event}'")
+        if isinstance(self.device, FaultyWire):
+            return None if undo else self._interrupt(self.device.outage_ns)
+        site = Site(self.ports, self._dut_core(), self._daemons, self._places)
+        if event == "rebooted":
+            self._places[0].run(lambda: self.device.restart(site) if undo else self.device.halt())
+            return None
+        return self._places[0].run(lambda: (self.device.mend if undo else self.device.happen)(event, site))
+
+    def line(self) -> dict[str, int]:
+        """What the line of `serial` has done so far in the direction from port 1 to port 2, by the names of its counts
+        (`in_packets`, `marked_packets`, `dropped_packets`, `late_packets` …).
+
+        Raises EngineError if the lab is no `serial` or is closed.
+        """
+        if self._links is None:
+            raise EngineError(f"the lab {self.kind} has no line with counts")
+        counted: dict[str, int] = json.loads(self._links.truth())["lanes"][0]
+        return counted
+
+    def interrupt(self, outages: Sequence[Outage]) -> None:
+        """Let `faulty` lose every frame of some streams in some times, in place of those given before.
+
+        Raises EngineError if the lab is no `faulty` or is closed.
+        """
+        if self._faulty is None:
+            raise EngineError(f"the lab {self.kind} applies no faults")
+        self._faulty.interrupt(json.dumps([asdict(outage) for outage in outages]))
+
+    def _interrupt(self, length_ns: int) -> int:
+        begin_ns = time.monotonic_ns() + _AHEAD_NS
+        self.interrupt([Outage(begin_ns, begin_ns + length_ns)])
+        return begin_ns
 
     def context(self) -> dict[str, object]:
         """The lab as a record must state it, ready for JSON."""
@@ -166,6 +211,8 @@ class Lab(Lifetime):
             tester.run(lambda: topology.plug(self.ports, self.device.queues))
             for place in places:
                 place.run(partial(self._raise_dut_ports, place))
+            if isinstance(self.device, SerialLine):
+                self._links = SerialLinks(self.device.bed(places, self._dut_core()))
             site = Site(self.ports, self._dut_core(), daemons, places)
             places[0].run(lambda: self.device.build(site))
         tester.run(self._raise_tester_ports)
@@ -223,6 +270,9 @@ class Lab(Lifetime):
         if self._faulty is not None:
             self._faulty.close()
             self._faulty = None
+        if self._links is not None:
+            self._links.close()
+            self._links = None
         while self._throttles:
             self._throttles.pop().close()
         if self._daemons is not None:

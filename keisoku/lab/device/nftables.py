@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
+from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
 
 from keisoku.host.program import Program
 from keisoku.lab.device.device import Site
@@ -29,6 +30,15 @@ class Nat(Router):
     title: ClassVar[str] = "nftables source NAT"
     most_ports: ClassVar[int] = 2
     programs: ClassVar[tuple[Program, ...]] = (NFT,)
+    events: ClassVar[tuple[str, ...]] = ("conntrack-flushed",)
+
+    def happen(self, event: str, site: Site) -> None:
+        """Every connection is forgotten."""
+        with NFCTSocket() as conntrack:
+            conntrack.flush()
+
+    def mend(self, event: str, site: Site) -> None:
+        """The next frame of a connection makes it again, so there is nothing to undo."""
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
         """Outwards the source becomes the DUT's outer address; inwards that address, as destination, becomes the
@@ -96,3 +106,14 @@ def _filter(family: str, rules: list[str]) -> str:
     lines = "\n".join(rules)
     head = "type filter hook forward priority filter; policy drop;"
     return f"table {family} firewall {{\nchain forward {{\n{head}\n{lines}\n}}\n}}\n"
+
+
+def withhold(interface: str, *matches: str) -> None:
+    """Frames that a device would say about itself do not leave by this port (Linux 5.16)."""
+    rules = "".join(f"add rule netdev {interface} out {match} drop\n" for match in matches)
+    NFT.run(
+        "-f",
+        "-",
+        text=f"add table netdev {interface}\n"
+        f"add chain netdev {interface} out {{ type filter hook egress device {interface} priority 0; }}\n{rules}",
+    )

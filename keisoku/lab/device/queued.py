@@ -37,18 +37,19 @@ class Queued(Bridge):
         return []
 
     def begin(self, site: Site) -> None:
-        """Make the disciplines: a change of the link would empty their queues."""
+        """Make the disciplines last: a change of the link would empty their queues, and the kernel deactivates a port
+        to add `clsact`, which stops the timer of a cycle of gates (taprio) for good."""
         await_silence({str(port.dut_interface) for port in site.ports})
         root, *leaves = self.disciplines()
         filters = self.filters()
         for port in site.ports:
             at = f"add dev {port.dut_interface}"
             iproute.tc(
+                *([f"qdisc {at} clsact"] if filters else []),
+                *(f"filter {at} {line}" for line in filters),
                 f"qdisc {at} {root}",
                 *(f"class {at} {line}" for line in self.branches()),
                 *(f"qdisc {at} {line}" for line in leaves),
-                *([f"qdisc {at} clsact"] if filters else []),
-                *(f"filter {at} {line}" for line in filters),
             )
 
     def counted(self, port: LabPort) -> Counted:

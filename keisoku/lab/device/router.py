@@ -39,11 +39,11 @@ class Router(LabDevice):
         with IPRoute() as ip:
             index = ip.link_lookup(ifname=port.dut_interface)[0]
             for number in range(count):
-                for network, bits, gateway in (
-                    (ipv4_network(number), 24, port.ipv4),
-                    (ipv6_network(number), 64, port.ipv6),
+                for network, gateway in (
+                    (str(ipv4_network(number, count)), port.ipv4),
+                    (f"{ipv6_network(number)}/64", port.ipv6),
                 ):
-                    ip.route("replace", dst=f"{network}/{bits}", gateway=gateway, oif=index)
+                    ip.route("replace", dst=network, gateway=gateway, oif=index)
 
     def halt(self) -> None:
         """Stop forwarding."""

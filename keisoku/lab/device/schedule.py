@@ -49,10 +49,7 @@ class Mqprio(Queued):
 
 
 class Taprio(Mqprio):
-    """Opens and closes the queues of traffic classes in a cycle (time-aware shaper, IEEE 802.1Qbv).
-
-    Not in the catalogue: with Linux 6.12 its gates stay open in a lab, though not on a veth pair alone. ETF uses it.
-    """
+    """Opens and closes the queues of traffic classes in a cycle (time-aware shaper, IEEE 802.1Qbv)."""
 
     family: ClassVar[str] = "taprio"
     title: ClassVar[str] = "Linux bridge with a time-aware shaper (taprio)"

@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic import field_validator
 
 from keisoku.lab.device.device import LabDevice, Site
+from keisoku.lab.device.parameter import TimeText, time_ns
 
 
 class Cable(LabDevice):
@@ -35,7 +36,17 @@ class FaultyWire(LabDevice):
 
     family: ClassVar[str] = "faulty"
     title: ClassVar[str] = "faulty device"
+    parameters: ClassVar[str] = "outage=50ms"
     most_ports: ClassVar[int] = 2
+    events: ClassVar[tuple[str, ...]] = ("path-lost",)
+
+    outage: TimeText = "50ms"
+    """How long it loses every frame when the event 'path-lost' happens."""
+
+    @property
+    def outage_ns(self) -> int:
+        """The same in ns."""
+        return time_ns(self.outage)
 
     def build(self, site: Site) -> None:
         """Nothing to build."""

@@ -17,6 +17,8 @@ class DirectionTruth:
     dropped_bytes: int
     lost_packets: int
     lost_bytes: int
+    marked_packets: int
+    """They arrived with CE."""
     busy_ns: int
     """Time that the line needs to send all packets that have arrived so far."""
     delivered_packets: int
