@@ -3,6 +3,9 @@
 The command turns them into exit code 2; nothing else may print or exit.
 """
 
+_SHOWN = 60
+"""Characters of a wrong value."""
+
 
 class KeisokuError(Exception):
     """Base of everything a user is told without a traceback."""
@@ -18,3 +21,12 @@ class PlanError(KeisokuError):
 
 class EngineError(KeisokuError):
     """A port or device failed while the trial was being prepared or carried out."""
+
+
+def shown(value: object) -> str:
+    """A value as it was written, cut if it is long."""
+    try:
+        text = f"'{value}'" if isinstance(value, str) else repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "this number"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

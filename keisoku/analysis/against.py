@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from keisoku.analysis.paired import ALARM_ERROR, SHOWN_ERROR, Ends, Judgement, Rule, final, widened, width
+from keisoku.analysis.paired import SHOWN_ERROR, Ends, Judgement, Rule, alarm_errors, final, widened, width
 from keisoku.analysis.quantity import Quantity
 
 LEAST = 3
@@ -51,4 +51,5 @@ def judge_against(kept: Sequence[Quantity], new: Sequence[Quantity], rule: Rule,
         low, high = widened((found - reach, found + reach), (found, found), resolution)
         return share(low), share(high)
 
-    return final(len(others), change, ends(SHOWN_ERROR), ends(ALARM_ERROR), rule, ended)
+    lower, upper = map(ends, alarm_errors(rule.better))
+    return final(len(others), change, ends(SHOWN_ERROR), (lower[0], upper[1]), rule, ended)

@@ -22,8 +22,9 @@ from keisoku.analysis.spending import looks
 
 SHOWN_ERROR = 0.05
 """Of the interval that is shown."""
-ALARM_ERROR = 0.016
-"""Of the interval that says that B is worse or better: of two equal sides B is called worse in at most 0.8 %."""
+FALSELY_WORSE, FALSELY_BETTER = 0.008, 0.002
+"""Of two equal sides, the shares of comparisons in which B is called worse, and better, at most. They differ: both
+together are one in a hundred, and most of it serves to find that B is worse (`benchmarks/paired.py`)."""
 Verdict = Literal["worse", "better", "different", "equal", "precise", "no worse", "open", "undecided", "not measured"]
 """'different': where neither direction is better. 'equal': no difference beyond the margin. 'precise': the interval is
 as narrow as was asked for. 'no worse': not beyond the margin. 'open': no difference was found. 'undecided': one beyond
@@ -92,7 +93,7 @@ class Judgement:
     shown: Ends
     """The interval of 95 %."""
     sure: Ends
-    """The interval that decides, of `ALARM_ERROR`."""
+    """The interval that decides, of `alarm_errors`."""
 
 
 def differences(pairs: Sequence[tuple[Quantity, Quantity] | None]) -> Differences:
@@ -110,7 +111,7 @@ def judge(found: Differences, used: Sequence[float], rule: Rule) -> Judgement:
     """The judgement at the first look that decides, else at the last one. `used` has the share of the budget that was
     used up after each pair."""
     ended = bool(used) and used[-1] >= 1
-    made = looks(used, ALARM_ERROR / rule.comparisons)
+    made = looks(used, max(alarm_errors(rule.better)) / rule.comparisons)
     for place, look in enumerate(made, 1):
         said = _at(found, look.pairs, look.share / rule.comparisons, rule, ended and place == len(made))
         if said.ended or place == len(made):
@@ -118,20 +119,32 @@ def judge(found: Differences, used: Sequence[float], rule: Rule) -> Judgement:
     return _at(found, len(used), 0.0, rule, ended)  # too few pairs for any interval
 
 
+def alarm_errors(better: Better) -> tuple[float, float]:
+    """The error of the interval whose lower end decides, and of that whose upper end does."""
+    both = {
+        "higher": (FALSELY_BETTER, FALSELY_WORSE),
+        "lower": (FALSELY_WORSE, FALSELY_BETTER),
+        "neither": ((FALSELY_WORSE + FALSELY_BETTER) / 2,) * 2,
+    }
+    low, high = both[better]
+    return 2 * low, 2 * high
+
+
 def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) -> Judgement:
     known = ~np.isnan(found.lowest[:pairs])
     low, high = found.lowest[:pairs][known], found.highest[:pairs][known]
     if not low.size:
         return Judgement("not measured", last, 0, _NOWHERE, _NOWHERE, _NOWHERE)
-    errors = (SHOWN_ERROR * share, ALARM_ERROR * share)
+    errors = [error * share for error in (SHOWN_ERROR, *alarm_errors(rule.better))]
     many = _of_many(low, errors) if np.array_equal(low, high) else None
     centre, ends = many or _of_few(low, high, errors)
-    shown, sure = (widened(each, centre, found.resolution) for each in ends)
+    shown, lower, upper = (widened(each, centre, found.resolution) for each in ends)
+    sure = lower[0], upper[1]
     change, shown, sure = ((found.share(ends[0]), found.share(ends[1])) for ends in (centre, shown, sure))
     return _judgement(int(low.size), change, shown, sure, rule, last)
 
 
-def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Ends) -> tuple[Ends, list[Ends]]:
+def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Sequence[float]) -> tuple[Ends, list[Ends]]:
     """Centre, and an interval for each error: exact for few pairs, and for bounds."""
     lowest = signed_rank.means_of(low)
     highest = lowest if np.array_equal(low, high) else signed_rank.means_of(high)
@@ -139,7 +152,7 @@ def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Ends) -
     return centre, [signed_rank.interval(lowest, highest, error) if error else _NOWHERE for error in errors]
 
 
-def _of_many(differences: NDArray[np.float64], errors: Ends) -> tuple[Ends, list[Ends]] | None:
+def _of_many(differences: NDArray[np.float64], errors: Sequence[float]) -> tuple[Ends, list[Ends]] | None:
     """The same of many differences without bounds, where disturbed ones do not count; None if it has no answer."""
     found = [biweight.interval(differences, error) for error in errors if error]
     known = [each for each in found if each is not None]

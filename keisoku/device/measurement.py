@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from statistics import geometric_mean
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -17,22 +18,26 @@ from keisoku.device.calibration.bias import Bias
 from keisoku.device.calibration.store import bias_for, keep
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.forecast.announcement import announcement
-from keisoku.device.forecast.expected import Expected, Expecting
+from keisoku.device.forecast.expected import Expected, Expecting, Planning
 from keisoku.device.forecast.fitting import fitted
 from keisoku.device.forecast.forecast import forecast
+from keisoku.device.forecast.refitting import Refitting, plans_of
 from keisoku.device.method.assumption import stated
 from keisoku.device.method.evidence import agreed
 from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.plan.settings import CalibrateSettings
+from keisoku.device.plan.settings import CalibrateSettings, ThroughputSettings
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.event import EVENTS
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
+from keisoku.device.report.flow_rows import flow_rows
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.device.runner import Unobserved, results_of, run
+from keisoku.device.testbed.wanted import OpenedPort
 from keisoku.errors import PlanError
 from keisoku.host.look import look_at_host, span_s
 from keisoku.measurement.entry import Findings, Measurement, Work
@@ -42,20 +47,24 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.units import time_text
 
+if TYPE_CHECKING:
+    from keisoku.device.engine.stamps import Wanted as WantedStamps
+
 _BIAS = TypeAdapter(Bias)
 
 
 def measure(work: Work[Plan]) -> None:
     """Opens the engine, begins or continues the run, and carries out its procedures."""
     plan = work.settings
+    wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, work.tell, _engines(work.resumed)) as engine:
+    with open_engine(plan, work.tell, _opened(work.resumed)) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, None
         if capabilities.on_host:
             look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
-        if plan.within_s is not None and work.resumed is None:
+        if wanted is not None and plan.within_s is not None:
             spent_s = 0.0 if virtual else work.elapsed_s()
             plan = fitted(plan, capabilities, bias, plan.within_s - spent_s)
         if work.resumed is None and (said := announcement(plan, capabilities, bias)):
@@ -70,20 +79,25 @@ def measure(work: Work[Plan]) -> None:
             bias=_BIAS.dump_python(bias, mode="json"),
             ended="",
         )
+        refitting = Refitting(wanted, plan, capabilities, bias, directory, work.tell)
         observer = work.observer or Unobserved()
+        if isinstance(observer, Planning):
+            observer.planned(plan.methods, plan.frame_bytes)
         if isinstance(observer, Expecting) and not virtual:
-            observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records())
+            observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records(), refitting.plans)
         elapsed_s = (lambda: 0.0) if virtual else work.elapsed_s
-        if not run(plan, engine, bias, directory, observer, elapsed_s):
+        if not run(plan, engine, bias, directory, observer, elapsed_s, refitting.plan_of):
             assert plan.within_s is not None
             directory.know(ended=f"stopped after {time_text(plan.within_s)}")
 
 
-def _engines(resumed: RunDirectory | None) -> list[str]:
-    """The engines of the ports in a run that is resumed, by port."""
+def _opened(resumed: RunDirectory | None) -> list[OpenedPort]:
+    """What was chosen for the ports of a run that is resumed."""
     if resumed is None:
         return []
-    return [str(port["engine"]) for port in resumed.context.get("ports", []) if isinstance(port, dict)]
+    ports = [port for port in resumed.context.get("ports", []) if isinstance(port, dict)]
+    kinds: dict[str, WantedStamps] = {"hardware": "hardware", "kernel": "software"}
+    return [OpenedPort(str(port["engine"]), kinds.get((port.get("stamps") or {}).get("receive", ""))) for port in ports]
 
 
 def _longest_trial_ns(plan: Plan) -> int | None:
@@ -109,10 +123,18 @@ def analyse(directory: RunDirectory) -> Findings:
         bias = _BIAS.validate_python(directory.facts["bias"])
     except (KeyError, ValueError) as error:
         raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
-    found_results = results_of(plan, capabilities, bias, records, directory.facts.get("ended", ""))
-    results = [marked(result, records) for result in stated(agreed(found_results, records), records)]
+    ended = directory.facts.get("ended", "")
+    found_results = results_of(plan, capabilities, bias, records, ended, plans_of(directory))
+    said = directory.context.get("stamps_replaced", [])
+    results = [
+        marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records)
+        for result in stated(agreed(found_results, records), records)
+    ]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
-    return Findings(results, files={"trials": trial_rows(records)}, detail=found)
+    files = {"trials": trial_rows(records)}
+    if any(record.method == "convergence" for record in records):
+        files["flows"] = flow_rows(records)
+    return Findings(results, files=files, detail=found)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
@@ -169,6 +191,11 @@ def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
 
 
+def _are_names(events: object) -> bool:
+    """Whether all events are names; another text would be a command."""
+    return isinstance(events, str) and all(name.strip() in ("", *EVENTS) for name in events.split(","))
+
+
 def _from_afar(values: Mapping[str, Any]) -> None:
     """Raises PlanError for settings that name files of the server or override its guards."""
     for key in ("capture", "snap_bytes", "force"):
@@ -176,6 +203,10 @@ def _from_afar(values: Mapping[str, Any]) -> None:
             raise PlanError(key, "may only be given on this host's command line", "leave it out")
     if values.get("calibration", "auto") not in ("auto", "none"):
         raise PlanError("calibration", "names a file of the server", "use auto or none")
+    own = values.get("convergence")
+    if isinstance(own, Mapping) and (own.get("undo") or not _are_names(own.get("event", ""))):
+        problem = "a command of the server may only be given on its own command line"
+        raise PlanError("convergence.event", problem, f"use one of {', '.join(EVENTS)}")
     contents = values.get("stream")
     for each in (values, *(contents if isinstance(contents, list) else ())):
         if isinstance(each, Mapping) and str(each.get("pacing", "")).strip().startswith("gaps:"):
@@ -193,6 +224,19 @@ def _again(plan: Plan, number: int, chance: Random) -> Plan:
     sizes = tuple(chance.sample(plan.frame_bytes, len(plan.frame_bytes)))
     capture = plan.capture and plan.capture.with_stem(f"{plan.capture.stem}-{number}")
     return plan.model_copy(update={"frame_bytes": sizes, "capture": capture})
+
+
+def _near(plan: Plan, results: Sequence[Result]) -> Plan:
+    """Searches begin at the middle, on a scale of ratios, of the throughputs that were measured at each size."""
+    known: dict[int, list[float]] = {}
+    for row in (row for result in results if result.measurement == "throughput" for row in result.rows):
+        figure = row.figures.get("throughput")
+        if figure is not None and row.frame_bytes is not None and figure.value > 0:
+            known.setdefault(row.frame_bytes, []).append(figure.value)
+    first = tuple((size, round(geometric_mean(values))) for size, values in sorted(known.items()))
+    if not first:
+        return plan
+    return plan.model_copy(update={"throughput": plan.of(ThroughputSettings).model_copy(update={"first": first})})
 
 
 def _calibration(bias: Bias) -> dict[str, object] | None:
@@ -235,6 +279,7 @@ MEASUREMENT = Measurement(
     from_afar=_from_afar,
     named=_run_name,
     again=_again,
+    near=_near,
     keep=_kept,
     tables=_tables,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),

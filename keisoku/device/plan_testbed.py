@@ -8,23 +8,25 @@ from itertools import zip_longest
 
 from keisoku.device.engine.engine import Engine
 from keisoku.device.engine.port_capture import PortCapture, Tell
+from keisoku.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.testbed.opening import open_testbed, port_named
-from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.device.testbed.wanted import OpenedPort, WantedTestbed, WantedTraffic
 from keisoku.errors import PlanError
 
 
 @contextmanager
-def open_engine(plan: Plan, tell: Tell = lambda line: None, engines: Sequence[str] = ()) -> Iterator[Engine]:
+def open_engine(plan: Plan, tell: Tell = lambda line: None, opened: Sequence[OpenedPort] = ()) -> Iterator[Engine]:
     """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is opened and
     when it is closed.
 
-    `engines` are those of the run that is resumed, by port: none is chosen again. Raises PlanError for a DUT or port
-    that does not exist or cannot be used, EngineError if opening fails.
+    `opened` are the ports of the run that is resumed: nothing is chosen again for them. Raises PlanError for a DUT or
+    port that does not exist or cannot be used, EngineError if opening fails.
     """
     with ExitStack() as stack:
-        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan, engines))))
+        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan, opened))))
         capture = None
         if plan.capture is not None:
             if not testbed.captures:
@@ -38,8 +40,8 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None, engines: Sequence[st
         yield engine
 
 
-def wanted_testbed(plan: Plan, engines: Sequence[str] = ()) -> WantedTestbed:
-    """What the plan asks of a testbed, with the engines that were chosen before.
+def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestbed:
+    """What the plan asks of a testbed, with what was chosen for its ports before.
 
     Raises PlanError for invalid names of ports or devices.
     """
@@ -47,7 +49,7 @@ def wanted_testbed(plan: Plan, engines: Sequence[str] = ()) -> WantedTestbed:
     fields = enumerate(plan.port_fields())
     ports = [port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields]
     return WantedTestbed(
-        tuple(port.driven_by(engine) for port, engine in zip_longest(ports, engines[: len(ports)])),
+        tuple(port.as_opened(before) for port, before in zip_longest(ports, opened[: len(ports)])),
         plan.dut,
         plan.engine,
         tuple(plan.all_frame_bytes),
@@ -64,5 +66,16 @@ def wanted_testbed(plan: Plan, engines: Sequence[str] = ()) -> WantedTestbed:
 def wanted_traffic(plan: Plan) -> WantedTraffic:
     """The plan's streams on its pattern of ports."""
     return WantedTraffic(
-        tuple(plan.pairs()), plan.contents(), plan.seed, plan.modifiers, plan.networks, plan.frames_every
+        tuple(plan.pairs()),
+        plan.contents(),
+        plan.seed,
+        plan.modifiers,
+        plan.networks,
+        changes=any(PROCEDURES[method].watches_headers for method in plan.methods) or _compares_hops(plan),
+        listening=plan.listening(),
+        frames_every=plan.frames_every,
     )
+
+
+def _compares_hops(plan: Plan) -> bool:
+    return "convergence" in plan.methods and plan.of(ConvergenceSettings).hops

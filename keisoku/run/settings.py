@@ -8,13 +8,11 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails, PydanticKnownError
 
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, shown
 
 _MOST = {"_s": 1e9, "_ns": 1e18, "_fps": 1e10, "_rps": 1e10, "_bps": 1e14}
 """Of a setting, by the unit at the end of its name: beyond every link, processor and patience, and within what times
 in ns and counts of frames can hold."""
-_SHOWN = 60
-"""Characters of a wrong value."""
 
 
 class Settings(BaseModel):
@@ -128,7 +126,7 @@ _ALIKE = {
 
 def _words(error: ErrorDetails) -> tuple[str, str]:
     """What is wrong, and what to do."""
-    value = _shown(error["input"])
+    value = shown(error["input"])
     found = _WORDS.get(_ALIKE.get(error["type"], error["type"]))
     if found is None:
         message = error["msg"].removeprefix("Value error, ")
@@ -136,12 +134,3 @@ def _words(error: ErrorDetails) -> tuple[str, str]:
     bounds = {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in error.get("ctx", {}).items()}
     problem, remedy = (text.format(value=value, **bounds) for text in found)
     return problem, remedy
-
-
-def _shown(value: object) -> str:
-    """A value as it was written, cut if it is long."""
-    try:
-        text = f"'{value}'" if isinstance(value, str) else repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return "this number"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, shown
 from keisoku.host.text_file import parse_toml, read_text
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -24,7 +24,17 @@ FrameBytes = Annotated[int, Field(ge=64, le=65536)]
 Port = Annotated[int, Field(ge=1)]
 PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
 
-_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published", "published_latency", "cable"}
+_NOT_PART_OF_THE_MODEL = {
+    "name",
+    "title",
+    "maker",
+    "class_",
+    "year",
+    "published",
+    "published_latency",
+    "cable",
+    "rewrite",
+}
 
 
 class _Section(BaseModel):
@@ -81,6 +91,23 @@ class AddressTable(_Section):
     """A new address that arrives sooner after the last one is not learned (default: every address is)."""
     ageing_s: float = Field(300.0, gt=0, le=1e6)
     """Ageing time: an address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
+
+
+class Snooping(_Section):
+    """The device learns from IGMP and MLD messages behind which ports a multicast group has receivers."""
+
+    groups: int = Field(1024, ge=1, le=1 << 20)
+    """Groups that it can remember; frames of further groups are treated as those of groups without receivers."""
+    join_ns: Nanoseconds = 0.0
+    """From the message to the first frame that is forwarded."""
+    leave_ns: Nanoseconds = 0.0
+    """From the message to the first frame that is no longer forwarded."""
+    unknown: Literal["flood", "drop"] = "drop"
+    """What it does with frames of groups without receivers."""
+    copies_per_second: float | None = Field(None, gt=0, le=1e12)
+    """How many copies of multicast frames it makes at most (default: any number)."""
+    waiting_copies: int = Field(64, ge=0, le=1 << 24)
+    """How many copies may wait for that; further ones are not made."""
 
 
 class Jitter(_Section):
@@ -155,6 +182,28 @@ class Reset(_Section):
     """The device resets by itself so long after the start of every trial (default: only on command)."""
 
 
+class Interruption(_Section):
+    """An event cuts flows off for a while: every frame of theirs is lost. Flows are counted from 0, as the trial has
+    them."""
+
+    event: str
+    """Name of the event, which a plan gives as `event`."""
+    by_undo: bool = False
+    """The undoing of the event cuts them off."""
+    begin_ns: int = Field(0, ge=0, le=10**15)
+    """How long after the event the first frame is lost."""
+    duration_ns: int = Field(ge=1, le=10**15)
+    """For how long frames of the first flow are lost."""
+    step_ns: int = Field(0, ge=0, le=10**12)
+    """By how much longer those of each further flow are: a device that repairs one route after the other."""
+    first_flow: int = Field(0, ge=0)
+    last_flow: int | None = Field(None, ge=0)
+    """None: the last one of the trial."""
+    to_port: Port | None = None
+    """The port by which they leave afterwards, until another event chooses one; with `--pattern either` (default: the
+    same as before)."""
+
+
 class Faults(_Section):
     """Faults that no device should have, to check that a tester detects them."""
 
@@ -164,6 +213,30 @@ class Faults(_Section):
     reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
     """Reordering only above this rate of a stream."""
     corrupt_ratio: Ratio = 0.0
+
+
+class Rewrite(_Section):
+    """Headers that the device rewrites, of chosen frames; seen by trials that watch changes."""
+
+    changes: list[str] = Field(min_length=1)
+    """What it changes, as `keisoku changes --expect` says it: 'IP.dscp=0'."""
+    stream: int | None = Field(None, ge=1)
+    """Of one stream of the trial (default: of all)."""
+    frames: list[Annotated[int, Field(ge=0)]] | None = None
+    """Of these frames only, by number in their stream, from 0."""
+    every: int | None = Field(None, ge=1)
+    """One in so many frames."""
+    first: int = Field(0, ge=0)
+    """Number of the first frame that is rewritten."""
+    ratio: Ratio | None = None
+    """A share of the frames, at random."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Rewrite:
+        from keisoku.frame.expectation import expectations  # few devices rewrite anything
+
+        expectations(self.changes)
+        return self
 
 
 class Host(_Section):
@@ -202,6 +275,69 @@ class Cable(_Section):
     length_m: float = Field(0.0, ge=0, le=1e6)
     ns_per_m: float = Field(4.72284, ge=0, le=1000)
     """Default: 71 % of the speed of light, as in the published switch measurements (E1)."""
+
+
+class Bucket(_Section):
+    """A token bucket, full at first. It counts bytes of frames with FCS."""
+
+    bits_per_second: float = Field(gt=0, le=1e12)
+    burst_bytes: int = Field(ge=64, le=1 << 30)
+
+
+class Marking(_Section):
+    """Which frames of a queue are marked, and what a mark is."""
+
+    by: Literal["curve", "pie", "codel"] = "curve"
+    """By a curve of the queue that a frame meets (a step, RED, WRED), by PIE (RFC 8033) or CoDel (RFC 8289)."""
+    action: Literal["mark", "drop", "remark"] = "mark"
+    """'mark': CE, or a loss of a frame that is not capable of ECN (RFC 3168 §5); 'drop': a loss (WRED); 'remark':
+    another DSCP or PCP."""
+    least_bytes: int = Field(0, ge=0, le=1 << 30)
+    """The curve: no frame is marked that meets a shorter queue."""
+    most_bytes: int = Field(0, ge=0, le=1 << 30)
+    """Every frame is marked that meets this queue or a longer one; as `least_bytes`: a step."""
+    most_ratio: Ratio = 1.0
+    """What the share of marked frames rises to just below `most_bytes`."""
+    target_ns: int = Field(5_000_000, ge=1, le=10**12)
+    """PIE and CoDel: the waiting time that they allow."""
+    interval_ns: int = Field(100_000_000, ge=1, le=10**12)
+    """PIE: time between two updates; CoDel: its interval."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Marking:
+        if self.by == "curve" and self.most_bytes < max(1, self.least_bytes):
+            problem = f"{self.most_bytes} is below least_bytes, {self.least_bytes}"
+            raise PlanError("queue.marking.most_bytes", problem, "raise it; equal values make a step")
+        return self
+
+
+class Queue(_Section):
+    """A queue of each output, for the frames of some classes."""
+
+    codes: list[Annotated[int, Field(ge=0, le=63)]] = []
+    """Code points of its frames; frames of code points that no queue has are in the last queue."""
+    priority: int = Field(0, ge=0, le=255)
+    """A queue is served before all queues of lower priority (strict priority)."""
+    weight: float = Field(1.0, gt=0, le=1e6)
+    """Its share among the queues of its priority."""
+    buffer_bytes: int | None = Field(None, ge=64, le=1 << 30)
+    """None: it may fill the whole buffer of the output."""
+    policer: Bucket | None = None
+    """Frames for which it has no tokens are lost."""
+    shaper: Bucket | None = None
+    """Frames for which it has no tokens wait."""
+    marking: Marking | None = None
+
+
+class Scheduler(_Section):
+    """How an output chooses among its queues."""
+
+    code: Literal["dscp", "pcp"] = "dscp"
+    """What the device reads to know a frame's class."""
+    kind: Literal["drr", "wfq"] = "drr"
+    """Deficit round robin, or weighted fair queueing (self-clocked)."""
+    quantum_bytes: int = Field(1518, ge=1, le=1 << 24)
+    """DRR: what a queue of weight 1 may send in a round."""
 
 
 class Published(_Section):
@@ -253,17 +389,25 @@ class SimulatedDevice(_Section):
     """None: frames wait at their output only."""
     address_table: AddressTable | None = None
     """None: the device knows the port of every address from the start."""
+    snooping: Snooping | None = None
+    """None: frames to multicast groups go to all ports."""
     jitter: Jitter | None = None
     scatter: Scatter | None = None
     loss: Loss = Loss()
     stall: Stall | None = None
     reset: Reset | None = None
+    interruptions: list[Interruption] = Field([], alias="interruption")
     faults: Faults = Faults()
     clock_offset_ppm: dict[int, PartsPerMillion] = {}
     """By port: how much faster its clock runs than the tester's, in ppm."""
     pairs: list[Pair] = Field([], alias="pair")
+    rewrite: list[Rewrite] = []
+    """The first one that chooses a frame counts."""
     host: Host | None = None
     """None: the tester's host never stops a sender."""
+    scheduler: Scheduler = Scheduler()
+    queues: list[Queue] = Field([], max_length=64, alias="queue")
+    """Empty: all frames of an output wait in one queue."""
     published: Published | None = None
     published_latency: list[PublishedLatency] = []
 
@@ -278,6 +422,12 @@ class SimulatedDevice(_Section):
             )
         if self.published is not None and len({*self.published.ports}) == 1:
             raise PlanError("published.ports", "they are one port", "name the sending and the receiving one")
+        codes = [code for queue in self.queues for code in queue.codes]
+        twice = next((code for place, code in enumerate(codes) if code in codes[:place]), None)
+        if twice is not None:
+            raise PlanError("queue.codes", f"{twice} is in two queues", "leave it in one")
+        if self.queues and self.input is not None:
+            raise PlanError("input", "a device with [[queue]] has no queues at its inputs", "leave one out")
         self._check_ports("clock_offset_ppm", list(self.clock_offset_ppm))
         seen: set[tuple[int, int]] = set()
         for pair in self.pairs:
@@ -301,6 +451,7 @@ class SimulatedDevice(_Section):
     def model_json(self) -> str:
         """The model in the form that `core/src/simulated/device.rs` reads."""
         model = self.model_dump(mode="json", exclude=_NOT_PART_OF_THE_MODEL)
+        del model["scheduler"]["code"]
         if self.cable is not None:
             for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
                 if forwarding is not None:
@@ -321,14 +472,22 @@ _SECTIONS: dict[str, type[_Section]] = {
     "output": Output,
     "input": Input,
     "address_table": AddressTable,
+    "snooping": Snooping,
     "jitter": Jitter,
     "scatter": Scatter,
     "loss": Loss,
     "stall": Stall,
     "reset": Reset,
     "faults": Faults,
+    "interruption": Interruption,
     "cable": Cable,
+    "rewrite": Rewrite,
     "host": Host,
+    "scheduler": Scheduler,
+    "queue": Queue,
+    "queue.policer": Bucket,
+    "queue.shaper": Bucket,
+    "queue.marking": Marking,
     "pair": Pair,
     "pair.forwarding": Forwarding,
     "pair.loss": Loss,
@@ -396,4 +555,4 @@ def _plan_error(error: ValidationError) -> PlanError:
     if first["type"] == "missing":
         return PlanError(field, "is missing", "add it")
     requirement = first["msg"].replace("Input should be ", "it must be ").replace("an object", "a table")
-    return PlanError(field, f"{first['input']!r} is not accepted", requirement)
+    return PlanError(field, f"{shown(first['input'])} is not accepted", requirement)

@@ -44,7 +44,7 @@ def analyse(
     measured = {one.cell: one for one in outcomes if one.path == "dut" and one.values}
     ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
     best = best_set({cell: one.values for cell, one in measured.items()}, CONFIDENCE) if measured else []
-    rows = [_best_row(settings, measured, best, ceiling)] if best else []
+    rows = _best_rows(settings, measured, best, ceiling) if best else []
     links = facts.get("links") or {}
     rows += [_row(settings, one, one.cell in best, ceiling, links) for one in measured.values()]
     rows += _effect_rows(settings, measured)
@@ -149,21 +149,26 @@ def _said(
     return said
 
 
-def _best_row(
+def _best_rows(
     settings: StreamSettings, measured: Mapping[Cell, CellOutcome], best: Sequence[Cell], ceiling: Ceiling | None
-) -> Row:
+) -> list[Row]:
+    """The best cell, then each that is not distinguishable from it."""
     figure = bit_rate(measured[best[0]].values, settings.rule)
-    names = ", ".join(_name(settings, cell) for cell in sorted(best))
     limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
         figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best), settings.ceiling_rule)
-    return Row(
-        case=_name(settings, best[0]),
-        figures=figures,
-        group="Best",
-        remark="; ".join([f"not distinguishable from it: {names}"] * (len(best) > 1) + [LIMITED] * limited),
-    )
+    first = Row(case=_name(settings, best[0]), figures=figures, group="Best", remark=LIMITED * limited)
+    others = [
+        Row(
+            case=_name(settings, cell),
+            figures={"throughput": bit_rate(measured[cell].values, settings.rule)},
+            group="Best",
+            remark="not distinguishable from the best",
+        )
+        for cell in sorted(best[1:])
+    ]
+    return [first, *others]
 
 
 def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[Row]:

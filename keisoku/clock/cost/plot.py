@@ -24,7 +24,7 @@ def cost_plot(record: CostRecord) -> Plot:
         "xaxis": axis("ns from before a read to after it", [max(end, 1.0) for end in ends]),
         "yaxis": axis("share of reads", [1e-6, 1.0]),
     }
-    caption = "Single reads of each time source, including the bracket's own cost. A click in the legend hides a line."
+    caption = "Single reads of each time source, including the bracket's own cost."
     plot = Plot("cost", caption, axes, scales=["xaxis", "yaxis"], height=460)
     for position, (name, tally) in enumerate(named):
         xs, ys = _shares(record, tally)

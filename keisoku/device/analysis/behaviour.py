@@ -103,6 +103,14 @@ class Bend:
 
 
 @dataclass(frozen=True)
+class FirstDrop:
+    """When the first frame that was lost was sent, and how much later or earlier it might have been (k = 1)."""
+
+    at_s: float
+    scatter_s: float
+
+
+@dataclass(frozen=True)
 class Stalls:
     """Periodic stalls; errors are standard errors (k = 1)."""
 
@@ -132,10 +140,13 @@ class _Stretch:
     outside: list[int]
 
 
-def behaviour(samples: Sequence[Sample], resolution_ns: float = RESOLUTION_NS) -> Behaviour:
+def behaviour(
+    samples: Sequence[Sample], resolution_ns: float = RESOLUTION_NS, first_drop: FirstDrop | None = None
+) -> Behaviour:
     """Finds the pieces by exact change-point detection on the means, then classifies them.
 
-    `resolution_ns` is that of timestamps. Raises ValueError for fewer than three samples.
+    `resolution_ns` is that of timestamps; `first_drop` is of the first frame that was lost. Raises ValueError for
+    fewer than three samples.
     """
     if len(samples) < POINTS_MIN:
         raise ValueError(f"behaviour over time needs at least {POINTS_MIN} samples, got {len(samples)}")
@@ -146,9 +157,12 @@ def behaviour(samples: Sequence[Sample], resolution_ns: float = RESOLUTION_NS) -
     sigma = local_noise(y, np.maximum(RESOLUTION_NS + grain_ns, _of_drops(samples, base_ns)))
     stretches = _joined(x, y, sigma, [list(range(*ends)) for ends in pieces(x, y, sigma)])
     _settle(x, y, RESOLUTION_NS + grain_ns, stretches)
-    found = [_piece(samples, stretch.inside, sigma, base_ns, resolution_ns) for stretch in stretches]
+    found = [
+        _piece(samples, stretch.inside, sigma, base_ns, resolution_ns, begins=stretch is stretches[0])
+        for stretch in stretches
+    ]
     jumps = [jump for one, other in pairwise(found) if (jump := _jump(one, other))]
-    bends = [_bend(one, other) for one, other in pairwise(found)]
+    bends = [_filled(one, other, first_drop) or _bend(one, other) for one, other in pairwise(found)]
     return Behaviour(found, bends, jumps, _stalls(samples, stretches, found))
 
 
@@ -240,13 +254,20 @@ def _squares(x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.f
 
 
 def _piece(
-    series: Sequence[Sample], inside: list[int], sigma: NDArray[np.float64], base_ns: float, resolution_ns: float
+    series: Sequence[Sample],
+    inside: list[int],
+    sigma: NDArray[np.float64],
+    base_ns: float,
+    resolution_ns: float,
+    begins: bool,
 ) -> Piece:
     samples = [series[index] for index in inside]
     # Where a piece borders on another one, the change may lie in its outermost sample.
     first = int(inside[0] > 0 and len(inside) > 2 * POINTS_MIN)
     last = int(inside[-1] < len(series) - 1 and len(inside) > 2 * POINTS_MIN)
     fitted = inside[first : len(inside) - last]
+    if begins and len(fitted) > 2 * POINTS_MIN:
+        fitted = fitted[_straight_from(series, fitted, resolution_ns) :]
     x = np.array([series[index].at_s for index in fitted])
     sigmas = sigma[fitted]
     fit = fit_line(x, [series[index].mean_ns for index in fitted], sigmas)
@@ -270,6 +291,25 @@ def _piece(
     else:
         meaning = "losing frames" if lost else "flat"
     return Piece(tuple(samples), fit, slope_error, lost, meaning, grain_ns, x)
+
+
+def _straight_from(series: Sequence[Sample], indices: list[int], resolution_ns: float) -> int:
+    """The place of the first sample from which on all lie on the line of the later half.
+
+    A queue that grows hides the jitter of the frames only once it is longer than that: before, latency grows faster.
+    """
+    x, y = (np.array([getattr(series[index], name) for index in indices]) for name in ("at_s", "mean_ns"))
+    first = len(indices) // 2
+    while first:
+        fit = fit_line(x[first:], y[first:])
+        square = float(((x[first:] - x[first:].mean()) ** 2).sum())
+        far = math.sqrt(1 + 1 / len(fit.residuals) + (x[first - 1] - x[first:].mean()) ** 2 / square)
+        grain_ns = max(resolution_ns / 2, abs(fit.slope) * series[indices[first - 1]].at_error_s)
+        noise_ns = max(float(np.std(fit.residuals, ddof=PARAMETERS)), grain_ns)
+        if abs(y[first - 1] - fit.at(x[first - 1])) > NEAR * far * noise_ns:
+            break
+        first -= 1
+    return first
 
 
 def _service_ns(samples: Sequence[Sample]) -> float:
@@ -318,6 +358,18 @@ def _bend(one: Piece, other: Piece) -> Bend:
     error_ns = math.hypot(one.error_at(at_s), other.error_at(at_s), DROPS * grain_ns, _scatter_ns(one, other))
     # It cannot be known better than to a frame.
     return Bend(at_s, math.hypot(error_ns / abs(change), min(one.service_ns, other.service_ns) * 1e-9 / math.sqrt(3)))
+
+
+def _filled(one: Piece, other: Piece, drop: FirstDrop | None) -> Bend | None:
+    """A buffer is full when it first drops a frame: None where a loss does not tell when that was."""
+    if drop is None or one.meaning != "filling" or other.meaning != FULL:
+        return None
+    around = [sample for piece in (one, other) for sample in piece.samples if sample.end_s >= one.samples[-1].start_s]
+    if not around[0].start_s <= drop.at_s <= other.samples[0].end_s:
+        return None
+    # Times are those of arrivals, and the frame that comes last into a full buffer waits longest.
+    full_s = drop.at_s + max(sample.max_ns for sample in (one.samples[-1], *other.samples)) * 1e-9
+    return Bend(full_s, math.hypot(one.service_ns * 1e-9 / math.sqrt(3), drop.scatter_s))
 
 
 def _scatter_ns(one: Piece, other: Piece) -> float:

@@ -1,7 +1,8 @@
 """Percentiles and packet delay variation from a histogram, each with what its buckets leave uncertain.
 
 Within a bucket the number of frames is taken to grow as smoothly as the buckets beside it say (Fritsch and Carlson
-1980). A percentile that the histogram cannot give is None.
+1980), or, where the whole distribution is hardly wider than the bucket, as the distribution with the exact moments of
+all latencies does (`shape.py`). A percentile that the histogram cannot give is None.
 """
 
 from __future__ import annotations
@@ -12,8 +13,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from keisoku.device.analysis.shape import Shape, moments, shape_of
 from keisoku.device.record.counts import Buckets, Latency
 
+WIDE = 1.0
+"""A bucket is wide if the standard deviation of all latencies is at most so many times its width."""
+UNLIKE = 0.5
+"""By how much of its distance from even latencies a percentile of the fitted shape may be off, so that latencies of two
+peaks, or with a few far out, are covered as well…"""
+UNEVEN = 0.05
+"""…and by how much of what even latencies would be off in mean or standard deviation."""
+SHAPELESS = 1.25
+"""How much more than in mean or standard deviation a percentile may be off where no shape fits."""
+PEAK = 2.0
+"""A bucket is a peak if a ns of it holds so many times as many frames as a ns of either bucket beside it."""
+FEW = 10
+"""A bucket of fewer frames is no peak."""
 PDV_PERCENT = 99.9
 """RFC 8219 §7.3.1 takes the 99.9th percentile for the upper end of the delay variation."""
 
@@ -29,18 +44,34 @@ class Percentile:
     lie as evenly as those beside each other."""
 
 
+@dataclass(frozen=True)
+class Within:
+    """What is known of how latencies lie within the buckets of their histogram."""
+
+    off_ns: float
+    """By how much mean or standard deviation are off if they lie evenly there (`unevenness`)."""
+    deviation_ns: float
+    shape: Shape | None = None
+
+
+def within(latencies: Sequence[Latency]) -> Within:
+    """Of all frames of these trials."""
+    found = moments(latencies)
+    return Within(max(map(unevenness, latencies)), found.deviation_ns, shape_of(found))
+
+
 def percentile(
     buckets: Buckets,
     percent: float,
     min_ns: float | None = None,
     max_ns: float | None = None,
-    off_ns: float | None = None,
+    inside: Within | None = None,
 ) -> Percentile | None:
     """The latency in ns that `percent` of all frames do not exceed (nearest rank, RFC 2330 §11.3).
 
     The true one lies in the same bucket, so the error is at most the bucket's width: 1 ns below 256 ns, 1/128 of the
-    value above. The exact extremes `min_ns` and `max_ns`, where known, narrow the outermost buckets. `off_ns` says how
-    evenly latencies lie within buckets (`unevenness`); without it nothing is assumed of that.
+    value above. The exact extremes `min_ns` and `max_ns`, where known, narrow the outermost buckets. `inside` says how
+    latencies lie within buckets; without it nothing is assumed of that.
 
     None if there are no frames, or if the rank falls among latencies below zero, which the
     histogram only counts. Raises ValueError for a percentage outside 0…100.
@@ -58,10 +89,20 @@ def percentile(
     lower, upper = edges.of(index)
     share = min((rank - int(cumulative[index]) + buckets.counts[index]) / buckets.counts[index], 1.0)
     even = lower + share * (upper - lower)
-    if off_ns is None or upper == lower:
-        return Percentile(even, upper - lower, (upper - lower) / 2)
-    value = lower + (upper - lower) * _place(share, *edges.slopes(index))
-    return Percentile(value, upper - lower, min((upper - lower) / 2, max(abs(value - even), off_ns)))
+    width = upper - lower
+    if upper == lower:
+        return Percentile(even, 0.0, 0.0)
+    if inside is None:
+        if _is_peak(edges, index):
+            return Percentile((lower + upper) / 2, width, width / 2)
+        return Percentile(even, width, width / 2)
+    hidden = inside.deviation_ns <= WIDE * width
+    shaped = inside.shape.between(lower, upper, share) if hidden and inside.shape is not None else None
+    if shaped is not None:
+        return Percentile(shaped, width, min(width / 2, UNLIKE * abs(shaped - even) + UNEVEN * inside.off_ns))
+    value = lower + width * _place(share, *edges.slopes(index))
+    off_ns = inside.off_ns * (SHAPELESS if hidden else 1.0)
+    return Percentile(value, width, min(width / 2, max(abs(value - even), off_ns)))
 
 
 def narrowed(found: Percentile, percent: float, latencies: Sequence[Latency], share: float = 1.0) -> Percentile:
@@ -71,16 +112,14 @@ def narrowed(found: Percentile, percent: float, latencies: Sequence[Latency], sh
     likewise below: a median differs from the mean by a standard deviation at most. This says more than a bucket that
     is wider than the distribution. `share` of all frames of these trials are in the histogram of the percentile.
     """
-    count = sum(one.count for one in latencies)
-    mean = sum(one.mean_ns * one.count for one in latencies) / count
-    square = sum(one.count * (one.deviation_ns**2 + (one.mean_ns - mean) ** 2) for one in latencies) / count
+    known = moments(latencies)
     above, below = share * (1 - percent / 100), share * percent / 100
     if not above or not below:
         return found
-    least = mean - math.sqrt(square * (1 - below) / below)
-    most = mean + math.sqrt(square * (1 - above) / above)
+    least = known.mean_ns - known.deviation_ns * math.sqrt((1 - below) / below)
+    most = known.mean_ns + known.deviation_ns * math.sqrt((1 - above) / above)
     value = min(max(found.value_ns, least), most)
-    return replace(found, value_ns=value, half_width_ns=min(found.half_width_ns, (most - least) / 2))
+    return replace(found, value_ns=value, half_width_ns=min(found.half_width_ns, max(value - least, most - value)))
 
 
 def unevenness(latency: Latency) -> float:
@@ -101,6 +140,15 @@ def unevenness(latency: Latency) -> float:
     return max(abs(mean), abs(deviation - latency.deviation_ns))
 
 
+def _is_peak(edges: _Edges, index: int) -> bool:
+    """Whether so many more frames are in this bucket than in those beside it that they may have one value: where is
+    not known."""
+    if edges.buckets.counts[index] < FEW:
+        return False
+    beside = [other for step in (-1, 1) if (other := edges.beside(index, step)) is not None]
+    return not beside or max(density for _, density in beside) < 1 / PEAK
+
+
 class _Edges:
     """The ends of each bucket, narrowed by the extremes, and how many frames a ns lie at its ends."""
 
@@ -117,10 +165,10 @@ class _Edges:
 
     def slopes(self, index: int) -> tuple[float, float]:
         """Densities at the ends of a bucket relative to its own, so that no number is counted backwards."""
-        before, after = self._beside(index, -1), self._beside(index, 1)
+        before, after = self.beside(index, -1), self.beside(index, 1)
         return _slope(before, after), _slope(after, before)
 
-    def _beside(self, index: int, step: int) -> tuple[float, float] | None:
+    def beside(self, index: int, step: int) -> tuple[float, float] | None:
         """Width and density of the next bucket relative to this one's; None at the end, zero where none is occupied."""
         other = index + step
         if not 0 <= other < len(self.buckets.counts):
@@ -161,7 +209,7 @@ def _place(share: float, first: float, last: float) -> float:
 
 def latency_percentile(latency: Latency, percent: float) -> Percentile | None:
     """`percentile` over all frames of a trial, narrowed by their exact extremes."""
-    found = percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, unevenness(latency))
+    found = percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, within([latency]))
     return None if found is None else narrowed(found, percent, [latency])
 
 

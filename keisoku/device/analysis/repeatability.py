@@ -17,8 +17,9 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.behaviour import correlation
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.percentile import percentile, within
 from keisoku.device.analysis.samples import Sample
+from keisoku.device.analysis.shape import moments
 from keisoku.device.record.counts import Buckets, Latency
 
 ALIKE = 0.25
@@ -49,16 +50,16 @@ def of_percentile(
     count = whole.negative + sum(whole.counts)
     spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / count * _frames_alike(latencies, samples))
     ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    off_ns = max(map(unevenness, latencies))
-    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, off_ns) for way in (-1, 1))
-    within = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    inside = within(latencies)
+    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
+    own_error = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
     own = [
-        percentile(histogram, percent, one.min_ns, one.max_ns, off_ns)
+        percentile(histogram, percent, one.min_ns, one.max_ns, inside)
         for histogram, one in zip(histograms, latencies, strict=True)
     ]
     values = [found.value_ns for found in own if found is not None]
     between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    return _pooled(between, len(values) - 1, within, math.inf)
+    return _pooled(between, len(values) - 1, own_error, math.inf)
 
 
 def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool) -> float:
@@ -73,10 +74,7 @@ def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
 
 def of_single(latencies: Sequence[Latency], frames: int) -> float:
     """Of the mean of so many single frames, in ns, one or a few of each trial: they scatter as all frames do."""
-    count = sum(one.count for one in latencies)
-    mean = sum(one.mean_ns * one.count for one in latencies) / count
-    square = sum(one.count * (one.deviation_ns**2 + (one.mean_ns - mean) ** 2) for one in latencies) / count
-    return math.sqrt(square / frames)
+    return moments(latencies).deviation_ns / math.sqrt(frames)
 
 
 def _within(samples: Sequence[Sequence[Sample]]) -> tuple[float, int]:

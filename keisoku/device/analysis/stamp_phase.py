@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.device.analysis.shape import moments
 from keisoku.device.record.counts import Latency
 
 WIDE = 2.0
@@ -46,12 +47,10 @@ def percentile_share(value_ns: float, latencies: Sequence[Latency], step_ns: flo
     also widen the distribution, by a variance of 1/6 of the step's square (two errors of rounding), which moves a
     percentile the further from the mean it is.
     """
-    least, most = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    if step_ns == 0 or min(value_ns - least, most - value_ns) < WIDE * step_ns:
+    known = moments(latencies)
+    if step_ns == 0 or min(value_ns - known.min_ns, known.max_ns - value_ns) < WIDE * step_ns:
         return 1.0
-    count = sum(one.count for one in latencies)
-    mean = sum(one.mean_ns * one.count for one in latencies) / count
-    square = sum(one.count * (one.deviation_ns**2 + (one.mean_ns - mean) ** 2) for one in latencies) / count
     wider = step_ns**2 / 6
-    moved = abs(value_ns - mean) * (1 - math.sqrt(max(0.0, 1 - wider / square))) if square else step_ns
+    square = known.deviation_ns**2
+    moved = abs(value_ns - known.mean_ns) * (1 - math.sqrt(max(0.0, 1 - wider / square))) if square else step_ns
     return min(1.0, (1 + mean_share) / 2 + moved / step_ns)

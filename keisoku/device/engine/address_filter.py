@@ -28,19 +28,23 @@ def filtered_at(
     }
     found = set()
     for stream in streams:
-        table, own = tables[stream.table], bytes.fromhex(macs[stream.receive].replace(":", ""))
-        kept = None if routed[stream.transmit, stream.receive] else (own, _BROADCAST)
-        if stream.receive not in found and _filtered(table, kept):
-            found.add(stream.receive)
+        table = tables[stream.table]
+        for port in (stream.receive, *stream.also):
+            own = bytes.fromhex(macs[port].replace(":", ""))
+            kept = None if routed[stream.transmit, port] else (own, _BROADCAST)
+            if port not in found and _filtered(table, kept):
+                found.add(port)
     return sorted(found)
 
 
 def _filtered(table: Frames, kept: tuple[bytes, ...] | None) -> bool:
-    """Whether any frame has a VLAN tag, or a destination that is not in `kept` (None: any will do)."""
+    """Whether any frame has a VLAN tag, or a destination that is not in `kept` (None: any but a group, which a router
+    leaves as it is)."""
     octets = np.frombuffer(table.bytes_, np.uint8)
     ends = np.cumsum(table.lengths, dtype=np.int64)
     fronts = octets[(ends - table.lengths)[:, None] + np.arange(_FRONT_BYTES)]
     for front in {bytes(row) for row in np.unique(fronts, axis=0)}:
-        if front[12:14] in _TAGS or (kept is not None and front[:6] not in kept):
+        is_group = bool(front[0] & 1) and front[:6] != _BROADCAST
+        if front[12:14] in _TAGS or is_group or (kept is not None and front[:6] not in kept):
             return True
     return False

@@ -88,6 +88,11 @@ class Engine(Protocol):
         """
         ...
 
+    def load_begun_ns(self) -> int | None:
+        """When the first frame of the running load was due, in ns of CLOCK_MONOTONIC; None if it has not begun, or if
+        the engine's clock is another one."""
+        ...
+
     def stop(self) -> None:
         """Ends the load early; the facts then say `interrupted`."""
         ...

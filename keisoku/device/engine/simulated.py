@@ -14,11 +14,15 @@ from typing import Literal
 from keisoku._core import Simulation
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.traffic import Addressing, Route, Traffic, local_mac
+from keisoku.device.engine.watched import Parts, Watched, parts, rewritings, watched
 from keisoku.device.plan.content import SHORT_NAMES, Content
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.event import Happened
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.addresses import macs
+from keisoku.frame.codes import codes
+from keisoku.frame.membership import memberships
 from keisoku.simulated_device.device import SimulatedDevice
 
 _STAMP = "virtual time, exact"
@@ -66,6 +70,8 @@ class SimulatedEngine:
         self._receive_clock_ppm = receive_clock_ppm
         self._simulation = Simulation(device.model_json(), self._ports, receive_clock_ppm)
         self._trial: Trial | None = None
+        self._watched: Watched | None = None
+        self._frames: FrameSink | None = None
         self._intended_frames = 0
 
     @property
@@ -78,11 +84,12 @@ class SimulatedEngine:
             max_frame_bytes=MAX_FRAME_BYTES,
             simulated=True,
             exact=True,
+            abilities=frozenset({"anywhere", "compare", "marks", "multicast", "switches"}),
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
-            switches=True,
             resets=None if self._device.reset is None else "on command",
+            events=tuple(dict.fromkeys(cut.event for cut in self._device.interruptions)),
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -90,7 +97,8 @@ class SimulatedEngine:
 
         Raises PlanError for a size or rate that no tester could send, or for fields that cannot be varied.
         """
-        if frames is not None:
+        found = watched(self._traffic, trial)
+        if frames is not None and found is None:
             raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
         if not 0 < trial.frames_per_second < inf:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
@@ -98,6 +106,9 @@ class SimulatedEngine:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         if trial.reset_after_ns is not None and self._device.reset is None:
             raise PlanError("dut", f"{self._device.name} cannot be reset", "give its file a [reset]")
+        for event in trial.events:
+            if event.command:
+                raise PlanError("event", "a command cannot change a simulated device", "name an event of its file")
         streams = self._traffic.streams(trial)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):
@@ -107,39 +118,65 @@ class SimulatedEngine:
             # These frames are never sent, but frames that no tester could send are refused here as well.
             self._traffic.tables(trial)
         try:
-            self._simulation.start(trial.load(streams, stream, seed), self._addresses(trial))
+            load, read = trial.load(streams, stream, seed), (self._addresses(trial), self._codes(trial))
+            if found is None:
+                self._simulation.start(load, *read)
+            else:
+                made = [rule.model_dump() for rule in self._device.rewrite]
+                changed = _chosen(rewritings(made, found.sent))
+                tables = parts(found.sent), parts(found.expected), list(found.free_bits), changed
+                self._simulation.start(load, *read, tables, frames is not None, trial.changes == "changed")
         except ValueError as error:
             raise PlanError("trial", str(error), "correct its rate or its duration") from error
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         self._intended_frames = sum(one.frames for one in streams)
-        self._trial = trial
+        self._trial, self._watched, self._frames = trial, found, frames
 
     def _addresses(self, trial: Trial) -> str | None:
         """Addresses that the core needs where the device reads them: those in the frames, and those learned before.
 
-        A device without an address table knows every address: it only checks whether a frame is broadcast.
+        A device without an address table knows every address: it only checks whether a frame goes to a group.
         """
         content = self._traffic.contents[0]
         modify = [text for flow in trial.flows for text in flow.modify or content.modify]
         modify += [text for content in self._traffic.contents for text in content.modify if not trial.flows]
         table = self._device.address_table
-        if table is None and not any(text.strip().startswith("Ether.dst") for text in modify):
+        copied = any(flow.also or flow.message for flow in trial.flows)
+        if table is None and not copied and not any(text.strip().startswith("Ether.dst") for text in modify):
             return None
         learned = self._traffic.receiving if trial.phases.learning else []
-        found = (macs(frames) for frames in self._traffic.tables(trial))
+        tables = self._traffic.tables(trial)
+        talks = [flow.message for flow in trial.flows] + [False] * len(tables)
+        streams = [
+            {
+                "sources": sources,
+                "destinations": destinations,
+                "messages": [{"joins": one.joins, "group": one.group} for one in memberships(frames)] if talk else [],
+            }
+            for (sources, destinations), frames, talk in zip(map(macs, tables), tables, talks, strict=False)
+        ]
         return json.dumps(
             {
-                "streams": [{"sources": sources, "destinations": destinations} for sources, destinations in found],
+                "streams": streams,
                 "known": [(int(local_mac(port).replace(":", ""), 16), port) for port in learned],
             }
         )
+
+    def _codes(self, trial: Trial) -> str | None:
+        """Classes of traffic that the core needs where the device has queues for them."""
+        if not self._device.queues:
+            return None
+        read = self._device.scheduler.code
+        found = (codes(frames, read) for frames in self._traffic.tables(trial))
+        return json.dumps([[{"code": code, "ecn": ecn} for code, ecn in stream] for stream in found])
 
     def wait(self, seconds: float) -> Progress:
         """Progress in virtual time; the computation continues during the call."""
         if self._trial is None:
             raise EngineError("no trial was started")
         offered, forwarded, finished = self._simulation.wait(seconds)
+        self._take_rows()
         expected_s = self._trial.seconds
         return Progress(
             offered_frames=offered,
@@ -156,6 +193,10 @@ class SimulatedEngine:
             raise EngineError("no trial runs whose flows can be switched")
         return self._simulation.switch(list(flows), state)
 
+    def load_begun_ns(self) -> int | None:
+        """Its time is virtual."""
+        return None
+
     def stop(self) -> None:
         """Ends the trial within a millisecond or two of computing."""
         self._simulation.stop()
@@ -166,12 +207,28 @@ class SimulatedEngine:
             raise EngineError("no trial was started")
         trial = self._trial
         try:
-            facts = Facts.model_validate_json(self._simulation.finish()).set_apart(self._traffic.streams_beside)
+            facts = Facts.model_validate_json(self._simulation.finish())
+            if self._watched is not None:
+                facts = self._watched.complete(facts)
+            facts = facts.set_apart(self._traffic.streams_beside(trial))
         except RuntimeError as error:
             raise EngineError(str(error)) from error
+        self._take_rows()
+        if trial.events:
+            load_ns = facts.sent.last_sent_ns
+            moments_ns = [event.after_ns for event in trial.events if event.after_ns <= load_ns]
+            happened = [Happened(begun_ns=moment_ns, ended_ns=moment_ns) for moment_ns in moments_ns]
+            facts = facts.model_copy(update={"happened": happened})
         ended_early = facts.interrupted or facts.stopped_for_loss
         unused_ns = trial.duration_ns - facts.sent.last_sent_ns if ended_early else 0
         return facts, (trial.whole_ns - unused_ns) / NS_PER_S
+
+    def _take_rows(self) -> None:
+        if self._frames is not None:
+            entries, lost = self._simulation.take_frames()
+            self._frames.append(entries)
+            if lost:
+                raise EngineError(f"frames: {lost} rows could not be written fast enough; shorten the trial")
 
     def close(self) -> None:
         """Stops the computation; there is nothing else to release."""
@@ -188,3 +245,8 @@ class SimulatedEngine:
             "traffic": self._traffic.summary(),
             "receive_clock_ppm": self._receive_clock_ppm,
         }
+
+
+def _chosen(made: Sequence[tuple[dict[str, object], list[Parts]]]) -> list[tuple[str, list[Parts]]]:
+    """Each rewriting as the core takes it."""
+    return [(json.dumps(choice), tables) for choice, tables in made]

@@ -70,6 +70,10 @@ class StampChoice:
     receive: Literal["program", "kernel", "hardware"]
     reason: str
     """Why hardware timestamps are not used, or how they are converted; one clause."""
+    asked: bool = False
+    """The user asked for hardware timestamps, so no others may take their place."""
+    kernel_instead: bool = False
+    """If the hardware stamps no frame at all, the kernel's timestamps of a trial are accepted."""
 
     @property
     def same_clock(self) -> bool:
@@ -117,7 +121,8 @@ def choose(offer: StampOffer, engine: PortEngine, wanted: Wanted = "best") -> St
     elif engine != "packet":
         refusal = "the driver offers hardware timestamps to sockets only, not to XDP programs"
     else:
-        return StampChoice("user space", "hardware", f"converted from ptp{offer.phc_index} to CLOCK_MONOTONIC")
+        how = f"converted from ptp{offer.phc_index} to CLOCK_MONOTONIC"
+        return StampChoice("user space", "hardware", how, asked=wanted == "hardware")
     if wanted == "hardware":
         remedy = (
             "use packet:INTERFACE" if offer.rx_hardware_socket else "use a port with hardware timestamps of every frame"

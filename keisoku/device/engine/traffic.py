@@ -69,6 +69,8 @@ class Route:
     """Addresses of learning frames that the receiving port sends."""
     growth_bytes: int = 0
     """How much longer the device makes a frame on this route."""
+    arrives: Mapping[str, str] = field(default_factory=dict)
+    """For each of `forward.stacks`, the same headers as they arrive, where they are known."""
 
 
 def local_mac(port: int) -> str:
@@ -114,7 +116,10 @@ class Traffic:
         contents: Sequence[Content],
         seed: int = 0,
         modifiers: Sequence[Modifying] = (),
+        listening: Sequence[int] = (),
     ) -> None:
+        """`listening` are ports that receive although no frame is meant for them."""
+        self._listening = listening
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
         self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
@@ -129,13 +134,12 @@ class Traffic:
 
     @cached_property
     def receiving(self) -> list[int]:
-        """Ports that frames are meant for, in order."""
-        return sorted({route.receive for route in self.routes})
+        """Ports that frames are meant for, and those that listen, in order."""
+        return sorted({route.receive for route in self.routes} | {*self._listening})
 
-    @property
-    def streams_beside(self) -> int:
+    def streams_beside(self, trial: Trial) -> int:
         """How many streams, the last ones of a trial, are no test frames."""
-        return len(self._beside)
+        return sum(flow.message for flow in trial.flows) + len(self._beside)
 
     def streams(self, trial: Trial) -> list[Stream]:
         """The trial's streams, test frames first; each has a table of its own of the same number."""
@@ -150,6 +154,8 @@ class Traffic:
                     Stream(
                         transmit=lot.route.transmit,
                         receive=lot.route.receive,
+                        also=() if flow is None else flow.also,
+                        timed=flow is not None and flow.timed,
                         table=len(found),
                         frame_bytes=_sizes(lot.content, trial.frame_bytes),
                         frames_per_second=lot.frames_per_second(trial),
@@ -166,6 +172,11 @@ class Traffic:
         """The frames of each stream. Raises PlanError for invalid headers, modifiers or sizes."""
         lots = self._lots(trial.flows)
         return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
+
+    def ways(self, trial: Trial) -> list[tuple[Route, str]]:
+        """Of each stream of the trial: its route, and the kind of its frames ('ipv4', 'ipv6', 'ethernet')."""
+        lots = self._lots(trial.flows)
+        return [(lot.route, lot.content.ip_version or "ethernet") for lot in lots for _ in range(lot.content.streams)]
 
     def learning(self) -> list[tuple[int, bytes]]:
         """Frames by which a DUT learns addresses (RFC 2544 §23 b), each with the port that sends it.
@@ -273,6 +284,10 @@ def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, be
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     if count == 1:
         return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
+    if len(sizes) == 1 and len(content.modify) == 1:
+        each = frames(headers, sizes, ends, content.modify, seed, streams=beside)
+        if each.count == count:
+            return _apart(each)
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
     if layer is None:
         return [frames(headers, sizes, ends, content.modify, seed, streams=beside)] * count
@@ -280,8 +295,13 @@ def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, be
         problem = f"{count} streams of one content differ by their source port only"
         raise PlanError("streams", problem, "leave out the mix and the modifiers, or write a [[stream]] for each")
     own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
-    whole = frames(headers, sizes, ends, (own,), seed, streams=beside)
+    return _apart(frames(headers, sizes, ends, (own,), seed, streams=beside), count)
+
+
+def _apart(whole: Frames, count: int | None = None) -> list[Frames]:
+    """A table of one frame for each variant, or for the first `count`."""
     one = whole.lengths[:1]
     return [
-        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes) for stream in range(count)
+        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes)
+        for stream in range(whole.count if count is None else count)
     ]

@@ -19,12 +19,15 @@ from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
 from keisoku.device.engine.address_filter import filtered_at
+from keisoku.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
+from keisoku.device.engine.watched import Parts, Watched, parts, watched
 from keisoku.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
-from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.capabilities import Ability, Capabilities
+from keisoku.device.record.event import Happened
 from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
 from keisoku.errors import EngineError, PlanError
@@ -40,21 +43,34 @@ _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/stamping/received.rs`)."""
 LEARNING_FRAMES = 10
 """In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
+_ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "multicast", "switches"})
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
 
 
-def check_stamps(name: str, receiver: Receiver) -> None:
-    """Raises EngineError if the hardware of a port stamped no frame although it was to."""
+class UnstampedError(EngineError):
+    """The hardware of a port stamped no frame although it was to."""
+
+    def __init__(self, name: str, port: int, reason: str) -> None:
+        super().__init__(f"{name}: {reason}; give --stamps software")
+        self.port = port
+        self.reason = reason
+        """A clause."""
+
+
+def _why_unstamped(receiver: Receiver) -> str | None:
     if _REFUSED in receiver.stamp:
-        reason = receiver.stamp.partition(_REFUSED)[2]
-        raise EngineError(f"{name}: the driver refused hardware timestamps: {reason}; give --stamps software")
+        return f"the driver refused hardware timestamps: {receiver.stamp.partition(_REFUSED)[2]}"
     stamped = receiver.stamped
     if stamped is not None and stamped.by_kernel and not stamped.by_hardware:
-        raise EngineError(
-            f"{name}: the driver accepted hardware timestamps but stamped none of {stamped.by_kernel} received frames; "
-            "give --stamps software"
-        )
+        return f"the driver accepted hardware timestamps but stamped none of {stamped.by_kernel} received frames"
+    return None
+
+
+def check_stamps(name: str, receiver: Receiver) -> None:
+    """Raises UnstampedError if the hardware of a port stamped no frame although it was to."""
+    if reason := _why_unstamped(receiver):
+        raise UnstampedError(name, receiver.port, reason)
 
 
 class WiredEngine:
@@ -72,11 +88,13 @@ class WiredEngine:
         capture: PortCapture | None = None,
         resets: Literal["by hand"] | Callable[[], None] | None = None,
         warm_up: bool = True,
+        events: DeviceEvents | None = None,
     ) -> None:
         """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
         Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
-        self._resets = resets
+        self._resets, self._events = resets, events or DeviceEvents()
+        self._views = all(port.views for port in ports)
         lab = context.get("lab")
         senders_cpu = min(os.sched_getaffinity(0))
         core = lab["dut_core"] if isinstance(lab, dict) else None
@@ -105,8 +123,9 @@ class WiredEngine:
             on_host=True,
             transmit_stamp=", ".join(TRANSMIT_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
-            switches=True,
+            abilities=_ABILITIES | ({"marks"} if self._views else set()),
             resets="on command" if callable(self._resets) else self._resets,
+            events=self._events.names,
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -116,7 +135,11 @@ class WiredEngine:
         reset = self._resets if callable(self._resets) else None
         if trial.reset_after_ns is not None and reset is None:
             raise PlanError("dut", "the engine cannot reset the device in a trial", "reset it by hand, or use a lab")
-        load = self._load(trial, stream, seed)
+        self._events.check(trial.events)
+        found = watched(self._traffic, trial, self._views)
+        if found is not None and not self._views:
+            raise EngineError("the ports were not opened to watch changes")
+        load = self._load(trial, stream, seed, found)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
@@ -129,9 +152,11 @@ class WiredEngine:
             frames,
             self._begin_capture,
             reset,
-            self._traffic.streams_beside,
+            self._events,
+            self._traffic.streams_beside(trial),
             self._device_cpu,
             self._full_speed if trial.at_full_speed else None,
+            found,
         )
         self._running.start()
 
@@ -155,6 +180,11 @@ class WiredEngine:
         if self._running is None or not self._running.switches:
             raise EngineError("no trial runs whose flows can be switched")
         return self._running.switch(flows, state)
+
+    def load_begun_ns(self) -> int | None:
+        """On the clock of the frames' timestamps."""
+        running = self._running
+        return self._wire.start_ns() if running is not None and running.loading.is_set() else None
 
     def stop(self) -> None:
         """Ends the trial, in whichever phase it is."""
@@ -216,13 +246,15 @@ class WiredEngine:
                 self._wire, [port.captured(number in sending, number in receiving) for number, port in ports]
             )
 
-    def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
+    def _load(self, trial: Trial, first_stream: int, seed: int, found: Watched | None = None) -> _Load:
         tables, streams = self._traffic.tables(trial), self._traffic.streams(trial)
         promiscuous = filtered_at(streams, tables, self._traffic.routes, [port.mac for port in self._ports])
-        return _Load(
-            trial.load(streams, first_stream, seed, promiscuous),
-            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True, table.room_bytes) for table in tables],
-        )
+        if found is not None or trial.anywhere:
+            # A frame that leaves by another port, or whose address or tag was rewritten, must not be lost in the filter
+            # of a NIC.
+            promiscuous = list(self._traffic.receiving)
+        expected = None if found is None else (parts(found.expected), list(found.free_bits))
+        return _Load(trial.load(streams, first_stream, seed, promiscuous, found is not None), parts(tables), expected)
 
     def _warm_up(self) -> Trial:
         speed = self._link_bits_per_second
@@ -241,7 +273,9 @@ class _Load:
     """What the core is given."""
 
     trial: str
-    tables: list[tuple[bytes, bytes, int, bool, int]]
+    tables: list[Parts]
+    expected: tuple[list[Parts], list[tuple[int, int]]] | None = None
+    """The same frames as they are to arrive, where changes are watched, and bytes with their free bits."""
 
 
 class _Running(TrialThread):
@@ -258,18 +292,22 @@ class _Running(TrialThread):
         frames: FrameSink | None,
         begin_capture: Callable[[], None],
         reset: Callable[[], None] | None,
+        events: DeviceEvents,
         streams_beside: int,
         device_cpu: int | None,
         full_speed: FullSpeed | None,
+        watched: Watched | None,
     ) -> None:
         super().__init__()
+        self._watched = watched
         self._full_speed = full_speed
         self._device_cpu = device_cpu
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
-        self._reset, self._streams_beside = reset, streams_beside
+        self._reset, self._events, self._streams_beside = reset, events, streams_beside
         self.loading = threading.Event()
+        self._happened: list[Happened] = []
         self.switches = bool(trial.switches)
         self.expected_s = trial.seconds
         self.began_s = time.monotonic()
@@ -289,13 +327,16 @@ class _Running(TrialThread):
             self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
             before = self._counters()
-            facts = json.loads(self._carry_and_reset())
+            facts = json.loads(self._carry_with_events())
             for core in facts["interference"]["cores"]:
                 core["of_device"] = core["cpu"] == self._device_cpu
             after = self._counters()
             changes = {number: after[number].since(before[number]) for number in range(len(before))}
-            self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
-            self._check_stamps(self._facts)
+            whole = Facts.model_validate(facts | {"counters": changes})
+            if self._watched is not None:
+                whole = self._watched.complete(whole)
+            whole = whole.set_apart(self._streams_beside).model_copy(update={"happened": self._happened})
+            self._facts = self._check_stamps(whole)
         self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
 
     def switch(self, flows: Sequence[int], state: str) -> bool:
@@ -322,43 +363,40 @@ class _Running(TrialThread):
         taken = dict(self._wire.taken())
         return [port.counters(taken.get(number)) for number, port in enumerate(self._ports)]
 
-    def _check_stamps(self, facts: Facts) -> None:
+    def _check_stamps(self, facts: Facts) -> Facts:
         """Calibrations rely on the chosen timestamps: if the driver refuses them later, or takes none although it
-        accepted to, the trial fails."""
+        accepted to, the trial fails, unless the port may have the kernel's instead."""
+        receivers = []
         for receiver in facts.receivers:
             port = self._ports[receiver.port]
-            if port.phc is not None:
-                check_stamps(port.interface, receiver)
-
-    def _carry_and_reset(self) -> str:
-        """The load, and the reset that the trial asks for in the middle of it."""
-        after_ns, errors = self._trial.reset_after_ns, list[EngineError]()
-        if after_ns is None or self._reset is None:
-            return self._carry(self._load, self.loading, self._frames)
-        over, reset = threading.Event(), self._reset
-
-        def later() -> None:
-            self.loading.wait()
-            if over.wait(after_ns / NS_PER_S):
-                return
             try:
-                reset()
-            except (EngineError, OSError, NetlinkError) as error:
-                errors.append(EngineError(f"the device could not be reset: {error}"))
+                if port.phc is not None:
+                    check_stamps(port.interface, receiver)
+            except UnstampedError:
+                if port.stamps is None or not port.stamps.kernel_instead:
+                    raise
+                receiver = receiver.model_copy(update={"stamped": None})
+            receivers.append(receiver)
+        return facts.model_copy(update={"receivers": receivers})
 
-        thread = threading.Thread(target=later, name="keisoku-reset", daemon=True)
+    def _carry_with_events(self) -> str:
+        """The load, and what the trial asks to be done to the device in the middle of it."""
+        after_ns, reset = self._trial.reset_after_ns, self._reset
+        works = [(event.after_ns, self._events.work(event)) for event in self._trial.events]
+        if after_ns is not None and reset is not None:
+            works.append((after_ns, _resetting(reset)))
+        if not works:
+            return self._carry(self._load, self.loading, self._frames)
+        thread = EventThread(works, self._wire.start_ns)
         thread.start()
         try:
             return self._carry(self._load, self.loading, self._frames)
         finally:
-            self.loading.set()
-            over.set()
-            thread.join()
-            if errors:
-                raise errors[0]
+            self._happened = thread.end()[: len(self._trial.events)]
 
     def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
-        self._wire.start(load.trial, load.tables, frames is not None)
+        changed_only = self._trial.changes == "changed"
+        self._wire.start(load.trial, load.tables, frames is not None, changed_only, load.expected)
         begun.set()
         if self.stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
@@ -373,3 +411,13 @@ class _Running(TrialThread):
         if lost:
             raise EngineError(f"frames: {lost} rows could not be written fast enough; lower the rate")
         return facts
+
+
+def _resetting(reset: Callable[[], None]) -> Callable[[], int | None]:
+    def work() -> None:
+        try:
+            reset()
+        except (EngineError, OSError, NetlinkError) as error:
+            raise EngineError(f"the device could not be reset: {error}") from error
+
+    return work

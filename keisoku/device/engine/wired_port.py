@@ -42,6 +42,8 @@ class WiredPort:
     """Speed of its link when it was found; None: it has none that is known."""
     removes_tags: bool = False
     """It takes VLAN tags out of received frames (an offload), so that no XDP program sees them."""
+    views: bool = False
+    """Its program shall compute what changes of frames are told by, which costs a few ns a frame."""
     counts_refusals: bool = False
     """Count the XDP frames that its driver has no room for. Not for a veth, where they are the device's losses."""
 
@@ -71,6 +73,7 @@ class WiredPort:
             "capture_bytes": capture_bytes,
             "phc": self.phc,
             "removes_tags": self.removes_tags,
+            "views": self.views,
             "counts_refusals": self.counts_refusals,
         }
 

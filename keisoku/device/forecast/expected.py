@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Protocol, runtime_checkable
 
@@ -27,6 +27,14 @@ class Expecting(Observer, Protocol):
         """What is left from now on; None: not known."""
 
 
+@runtime_checkable
+class Planning(Protocol):
+    """An observer that shows what will be measured before it begins."""
+
+    def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
+        """These procedures, each with these sizes of frames in bytes."""
+
+
 class Expected:
     """Tells its observer before the first trial, and after some of them, how long the rest will take."""
 
@@ -37,9 +45,11 @@ class Expected:
         capabilities: Capabilities,
         bias: Bias,
         records: Sequence[TrialRecord] = (),
+        plans: Mapping[str, Plan] | None = None,
     ) -> None:
+        """`plans` are those of procedures that have one of their own, and are looked up again each time."""
         self._observer, self._plan, self._capabilities, self._bias = observer, plan, capabilities, bias
-        self._records = list(records)
+        self._records, self._plans = list(records), plans
         self._next_s = 0.0
         self._think()
 
@@ -60,6 +70,7 @@ class Expected:
 
     def _think(self) -> None:
         began_s = monotonic()
-        self._observer.expects(forecast(self._plan, self._capabilities, self._bias, self._records))
+        left = forecast(self._plan, self._capabilities, self._bias, self._records, plans=self._plans)
+        self._observer.expects(left)
         ended_s = monotonic()
         self._next_s = ended_s + _RARELY * (ended_s - began_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import sqrt
 
 from keisoku.device.calibration.bias import Bias
@@ -10,6 +11,7 @@ from keisoku.device.plan.pace import paced, two_digits
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
 from keisoku.units import time_text
 
@@ -21,16 +23,25 @@ _CAREFUL = 0.9
 """Share of the time that is planned: trials that the host disturbs are done again."""
 
 
-def fitted(plan: Plan, capabilities: Capabilities, bias: Bias, seconds: float) -> Plan:
+def fitted(
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    seconds: float,
+    records: Sequence[TrialRecord] = (),
+    plans: Mapping[str, Plan] | None = None,
+) -> Plan:
     """The plan itself if it takes no longer than these seconds, or one with shorter defaults that does.
 
-    What the plan gives is kept. The plan with the shortest trials is returned where even that takes longer, but
-    finishes its first size. Raises PlanError if no size would be finished, or if nothing is known of the duration.
+    What the plan gives is kept. `records` are the trials so far, of the procedures that have their own `plans`: the
+    seconds are those that are left after them. The plan with the shortest trials is returned where even that takes
+    longer, but finishes its first size. Raises PlanError if no size would be finished, or if nothing is known of the
+    duration.
     """
     target_s = _CAREFUL * seconds
 
     def fits(plan: Plan, enough_s: float = target_s) -> bool:
-        found = forecast(plan, capabilities, bias, enough_s=enough_s)
+        found = forecast(plan, capabilities, bias, records, enough_s, plans or {})
         if found is None:
             raise PlanError("within", "how long this plan takes is not known beforehand", "leave it out")
         return found.most_s < enough_s
@@ -40,6 +51,8 @@ def fitted(plan: Plan, capabilities: Capabilities, bias: Bias, seconds: float) -
     low_s, high_s = SHORTEST_S, LONGEST_S
     best = at_pace(plan, low_s)
     if not fits(best):
+        if records:
+            return best
         first = best.model_copy(update={"methods": best.methods[:1], "frame_bytes": best.frame_bytes[:1]})
         needed = forecast(first, capabilities, bias)
         if needed is not None and needed.least_s > seconds:

@@ -6,7 +6,7 @@ carries and of one that does not, and the durations of its trials are added up. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -52,16 +52,18 @@ def forecast(
     bias: Bias,
     records: Sequence[TrialRecord] = (),
     enough_s: float = inf,
+    plans: Mapping[str, Plan] | None = None,
 ) -> Forecast | None:
     """What is left to measure after these trials; None if the plan's procedures cannot be thought through.
 
-    Nothing beyond `enough_s` is thought through: the forecast is then at least that.
+    `plans` are those of procedures that have one of their own. Nothing beyond `enough_s` is thought through: the
+    forecast is then at least that.
     """
     each_s = _overhead_s(capabilities, records)
     found = []
     for device in (ALMOST, SLOW, FAST):
         try:
-            found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s))
+            found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s, plans or {}))
         except Exception:  # A forecast never stops a measurement; what is wrong with a plan, the run itself says.
             return None
         if found[-1] >= enough_s:
@@ -81,6 +83,7 @@ def _seconds(
     records: Sequence[TrialRecord],
     each_s: float,
     enough_s: float,
+    plans: Mapping[str, Plan],
 ) -> float:
     total_s = 0.0
 
@@ -97,7 +100,7 @@ def _seconds(
         return record
 
     with suppress(_Enough):
-        proceed(plan, capabilities, bias, carry_out)
+        proceed(plan, capabilities, bias, carry_out, lambda name: plans.get(name, plan))
     return total_s
 
 

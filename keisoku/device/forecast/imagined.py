@@ -25,6 +25,7 @@ from keisoku.device.record.counts import (
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import (
     NS_PER_S,
+    Branch,
     Facts,
     Flow,
     Receiver,
@@ -107,8 +108,12 @@ def imagine(
     for stream in streams:
         sent[stream.transmit] += stream.offered_frames
     flooded = _flooded(device, trial, ways)
+    messages = [flow for flow in trial.flows if flow.message]
+    for flow in messages:
+        sent.setdefault(flow.transmit, 0)
     facts = Facts(
         streams=streams,
+        beside=[_message(trial, flow) for flow in messages],
         transmitters=[Transmitter(port=port, sent=_sent(frames, last_ns), stamp="") for port, frames in sent.items()],
         receivers=[
             Receiver(
@@ -188,7 +193,7 @@ class _Output:
 def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
     """The flows of a trial, or an even share of the load for each way of the plan's pattern."""
     if trial.flows:
-        flows = list(trial.flows)
+        flows = [flow for flow in trial.flows if not flow.message]
     else:
         pairs = plan.pairs()
         of_port = [sum(one == port for one, _ in pairs) for port, _ in pairs]
@@ -239,9 +244,20 @@ def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Out
         else None,
         tagged_latency_ns=None if trial.tag is None else float(_LATENCY_NS),
         latency_since_tag=None if trial.tag is None else histogram,
-        series=_series(device.drift_ns_per_s, max(1, trial.duration_ns // _SAMPLES)),
+        series=_series(
+            device.drift_ns_per_s,
+            max(1, trial.duration_ns // _SAMPLES),
+            max(1, round(passed * trial.interval_ns / trial.duration_ns)),
+        ),
     )
+    branches = [
+        Branch(receive=port, tracked=tracked, first_received_ns=way.start_ns, last_received_ns=way.end_ns)
+        for port in way.flow.also
+    ]
     return StreamFacts(
+        branches=branches,
+        first_received_ns=way.start_ns,
+        last_received_ns=way.end_ns,
         stream=number + 1,
         transmit=way.flow.transmit,
         receive=way.flow.receive,
@@ -250,14 +266,35 @@ def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Out
     )
 
 
+def _message(trial: Trial, flow: Flow) -> StreamFacts:
+    """Messages to the device, which arrive nowhere."""
+    count = trial.frames_in(flow)
+    tracked = Tracked(
+        received_frames=0,
+        forwarded_frames=0,
+        lost_frames=count,
+        corrupt=_NONE,
+        corrupt_arrivals=0,
+        duplicated=_NONE,
+        reordered=_NONE,
+        foreign_frames=0,
+        lost=[],
+        lost_kept_as="list",
+        latency=None,
+        tagged_latency_ns=None,
+        series=[],
+    )
+    return StreamFacts(stream=0, transmit=flow.transmit, receive=flow.receive, offered_frames=count, tracked=tracked)
+
+
 @lru_cache
-def _series(drift_ns_per_s: float, each_ns: int) -> list[Interval]:
-    """Latencies over time; how many frames an interval has does not matter."""
+def _series(drift_ns_per_s: float, each_ns: int, frames: int) -> list[Interval]:
+    """Latencies over time, and how many frames an interval has."""
     found = []
     for place in range(_SAMPLES):
         mean_ns = _LATENCY_NS + drift_ns_per_s * place * each_ns / NS_PER_S
         latency = IntervalLatency(min_ns=mean_ns, max_ns=mean_ns, mean_ns=mean_ns)
-        found.append(Interval(start_ns=place * each_ns, forwarded_frames=1, latency=latency))
+        found.append(Interval(start_ns=place * each_ns, forwarded_frames=frames, latency=latency))
     return found
 
 

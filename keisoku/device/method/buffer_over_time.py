@@ -5,12 +5,15 @@ The latency series is split into pieces; no result comes from a mean over the wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
-from keisoku.analysis.line import POINTS_MIN
+import numpy as np
+
+from keisoku.analysis.line import POINTS_MIN, fit_line
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded, rectangular
-from keisoku.device.analysis.behaviour import Behaviour, Bend, Jump, Piece, Stalls, behaviour
+from keisoku.device.analysis.behaviour import Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
@@ -20,6 +23,8 @@ from keisoku.run.result import Result, Row
 
 PS = 1e-3
 """Resolution of latencies in virtual time, in ns."""
+_DROPS_MOST = 1000
+"""That are looked at for how regular they are."""
 PPM_PER_NS_PER_S = 1e-3
 """A latency that grows by 1 ns/s is a queue whose service rate is one part in 10⁹ too low."""
 
@@ -60,7 +65,8 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
             or f"only {len(samples)} samples held a frame, which is too few for behaviour over time"
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
-    found = behaviour(samples, setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0))
+    resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
+    found = behaviour(samples, resolution_ns, _first_drop(record))
     base_ns = min(sample.min_ns for sample in samples)
     sizing = _Sizing(setting, record, base_ns)
     starts, ends = [None, *found.bends], [*found.bends, None]
@@ -73,6 +79,23 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     if found.stalls:
         rows.append(_stalls_row(sizing, found.stalls))
     return rows, [sentence] if (sentence := _sentence(size, found, rows)) else []
+
+
+def _first_drop(record: TrialRecord) -> FirstDrop | None:
+    """None if no frame was lost, or if it is not known when.
+
+    Frames that come at regular times find a full buffer at regular times. By how much drops are irregular, the first
+    one was early or late as well, and so was the frame from which on the queue grew: in this run, and in the next.
+    """
+    lost = record.facts.tracked.lost
+    times_s = lost.after_ns[:_DROPS_MOST] / NS_PER_S
+    if not len(times_s) or np.isnan(times_s).any():
+        return None
+    scatter_s = 0.0
+    if len(times_s) >= POINTS_MIN:
+        line = fit_line(np.cumsum(lost.counts[:_DROPS_MOST], dtype=np.float64), times_s)
+        scatter_s = 2 * math.sqrt(float((line.residuals**2).sum()) / (len(times_s) - 2))
+    return FirstDrop(float(times_s[0]) + 1 / record.offered_fps, scatter_s)
 
 
 class _Sizing:

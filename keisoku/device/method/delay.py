@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, within
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
@@ -57,7 +57,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         known = [
             narrowed(found, percent, [one], (histogram.negative + sum(histogram.counts)) / one.count)
             for histogram, one in zip(histograms, latencies, strict=True)
-            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))) is not None
+            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))) is not None
         ]
         if not known:
             continue

@@ -11,7 +11,7 @@ from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, within
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.record.counts import Latency
@@ -53,7 +53,7 @@ def latency_figures(
     histogram = merged(histograms)
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
-    off_ns = max(map(unevenness, latencies))
+    inside = within(latencies)
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
     scatter = (budget.normal("repeatability of the mean", of_mean),) if of_mean or bias.exact else ()
     figures = {
@@ -67,7 +67,7 @@ def latency_figures(
         tolerance = 0.0 if bias.exact else LINK_TOLERANCE
         figures |= _by_definition(figures["mean"], link_bits_per_second, frame_bytes, tolerance)
     for name, percent in percents.items():
-        found = percentile(histogram, percent, minimum, maximum, off_ns)
+        found = percentile(histogram, percent, minimum, maximum, inside)
         if found is not None:
             found = narrowed(found, percent, latencies)
             repeats = repeatability.of_percentile(percent, histograms, latencies, samples)

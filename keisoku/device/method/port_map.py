@@ -52,7 +52,7 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             if way.limit is not None:
                 guesses.setdefault(kind, way.limit)
     compared.subtract_inside(of_port)
-    rows = _class_rows(compared, groups, names) if len(groups) > 1 else []
+    rows = _chip_rows(compared, groups, names) + (_class_rows(compared, groups, names) if len(groups) > 1 else [])
     rows += [_way_row(setting, compared, way, names) for way in ways]
     return Result(
         measurement="port_map",
@@ -60,6 +60,10 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations=["the DUT is simulated: results describe the model"] if setting.capabilities.simulated else [],
         remarks=_remarks(compared, groups, names, ways) + ([] if setting.bias.is_known else [NOT_CALIBRATED]),
     )
+
+
+CHIPS = "Groups of ports"
+"""Group of the row that says which ports share a chip."""
 
 
 @dataclass(eq=False)
@@ -200,6 +204,14 @@ def _typical(by_size: dict[_PortPair, list[float]]) -> dict[_PortPair, float]:
         way: statistics.median(own - mean for own, mean in zip(means, of_all, strict=True))
         for way, means in by_size.items()
     }
+
+
+def _chip_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[Row]:
+    """How many groups of ports there are, each likely a chip; none where that cannot be known."""
+    if not compared.latency_ns or len(names) < PORTS_MIN:
+        return []
+    chips = Quantity(value=len(groups), unit="", uncertainty=0.0)
+    return [Row(case=", ".join(_ports(group, names) for group in groups), figures={"chips": chips}, group=CHIPS)]
 
 
 def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[Row]:

@@ -31,6 +31,8 @@ MOST_STEPS = 12
 """By so many steps, each twice as long, a bracket is widened around a DUT that does not always do the same."""
 TESTER_MARGIN = 0.97
 """Share of the load that the tester has just offered which it can offer again."""
+NEAR = 0.2
+"""A search that begins at a given load goes up or down from it by this share of the load, doubled each time."""
 EVENLY = 0.9
 """Share of the load that a tester offers flat out which it can offer evenly paced, time after time."""
 
@@ -79,7 +81,10 @@ def search(
     percent = ceiling_percent or settings.ceiling_percent
     bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
     search_s = settings.search_s or settings.trial_s
-    yield from bracket.narrow("search", search_s, bracket.high_fps, fall=0.5)
+    first_fps = dict(settings.first).get(frame_bytes)
+    if first_fps is not None and first_fps < bracket.high_fps:
+        yield from bracket.surround("search", search_s, first_fps)
+    yield from bracket.narrow("search", search_s, bracket.next_fps, fall=0.5)
     if search_s < settings.trial_s and bracket.passed is not None:
         candidate_fps = bracket.low_fps
         bracket.low_fps, bracket.passed = 0.0, None
@@ -147,6 +152,28 @@ class _Bracket:
         self.stop = 0 if settings.stop_at_loss else None
         self.resolution = settings.resolution_percent / 100
         self.least_fps = max(1 / settings.trial_s, ceiling_fps * 1e-6)
+
+    @property
+    def next_fps(self) -> float:
+        """The middle of the bracket, or its upper end where that was not tried yet."""
+        tried = self.passed is not None and self.high_by == "loss"
+        return (self.low_fps + self.high_fps) / 2 if tried else self.high_fps
+
+    def surround(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, None]:
+        """Goes up from this load until one does not pass, or down until one does, in strides that are doubled."""
+        stride = NEAR
+        while not self.given_up and self.least_fps < fps < self.high_fps:
+            passed = yield from self._try(purpose, seconds, fps)
+            if passed:
+                self.low_fps, self.passed = fps, passed
+                if self.high_by != "ceiling":
+                    return
+                fps *= 1 + stride
+            elif self.passed is not None:
+                return
+            else:
+                fps = self.high_fps * (1 - min(stride, 0.5))
+            stride *= 2
 
     def narrow(
         self, purpose: str, seconds: float, first_fps: float, fall: float

@@ -37,7 +37,11 @@ _TIMES = {
     "overload_s": 1.0,
     "watch_s": 1.0,
     "stable_s": 1.0,
+    "window_s": 0.5,
+    "pause_s": 0.2,
+    "saturation_s": 0.5,
     "reset.watch_s": 10.0,
+    "convergence.watch_s": 10.0,
     "buffer_over_time.trial_s": 5.0,
 }
 """Settings that are the length of a trial or a part of one, as multiples of the longest trial. A device needs seconds

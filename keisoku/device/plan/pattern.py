@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 Pattern = Literal[
-    "pair", "bidirectional", "pairs", "mesh", "many-to-one", "one-to-many", "one-and-many", "partial-mesh"
+    "pair", "bidirectional", "pairs", "mesh", "many-to-one", "one-to-many", "one-and-many", "partial-mesh", "either"
 ]
 
 
@@ -16,10 +16,11 @@ def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
     (RFC 2544 §16). `mesh`: every port to every other, port n beginning with port n + 1 (RFC 2889 §5.1).
     `many-to-one`: all to the last; `one-to-many`: the last to all; `one-and-many`: both
     (RFC 2889 §5.2). `partial-mesh`: each port of the first half to all of the second (RFC 2889 §5.4).
+    `either`: first to second, and what the device sends to another port counts there.
     """
     last = ports - 1
     match pattern:
-        case "pair":
+        case "pair" | "either":
             return [(0, 1)]
         case "bidirectional":
             return [(0, 1), (1, 0)]

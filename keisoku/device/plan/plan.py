@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
 
 from keisoku.device.plan.content import Content, pacing
+from keisoku.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.device.plan.networks import to_networks
 from keisoku.device.plan.pace import LONGEST_TRIAL_S, Profile, paced
 from keisoku.device.plan.pattern import Pattern, fits, pairs
@@ -27,20 +28,25 @@ from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
+from keisoku.frame.networks import MOST_NETWORKS
 from keisoku.run.settings import RunSettings, Settings, parsed
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that together are a list of streams with one entry."""
 
-
-_BEYOND_A_NIC = {
+_NO_NIC_SENDS: dict[Ability, str] = {
     "short_gap": "frames 88 bits apart",
     "undersize": "undersize frames",
     "crc": "frames with a wrong FCS",
     "dribble": "frames with dribble bits",
     "alignment": "frames with an incomplete octet",
 }
+_NEEDED_FOR: dict[Ability, tuple[str, str]] = {
+    "multicast": ("counts each frame at several ports", "use ports of a host, a lab device or a simulated one"),
+    "compare": ("compares the headers of frames", "receive with xdp, afxdp or packet"),
+}
+"""What a procedure does with an ability, and the remedy where an engine has it not."""
 
 
 _Own = TypeVar("_Own", bound=Settings)
@@ -95,7 +101,7 @@ class Plan(_OfProcedures):
     """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
     filters: int | None = Field(None, ge=0)
     """Number of filters in the device (RFC 2544 §11.4: 1 and 25); the operator sets those of a real device."""
-    networks: int = Field(1, ge=1, le=256)
+    networks: int = Field(1, ge=1, le=MOST_NETWORKS)
     """Number of random destination networks (RFC 2544 §12: 1 and 256), all behind one receiving port."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
@@ -166,23 +172,36 @@ class Plan(_OfProcedures):
         return listed
 
     @model_validator(mode="after")
-    def _coherent(self) -> Plan:
-        own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
-        if own and self.pattern is not None:
-            raise PlanError("pattern", f"{own} sets its own pattern", "leave it out; list the ports with --ports")
+    def _device_and_ports(self) -> Plan:
+        """A device or ports, as many as the procedures need."""
+        if not self.frame_bytes:
+            raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
         for procedure in (PROCEDURES[method] for method in self.methods):
             ports, least = len(self.port_fields()), procedure.least_ports
             if ports < least or (procedure.ports_in_blocks and ports % least):
                 wanted = f"{least} ports" + (" or a multiple" if procedure.ports_in_blocks else " or more")
                 raise PlanError("ports", f"{procedure.name} needs {wanted}, not {ports}", "list them with --ports")
-        if not self.frame_bytes:
-            raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
         if self.dut is None and not self.ports and (self.tx is None or self.rx is None):
             raise PlanError(
                 "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
             )
         if self.ports and (self.tx is not None or self.rx is not None):
             raise PlanError("ports", "all ports are given, and also tx or rx", "give either")
+        if self.dut is None and self.engine is not None:
+            raise PlanError("engine", "the port's name contains the engine", "leave it out: write --tx xdp:eth1")
+        for field, given in (("address", self.address), ("gateway", self.gateway)):
+            if self.dut is not None and given:
+                raise PlanError(
+                    field, "a device named by --dut needs no address", "leave it out, or give --tx and --rx"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _flows(self) -> Plan:
+        """Which ports send to which, and what."""
+        own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
+        if own and self.pattern is not None:
+            raise PlanError("pattern", f"{own} sets its own pattern", "leave it out; list the ports with --ports")
         if not fits(self._pattern(), len(self.port_fields())):
             raise PlanError(
                 "pattern",
@@ -198,28 +217,32 @@ class Plan(_OfProcedures):
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
             )
-        simulated = self.dut is not None and self.dut.startswith("sim:")
-        if simulated and self.filters is not None:
+        return self
+
+    @model_validator(mode="after")
+    def _of_simulated_devices(self) -> Plan:
+        """What a simulated device has not."""
+        if self.dut is None or not self.dut.startswith("sim:"):
+            return self
+        if self.filters is not None:
             raise PlanError(
                 "filters", "a simulated device has no filters", "leave it out, or use lab:firewall?rules=25"
             )
-        if simulated and self.capture is not None:
+        if self.capture is not None:
             raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
-        if simulated and self.stamps != "best":
+        if self.stamps != "best":
             raise PlanError("stamps", "a simulated device has exact timestamps", "leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _rows_and_captures(self) -> Plan:
+        """What is kept of single frames, and which of them are tagged."""
         if self.frames_every > 1 and not self.frames:
             raise PlanError("frames_every", "no rows of frames are kept", "add --frames, or leave it out")
         if self.frames_every > 1 and not all(port.startswith("fpga:") for _, port in self.port_fields()):
             raise PlanError("frames_every", "only the FPGA instrument keeps one row in so many", "leave it out")
         if self.capture is None and self.snap_bytes:
             raise PlanError("snap_bytes", "there is no capture", "name a file with --capture, or leave it out")
-        for field, given in (("address", self.address), ("gateway", self.gateway)):
-            if self.dut is not None and given:
-                raise PlanError(
-                    field, "a device named by --dut needs no address", "leave it out, or give --tx and --rx"
-                )
-        if self.dut is None and self.engine is not None:
-            raise PlanError("engine", "the port's name contains the engine", "leave it out: write --tx xdp:eth1")
         for name, own_settings in (("delay", self.of(DelaySettings)), ("latency", self.of(LatencySettings))):
             if own_settings.tag_after_s >= own_settings.trial_s:
                 raise PlanError(
@@ -245,6 +268,10 @@ class Plan(_OfProcedures):
     def pairs(self) -> list[tuple[int, int]]:
         """Which port sends to which, as indices of `port_fields`."""
         return pairs(self._pattern(), len(self.port_fields()))
+
+    def listening(self) -> tuple[int, ...]:
+        """Ports at which frames count although none is meant for them, as indices of `port_fields`."""
+        return tuple(range(2, len(self.port_fields()))) if self._pattern() == "either" else ()
 
     def _pattern(self) -> Pattern:
         if any(PROCEDURES[method].own_flows for method in self.methods):
@@ -281,11 +308,25 @@ class Plan(_OfProcedures):
             wanted: set[Ability] = set(PROCEDURES[method].needs)
             if method == "errored_frames":
                 wanted |= {error for error in self.of(ErroredFramesSettings).errors if error != "oversize"}
+            if method == "convergence" and self.of(ConvergenceSettings).hops:
+                wanted.add("compare")
             missing = sorted(wanted - capabilities.abilities)
+            for ability in missing:
+                if ability in _NEEDED_FOR:
+                    what, remedy = _NEEDED_FOR[ability]
+                    problem = f"{method} {what}, which the engine {capabilities.engine} cannot"
+                    raise PlanError("methods", problem, remedy)
             if missing:
-                what = " and ".join(_BEYOND_A_NIC[ability] for ability in missing)
+                what = " and ".join(_NO_NIC_SENDS[ability] for ability in missing)
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
+        if "changes" in self.methods and any(content.frame_bytes for content in self.contents()):
+            raise PlanError("mix", "changes compares frames of one size in a trial", "list sizes with --size instead")
+        if "convergence" in self.methods:
+            self.of(ConvergenceSettings).check(capabilities)
+        if self._pattern() == "either" and "anywhere" not in capabilities.abilities:
+            problem = "these ports count flows where they are meant for"
+            raise PlanError("pattern", problem, "use ports of this host, or a lab")
         if "reset" in self.methods and capabilities.resets is None:
             raise PlanError(
                 "methods",

@@ -39,6 +39,8 @@ class Procedure:
     least_ports: int = 2
     ports_in_blocks: bool = False
     """The number of ports must be `least_ports` or a multiple."""
+    watches_headers: bool = False
+    """It looks at the headers of frames that arrive, for which ports must be opened."""
     needs: tuple[Ability, ...] = ()
     """Abilities that an engine needs besides sending and receiving."""
     sizes: str | None = None
@@ -173,6 +175,16 @@ PROCEDURES: dict[str, Procedure] = {
             sizes="64",
         ),
         Procedure(
+            "convergence",
+            "Convergence",
+            "RFC 6412, RFC 6413, exact",
+            "interruption",
+            "keisoku.device.plan.convergence_settings:ConvergenceSettings",
+            "How long each flow is interrupted by an event, how long after it, and by which port frames leave then.",
+            "keisoku convergence --dut lab:faulty --event path-lost --streams 100 --watch 1s --waits 0.1s",
+            sizes="64",
+        ),
+        Procedure(
             "sweep",
             "Frame size sweep",
             "every size at the smallest gap",
@@ -237,6 +249,31 @@ PROCEDURES: dict[str, Procedure] = {
             "keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "qos",
+            "Classes of traffic",
+            "RFC 4689",
+            "share",
+            "keisoku.device.plan.class_settings:QosSettings",
+            "Share, loss, latency and marks of up to eight classes under congestion; their policers, shapers, buffers,"
+            " priorities and weights.",
+            "keisoku qos --dut 'lab:ets?rate=20Mbps' --classes 0,8,16,24 --size 512 --maximum 10kpps --duration 2s",
+            own_flows=True,
+            watches_headers=True,
+            sizes="512",
+        ),
+        Procedure(
+            "marking",
+            "Marking curve",
+            "RFC 3168, RFC 7567",
+            "kmin",
+            "keisoku.device.plan.class_settings:MarkingSettings",
+            "Probability of CE, loss or a new class against the queue that the very same frame met: Kmin, Kmax, Pmax.",
+            "keisoku marking --dut sim:my-switch.toml --ports 1,2,3 --size 1518 --duration 2s",
+            own_flows=True,
+            watches_headers=True,
+            sizes="1518",
         ),
         Procedure(
             "forwarding",
@@ -314,6 +351,41 @@ PROCEDURES: dict[str, Procedure] = {
             own_flows=True,
         ),
         Procedure(
+            "multicast",
+            "Multicast throughput",
+            "RFC 3918 §4.1 to §4.3 and §5",
+            "throughput",
+            "keisoku.device.plan.rfc3918_settings:MulticastSettings",
+            "The highest load to multicast groups that reaches every port without loss, and its latency at each.",
+            "keisoku multicast --dut lab:bridge?snooping=on --ports 1,2,3 --size 64 --duration 2s --waits 0.1s",
+            own_flows=True,
+            needs=("multicast",),
+        ),
+        Procedure(
+            "group_delay",
+            "Group join and leave delay",
+            "RFC 3918 §6 and §8.2",
+            "join_delay",
+            "keisoku.device.plan.rfc3918_settings:GroupDelaySettings",
+            "How long after a port joins or leaves a multicast group the first or the last frame reaches it.",
+            "keisoku group-delay --dut lab:bridge?snooping=on --ports 1,2,3 --repetitions 2 --waits 0.1s",
+            own_flows=True,
+            needs=("multicast",),
+            sizes="64",
+        ),
+        Procedure(
+            "group_capacity",
+            "Multicast group capacity",
+            "RFC 3918 §7.1",
+            "groups",
+            "keisoku.device.plan.rfc3918_settings:GroupCapacitySettings",
+            "How many multicast groups a device can forward to the ports that joined them, by binary search.",
+            "keisoku group-capacity --dut lab:bridge?snooping=on --ports 1,2,3 --most-groups 5000 --waits 0.1s",
+            own_flows=True,
+            needs=("multicast",),
+            sizes="64",
+        ),
+        Procedure(
             "buffer_over_time",
             "Buffer behaviour over time",
             "one sample a second at the smallest gap",
@@ -343,6 +415,18 @@ PROCEDURES: dict[str, Procedure] = {
             own_flows=True,
             sizes="64,512,1518",
             simulated_sizes="64,1518,4096,6500",
+        ),
+        Procedure(
+            "changes",
+            "Changed headers",
+            "every frame against the one that is expected",
+            "changed",
+            "keisoku.device.plan.changes_settings:ChangesSettings",
+            "What the device changes in the headers of every frame: which field, from what to what, in which frames.",
+            "keisoku changes --dut lab:router --size 64 --rate 50kpps --duration 2s --waits 0.1s",
+            sizes="64",
+            needs=("compare",),
+            watches_headers=True,
         ),
         Procedure(
             "calibrate",

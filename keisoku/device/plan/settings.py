@@ -53,6 +53,9 @@ class ThroughputSettings(Settings):
     """Length of the final trial."""
     search_s: float | None = Field(None, gt=0)
     """Length of the search's trials (default: that of the final trial)."""
+    first: tuple[tuple[int, float], ...] = ()
+    """Where a search begins: a frame size in bytes and a load in frames/s each (default: at the highest load). The
+    result does not depend on it, only the number of trials."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
     """The search ends when the loads with and without loss differ by at most this share."""
     maximum_fps: Load | None = None

@@ -6,8 +6,25 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Ability = Literal["short_gap", "undersize", "crc", "dribble", "alignment"]
-"""Gaps of 88 bits, and the kinds of errored frames that a NIC does not send (RFC 2889 §5.6, §5.9)."""
+Ability = Literal[
+    "short_gap",
+    "undersize",
+    "crc",
+    "dribble",
+    "alignment",
+    "anywhere",
+    "commands",
+    "compare",
+    "marks",
+    "multicast",
+    "switches",
+]
+"""short_gap: sends with gaps of 88 bits (RFC 2889 §5.6). undersize, crc, dribble, alignment: sends the kinds of errored
+frames that a NIC does not send (§5.9). anywhere: counts frames at whichever port they arrive. commands: commands of
+the host can be events, whose time is known on the clock of the frames. compare: compares the headers of every frame
+that arrives with those that are expected. marks: sees which frames arrived with CE, or with another class than they
+were sent with. multicast: accounts for each frame at several ports (RFC 3918). switches: starts, pauses and ends flows
+of a running trial one by one, and counts them while it runs."""
 
 
 class Capabilities(BaseModel):
@@ -37,7 +54,7 @@ class Capabilities(BaseModel):
     mean_error_ns: float = 0.0
     """Bound of the error that the timestamps' quantisation leaves in a mean of many frames and that no scatter
     shows."""
-    switches: bool = False
-    """True if flows of a running trial can be started, paused and ended one by one, and are counted while it runs."""
     resets: Literal["on command", "by hand"] | None = None
     """What resets the device in a trial: the engine on command, the operator by hand, or nothing (None)."""
+    events: tuple[str, ...] = ()
+    """Names of events that can be done to the device in a trial (`keisoku/device/record/event.py`)."""

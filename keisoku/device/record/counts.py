@@ -47,11 +47,29 @@ class Variation(_Model):
     """Buckets for both signs; the one around zero is from −1 to 1."""
 
 
+class Jitter(_Model):
+    """|D(i) − D(i−1)| of frames that arrived one after the other, also where frames between them were lost
+    (RFC 4689 §3.2.5)."""
+
+    count: int
+    mean_ns: float
+    max_ns: float
+
+
 class DriverDelay(_Model):
     """For a sample of frames: the driver's timestamp minus the one in the frame."""
 
     asked_frames: int
     delay: Latency | None
+
+
+class Marked(_Model):
+    """Latencies of the frames that arrived marked, in the buckets of the latencies of all frames."""
+
+    ce: Buckets
+    """With CE, congestion experienced (RFC 3168 §5)."""
+    remarked: Buckets
+    """With another DSCP or PCP than they were sent with."""
 
 
 class Sent(_Model):
@@ -172,8 +190,13 @@ class Tracked(_Model):
     lost: Gaps
     lost_kept_as: Literal["list", "bitmap", "intervals"]
     """Least detailed form in `lost`: each gap with its times, bitmaps of dense ranges, or counts in intervals."""
+    lost_at: Buckets | None = None
+    """For each frame that was missing when a later one arrived, the latency of that one and the time from when the
+    missing one was sent, about, to when that one was: its own latency if the queue only drained meanwhile. None if the
+    trial did not ask for it."""
     latency: Latency | None
     variation: Variation | None = None
+    jitter: Jitter | None = None
     """None if the trial did not ask for it."""
     tagged_latency_ns: float | None
     latency_since_tag: Buckets | None = None

@@ -31,7 +31,8 @@ ENTRY = np.dtype(
         ("flags", "<u4"),
     ]
 )
-"""A row for an arrival, as the core passes it on; times are ns since the first frame of the trial was due."""
+"""A row for an arrival, as the core passes it on; times are ns since the first frame of the trial was due. The upper 24
+bits of `flags` are the kind of its change."""
 
 SCHEMA = pa.schema(
     [
@@ -41,6 +42,7 @@ SCHEMA = pa.schema(
         pa.field("receive_ns", pa.int64()),
         pa.field("port", pa.uint16()),  # at which it arrived
         pa.field("flags", pa.uint8(), nullable=False),
+        pa.field("kind", pa.uint32(), nullable=False),  # of its change, among those of its stream; 0: none
     ]
 )
 _ROWS_OF_A_GROUP = 1 << 18
@@ -52,8 +54,10 @@ class FrameWriter:
     Raises EngineError from `finish` if the engine lost rows or the trial is longer than its lists of lost frames.
     """
 
-    def __init__(self, path: Path, every: int = 1) -> None:
-        """`every` is stored in the file's metadata: one in so many frames that arrived whole has a row."""
+    def __init__(self, path: Path, every: int = 1, changed_only: bool = False) -> None:
+        """`every` is stored in the file's metadata: one in so many frames that arrived whole has a row. With
+        `changed_only` only those have rows that arrived otherwise than expected, and not those that were lost."""
+        self.changed_only = changed_only
         self._path, self._partial = path, path.with_suffix(".partial")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(
@@ -86,7 +90,7 @@ class FrameWriter:
     def finish(self, facts: Facts) -> None:
         """Adds the frames that were lost, and gives the file its name."""
         self._flush()
-        for stream in facts.streams:
+        for stream in () if self.changed_only else facts.streams:
             for gap in stream.tracked.lost:
                 try:
                     numbers = np.array(gap.numbers(), np.uint64)
@@ -109,13 +113,15 @@ class FrameWriter:
 def _arrived(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
     corrupt = entries["flags"] & CORRUPT != 0
     times = {
-        name: pa.array(np.ascontiguousarray(entries[name]), mask=corrupt if corrupt.any() else None)
+        name: pa.array(
+            np.ascontiguousarray(entries[name]), mask=(corrupt & (entries[name] == 0)) if corrupt.any() else None
+        )
         for name in ("transmit_ns", "receive_ns")
     }
     plain = {name: np.ascontiguousarray(entries[name]) for name in ("stream", "sequence", "port")}
-    flags = entries["flags"].astype(np.uint8)
+    flags, kind = entries["flags"].astype(np.uint8), entries["flags"] >> 8
     return (
-        pa.table({**{name: pa.array(column) for name, column in plain.items()}, **times, "flags": flags})
+        pa.table({**{name: pa.array(column) for name, column in plain.items()}, **times, "flags": flags, "kind": kind})
         .select(SCHEMA.names)
         .cast(SCHEMA)
     )
@@ -131,6 +137,7 @@ def _lost(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
             "receive_ns": pa.nulls(count, pa.int64()),
             "port": pa.nulls(count, pa.uint16()),
             "flags": pa.array(np.full(count, LOST, np.uint8)),
+            "kind": pa.array(np.zeros(count, np.uint32)),
         },
         schema=SCHEMA,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keisoku.device.record.changed_headers import changes_of
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
 from keisoku.device.record.trial import TrialRecord
@@ -19,7 +20,7 @@ select
     cast(regexp_extract(filename, '([0-9]+)[.]parquet$', 1) as integer) as trial,
     stream, sequence, transmit_ns, receive_ns, port, flags, receive_ns - transmit_ns as latency_ns,
     flags & {LOST} <> 0 as lost, flags & {CORRUPT} <> 0 as corrupt,
-    flags & {DUPLICATE} <> 0 as duplicate, flags & {REORDERED} <> 0 as reordered
+    flags & {DUPLICATE} <> 0 as duplicate, flags & {REORDERED} <> 0 as reordered, kind
 from read_parquet($files, filename = true)
 """
 _COUNTS = [
@@ -54,21 +55,33 @@ _TRIALS = pa.schema(
 _STREAM = [("trial", pa.int64()), ("stream", pa.int64())]
 _STREAMS = pa.schema([*_STREAM, ("transmit", pa.int64()), ("receive", pa.int64()), *_COUNTS])
 _LOST = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("first", "last", "count", "after_ns", "before_ns"))])
+_CHANGES = pa.schema(
+    [
+        *_STREAM,
+        ("kind", pa.int64()),
+        *((name, pa.string()) for name in ("field", "before", "after")),
+        ("frames", pa.int64()),
+        ("corrupt", pa.bool_()),
+        ("first_received_ns", pa.int64()),
+        ("last_received_ns", pa.int64()),
+    ]
+)
 _LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", "upper_ns", "frames"))])
 
 
 def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | PlanError]:
     """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
 
-    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns).
-    'latencies': histogram of every frame's latency. 'frames': a row for each frame; times are ns since the first was
-    due; only if the run kept these rows.
+    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'changes': what
+    differs in each kind of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each
+    frame, or for each changed one; times are ns since the first was due; only if the run kept these rows.
     """
     log = TrialLog(directory)
     found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
         "trials": lambda: trials(log.records()),
         "streams": lambda: streams(log.records()),
         "lost": lambda: _of_streams(log.records(), _LOST, _lost),
+        "changes": lambda: _changes(log.records()),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
     files = sorted(str(file) for file in (directory.path / FRAMES).glob("*.parquet"))
@@ -98,17 +111,18 @@ def trials(records: Iterable[TrialRecord]) -> pa.Table:
 
 
 def streams(records: Iterable[TrialRecord]) -> pa.Table:
-    """A row for each stream of each trial; ports are indices of the plan's."""
+    """A row for each stream of each trial at each port that it goes to; ports are indices of the plan's."""
     rows = [
         {
             "trial": record.index,
             "stream": stream.stream,
             "transmit": stream.transmit,
-            "receive": stream.receive,
-            **_counts(stream.offered_frames, stream.tracked),
+            "receive": branch.receive,
+            **_counts(stream.offered_frames, branch.tracked),
         }
         for record in records
         for stream in record.facts.streams
+        for branch in stream.everywhere
     ]
     return pa.Table.from_pylist(rows, schema=_STREAMS)
 
@@ -121,6 +135,30 @@ def _of_streams(records: Iterable[TrialRecord], schema: pa.Schema, rows_of: Any)
         for row in rows_of(stream.tracked)
     ]
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _changes(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each difference of each kind of changed frames; `kind` leads to the rows of `frames`."""
+    rows = [
+        {
+            "trial": record.index,
+            "stream": stream.stream,
+            "kind": kind.kind,
+            "field": change.field,
+            "before": change.before or None,
+            "after": change.after or None,
+            "frames": kind.frames,
+            "corrupt": kind.corrupt,
+            "first_received_ns": kind.first_received_ns,
+            "last_received_ns": kind.last_received_ns,
+        }
+        for record in records
+        for stream in record.facts.streams
+        if stream.changes is not None
+        for kind in stream.changes.kinds
+        for change in changes_of(kind)
+    ]
+    return pa.Table.from_pylist(rows, schema=_CHANGES)
 
 
 def _lost(tracked: Tracked) -> list[dict[str, object]]:

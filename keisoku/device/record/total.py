@@ -15,6 +15,7 @@ from keisoku.device.record.counts import (
     Extents,
     Interval,
     IntervalLatency,
+    Jitter,
     Latency,
     Ranges,
     Reordering,
@@ -77,6 +78,7 @@ def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:
         lost=sorted(gaps, key=lambda gap: (gap.after_ns or 0, gap.first)),
         lost_kept_as=max((part.lost_kept_as for part in parts), key=KEPT_AS.index),
         latency=_latency([part.latency for part in parts if part.latency is not None]),
+        jitter=_jitter([part.jitter for part in parts if part.jitter is not None]),
         variation=_variation([part.variation for part in parts if part.variation is not None]),
         tagged_latency_ns=sum(tagged) / len(tagged) if tagged else None,
         latency_since_tag=_buckets(since_tag) if since_tag else None,
@@ -134,6 +136,17 @@ def _variation(parts: list[Variation]) -> Variation | None:
         max_ns=max(part.max_ns for part in parts),
         mean_ns=sum(part.count * part.mean_ns for part in parts) / count,
         histogram=_buckets(part.histogram for part in parts),
+    )
+
+
+def _jitter(parts: list[Jitter]) -> Jitter | None:
+    if not parts:
+        return None
+    count = sum(part.count for part in parts)
+    return Jitter(
+        count=count,
+        mean_ns=sum(part.count * part.mean_ns for part in parts) / count,
+        max_ns=max(part.max_ns for part in parts),
     )
 
 

@@ -13,7 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from keisoku.device.record.counts import Sent, Tracked
+from keisoku.device.record.changes import StreamChanges
+from keisoku.device.record.counts import Marked, Sent, Tracked
+from keisoku.device.record.event import Event, Happened
 from keisoku.device.record.interference import Interference, PortCounters
 from keisoku.device.record.total import all_sent, all_tracked
 
@@ -72,6 +74,8 @@ class Stream(_Model):
 
     transmit: int
     receive: int
+    also: tuple[int, ...] = ()
+    timed: bool = False
     table: int = 0
     frame_bytes: tuple[int, ...]
     """Sizes of consecutive frames with FCS, a cycle."""
@@ -89,6 +93,13 @@ class Flow(_Model):
     transmit: int
     receive: int
     """Indices of the plan's ports."""
+    also: tuple[int, ...] = ()
+    """Further ports that the device must copy each frame to (multicast); each has an account of its own."""
+    timed: bool = False
+    """Keep when the first and the last frame arrived at each port."""
+    message: bool = False
+    """The frames are messages to the device (IGMP, MLD), which need not arrive anywhere: they are in no total. Such
+    flows are the last ones of a trial."""
     share: float = Field(1.0, gt=0)
     """Share of the trial's load of a port."""
     start_ns: int = Field(0, ge=0)
@@ -132,6 +143,15 @@ class Trial(_Model):
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
     variation: bool = False
     """Keep the differences of consecutive frames' latencies (IPDV)."""
+    changes: Literal["changed", "every"] | None = None
+    """Compare the headers of every frame that arrives with those that are expected, and keep a row for each changed
+    frame or for every frame; None: compare nothing."""
+    expected: tuple[str, ...] = ()
+    """What the device is expected to change (`keisoku/frame/expectation.py`), beside what is known of it."""
+    learnt: tuple[tuple[str, ...], ...] = ()
+    """What is expected of each stream in addition, as an earlier trial showed it; empty: nothing."""
+    marks: bool = False
+    """Keep at which latencies frames arrived marked, and which latencies lost frames would have had."""
     reset_after_ns: int | None = None
     """When the engine resets the device, after the start of the load (RFC 6201)."""
     stop_after_lost: int | None = Field(None, ge=0)
@@ -147,6 +167,11 @@ class Trial(_Model):
     lasts until no flow sends any more, and each flow is counted by itself. Empty: all flows are sent as planned."""
     links_may_fail: bool = False
     """Links may lose their carrier, as those of a device that is reset; otherwise the trial is then invalid."""
+    events: tuple[Event, ...] = ()
+    """What is done to the device while the load runs, in the order of the times."""
+    anywhere: bool = False
+    """Frames count at whichever port they arrive, and the facts say at which; otherwise at another port than that which
+    they are meant for they are misdirected."""
 
     @property
     def whole_ns(self) -> int:
@@ -166,7 +191,7 @@ class Trial(_Model):
 
     def frames_of(self, port: int) -> int:
         """Frames for this port to send."""
-        own = [flow for flow in self.flows if flow.transmit == port]
+        own = [flow for flow in self.flows if flow.transmit == port and not flow.message]
         return sum(self.frames_in(flow) for flow in own) if self.flows else self.frames
 
     def frames_in(self, flow: Flow) -> int:
@@ -174,9 +199,17 @@ class Trial(_Model):
         duration_ns = flow.duration_ns or self.duration_ns - flow.start_ns
         return max(1, round(self.frames_per_second * flow.share * duration_ns / NS_PER_S))
 
-    def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0, promiscuous: Sequence[int] = ()) -> str:
+    def load(
+        self,
+        streams: Sequence[Stream],
+        first_stream: int,
+        seed: int = 0,
+        promiscuous: Sequence[int] = (),
+        compares: bool = False,
+    ) -> str:
         """The load in the form of `core/src/record.rs`; `seed` is for random pacing and a simulated device's
-        choices. `promiscuous` are ports that must receive frames for all addresses."""
+        choices. `promiscuous` are ports that must receive frames for all addresses; `compares`: headers are compared,
+        though no row is kept of changed frames."""
         return json.dumps(
             {
                 "first_stream": first_stream,
@@ -185,14 +218,50 @@ class Trial(_Model):
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
                 "variation": self.variation,
+                "changes": self.changes is not None or compares,
+                "marks": self.marks,
                 "reset_after_ns": self.reset_after_ns,
                 "stop_after_lost": self.stop_after_lost,
                 "seed": seed,
                 "switches": [switch.model_dump() for switch in self.switches] or None,
                 "links_may_fail": self.links_may_fail,
                 "promiscuous": list(promiscuous),
+                "events": [event.model_dump(include={"name", "after_ns", "undo"}) for event in self.events],
+                "anywhere": self.anywhere,
             }
         )
+
+
+class Branch(_Model):
+    """What became of a stream's frames at one port that they go to."""
+
+    receive: int
+    tracked: Tracked
+    first_received_ns: int | None = None
+    last_received_ns: int | None = None
+
+
+class Stay(_Model):
+    """Consecutive arrivals of a stream at one port; times of transmission, in ns since the first frame was due."""
+
+    port: int
+    frames: int
+    first_sent_ns: int
+    last_sent_ns: int
+
+
+class Egress(_Model):
+    """By which ports the frames of a stream left the device."""
+
+    stays: list[Stay]
+    """The first ones and the last one."""
+    changes: int
+    """How often the port changed."""
+
+    def port_at(self, sent_ns: int) -> int | None:
+        """The port of the last frame that was sent until then, as far as the stays say it; None before the first."""
+        before = [stay.port for stay in self.stays if stay.first_sent_ns <= sent_ns]
+        return before[-1] if before else None
 
 
 class StreamFacts(_Model):
@@ -203,9 +272,33 @@ class StreamFacts(_Model):
     receive: int
     offered_frames: int
     tracked: Tracked
+    changes: StreamChanges | None = None
+    """Only where the trial compares headers."""
+    marked: Marked | None = None
+    """None if the trial did not ask for it, or where the tester sees no marks."""
     first_received_ns: int | None = None
-    """When its first frame arrived, since the start of the trial; only where flows are started one by one."""
+    """When its first frame arrived, since the start of the trial; only where flows are started one by one, or timed."""
     last_received_ns: int | None = None
+    branches: list[Branch] = []
+    """The further ports that its frames go to (`Flow.also`): for each, offered = forwarded + lost + corrupt."""
+    egress: Egress | None = None
+    """None where frames count at the port that they are meant for only."""
+
+    @property
+    def everywhere(self) -> list[Branch]:
+        """What became of its frames at each port that they go to, that of the other fields first."""
+        first = Branch(
+            receive=self.receive,
+            tracked=self.tracked,
+            first_received_ns=self.first_received_ns,
+            last_received_ns=self.last_received_ns,
+        )
+        return [first, *self.branches]
+
+    @property
+    def expected_frames(self) -> int:
+        """Frames that must arrive in all: each that was offered, at each port."""
+        return self.offered_frames * (1 + len(self.branches))
 
 
 class Transmitter(_Model):
@@ -273,6 +366,8 @@ class Facts(_Model):
     """The kernel's counts at each port during the trial; empty in virtual time."""
     links: list[Link] = []
     """Empty in virtual time."""
+    happened: list[Happened] = []
+    """For each of the trial's events that was done before the load ended, in order."""
 
     @property
     def slowdown(self) -> float:
@@ -311,9 +406,14 @@ class Facts(_Model):
 
     @cached_property
     def tracked(self) -> Tracked:
-        """The total of all streams, with the foreign frames that their ports received."""
+        """The total of all streams at all ports that they go to, with the foreign frames that these received."""
         strangers = sum(receiver.foreign_frames + receiver.misdirected_frames for receiver in self.receivers)
-        return all_tracked([stream.tracked for stream in self.streams], strangers)
+        return all_tracked([one.tracked for stream in self.streams for one in stream.everywhere], strangers)
+
+    @property
+    def expected_frames(self) -> int:
+        """Frames that must arrive: those that were offered, where no stream goes to several ports."""
+        return sum(stream.expected_frames for stream in self.streams)
 
     @property
     def tester_dropped_frames(self) -> int:
@@ -389,10 +489,11 @@ class TrialRecord(_Model):
     def loss_ratio(self) -> float:
         """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded.
 
-        For a load that was stopped because of loss it is the ratio until then, not that of the whole trial.
+        A frame that goes to several ports counts at each of them. For a load that was stopped because of loss it is the
+        ratio until then, not that of the whole trial.
         """
-        offered = self.facts.sent.offered_frames
-        return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0
+        expected = self.facts.expected_frames
+        return (expected - self.facts.tracked.forwarded_frames) / expected if expected else 0.0
 
 
 def _offered_fps(sent: Sent, trial: Trial) -> float:

@@ -63,10 +63,10 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
         why = f" ({named})" if named else ""
         found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames{why}")
     for stream in facts.streams:
-        own = stream.tracked
-        accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count
-        if accounted != stream.offered_frames:
-            found.append(f"counts do not add up: {stream.offered_frames} offered, {accounted} accounted for")
+        for own in (one.tracked for one in stream.everywhere):
+            accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count
+            if accounted != stream.offered_frames:
+                found.append(f"counts do not add up: {stream.offered_frames} offered, {accounted} accounted for")
     if sum(stream.offered_frames for stream in facts.streams) != sent.offered_frames:
         found.append("counts do not add up: ports and streams offered different numbers of frames")
     found += _at_receivers(trial, facts)

@@ -17,7 +17,7 @@ class Account:
 
     record: TrialRecord
     sent_balance: int
-    """offered − (forwarded + lost + corrupt): zero if every frame sent is accounted for."""
+    """offered − (forwarded + lost + corrupt): zero if every frame is accounted for at each port that it goes to."""
     received_balance: int
     """received − (forwarded + duplicated + corrupt arrivals + foreign)."""
     gap_balance: int
@@ -42,7 +42,7 @@ class Account:
 def account(record: TrialRecord) -> Account:
     """The balance of one trial (`core/src/tracking.rs` guarantees that it is zero)."""
     tracked = record.facts.tracked
-    sent = record.facts.sent.offered_frames
+    sent = record.facts.expected_frames
     explained = tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals
     return Account(
         record=record,

@@ -48,7 +48,7 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
         },
         choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
         choice_title="frame size",
-        scales=["xaxis", "yaxis"],
+        scales=["xaxis"],
     )
     for device, size, buckets in entries:
         position = sizes.index(size)

@@ -13,8 +13,8 @@ from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
 from keisoku.report import digits
 
-RANGES_SHOWN = 12
-TRIALS_SHOWN = 40
+RANGES_SHOWN = 6
+TRIALS_SHOWN = 30
 KEPT_AS = {
     "bitmap": "neighbouring gaps joined; the record has every number",
     "intervals": "neighbouring gaps joined; counts are exact",

@@ -12,6 +12,7 @@ from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S
 from keisoku.device.report import statement
 from keisoku.device.report.accounting import accounts
+from keisoku.device.report.answer import device_answer
 from keisoku.device.report.device import Device, devices
 from keisoku.device.report.loss_list import losses
 from keisoku.device.report.section import parts, plots
@@ -53,6 +54,7 @@ def _run(device: Device) -> RunPart:
         name=device.name,
         sentences=summary(device),
         results=run.results,
+        answer=device_answer(device),
         plan={"measurement": DEVICE, **run.plan},
         context={key: value for key, value in run.context.items() if key not in ("calibration", "host_look")},
         started_at=str(run.context.get("started_at") or (run.records[0].started_at if run.records else "")),

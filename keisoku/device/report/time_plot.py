@@ -11,7 +11,7 @@ from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.run.result import Row
 
-TRIALS_MAX = 60
+TRIALS_MAX = 36
 """Largest number of trials to choose from; of a sweep over a thousand sizes some are left out."""
 FEW_INTERVALS = 60
 
@@ -37,7 +37,6 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
         },
         choices=list(dict.fromkeys(choice for choice, *_ in shown)),
         choice_title="trial",
-        scales=["yaxis"],
         height=500,
     )
     for choice, device, record in shown:

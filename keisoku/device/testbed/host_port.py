@@ -21,9 +21,9 @@ from keisoku.device.record.interference import PortEngine
 from keisoku.device.testbed.host_port_list import HostPort, list_ports
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
+from keisoku.host.capability import missing
 from keisoku.host.namespace import FOLDER, named, within
 
-_CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 _WITH_BPF = ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")
 _NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": _WITH_BPF, "afxdp": _WITH_BPF, None: _WITH_BPF}
 _URI = re.compile(r"(?:(?P<engine>auto|xdp|afxdp|packet):)?(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
@@ -161,10 +161,7 @@ def interface_ip(interface: str, namespace: Path | None, version: int) -> str | 
 
 
 def _missing(address: PortAddress) -> list[str]:
-    lines = Path("/proc/thread-self/status").read_text().splitlines()
-    effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
-    needed = [*_NEEDS[address.engine], *(["CAP_SYS_ADMIN"] if address.namespace else [])]
-    return [name for name in needed if not effective >> _CAPABILITIES[name] & 1]
+    return missing([*_NEEDS[address.engine], *(["CAP_SYS_ADMIN"] if address.namespace else [])])
 
 
 def _resolve(interface: str, address: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from keisoku.device.engine.stamps import Wanted, choose
 from keisoku.device.engine.traffic import Route
@@ -12,9 +13,10 @@ from keisoku.device.testbed.engine_choice import ENGINES, Alternatives
 from keisoku.device.testbed.host_port import PortAddress, check, interface_ip
 from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.device.testbed.tester_hosts import TesterHosts
-from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.device.testbed.wired import WiredTestbed
 from keisoku.errors import PlanError
+from keisoku.host.claim import Claim, InUse
 
 
 class HostPortsTestbed(WiredTestbed):
@@ -34,11 +36,20 @@ class HostPortsTestbed(WiredTestbed):
         wanted.check_apart(places, [interface for _, interface in places])
         asked = list(zip(wanted.ports, addresses, strict=True))
         self._found = [check(address, wanted.frame_bytes, wanted.force, port.field) for port, address in asked]
-        opened = zip(asked, self._found, strict=True)
-        super().__init__([wired_ports(each, found, port.receives, wanted.stamps) for (port, each), found in opened])
-        self._wanted = wanted
-        self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
-        self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
+        with ExitStack() as claims:
+            for port, address in asked:
+                claims.callback(_claim(port, address).close)
+            opened = zip(asked, self._found, strict=True)
+            super().__init__(
+                [
+                    wired_ports(each, found, port.receives, port.stamps or wanted.stamps)
+                    for (port, each), found in opened
+                ]
+            )
+            self._wanted = wanted
+            self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
+            self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
+            self._claims = claims.pop_all()
 
     def line_rate(self, port: int) -> float | None:
         """The rate that the driver reports. A veth reports 10 Gb/s, which has no meaning."""
@@ -64,6 +75,20 @@ class HostPortsTestbed(WiredTestbed):
             "address": self._wanted.addresses,
             "gateway": self._wanted.gateways,
         }
+
+    def close(self) -> None:
+        """Lets others use the ports."""
+        super().close()
+        self._claims.close()
+
+
+def _claim(port: WantedPort, address: PortAddress) -> Claim:
+    """Raises PlanError if another process uses the port."""
+    try:
+        return Claim(address.interface, address.namespace_path)
+    except InUse as error:
+        problem = f"{address.interface} is used by another keisoku (process {error.process})"
+        raise PlanError(port.field, problem, "wait until that one ends, or choose another port") from error
 
 
 class _KernelHosts(TesterHosts):

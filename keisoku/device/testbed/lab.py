@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
+from keisoku.device.engine.device_events import DeviceEvents
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.stamps import StampOffer, Wanted, choose
 from keisoku.device.engine.traffic import Addressing, Route
@@ -35,6 +36,7 @@ class LabTestbed(WiredTestbed):
         engine = wanted.engine or "xdp"
         super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
+        self.events = DeviceEvents(lab.device.offered, lab.happen)
 
     def line_rate(self, port: int) -> float | None:
         """A veth has no rate."""
@@ -68,7 +70,14 @@ class LabTestbed(WiredTestbed):
             return Addressing(one.mac, passage.next_hop_mac, other.mac, ips, stacks, device_ip)
 
         return [
-            Route(one, other, addressing(one, other), addressing(other, one), self._passage(one, other).growth_bytes)
+            Route(
+                one,
+                other,
+                addressing(one, other),
+                addressing(other, one),
+                self._passage(one, other).growth_bytes,
+                self._passage(one, other).arrives,
+            )
             for one, other in wanted.pairs
         ]
 

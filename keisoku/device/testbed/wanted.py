@@ -37,6 +37,8 @@ class WantedPort:
     field: str
     """The field that the user must correct if the port cannot be used."""
     receives: bool = True
+    stamps: WantedStamps | None = None
+    """Its receive timestamps; None: those of the testbed."""
 
     @property
     def scheme(self) -> str:
@@ -44,9 +46,21 @@ class WantedPort:
         scheme, colon, _ = self.name.partition(":")
         return scheme if colon or not is_interface(self.name) else "auto"
 
-    def driven_by(self, engine: str | None) -> Self:
-        """The same with an engine, if it has none and one is given."""
-        return replace(self, name=f"{engine}:{self.name}") if engine and self.scheme == "auto" else self
+    def as_opened(self, opened: OpenedPort | None) -> Self:
+        """The same as it was opened before: with that engine, if it names none, and with those timestamps."""
+        if opened is None:
+            return self
+        name = f"{opened.engine}:{self.name}" if self.scheme == "auto" else self.name
+        return replace(self, name=name, stamps=opened.stamps)
+
+
+@dataclass(frozen=True)
+class OpenedPort:
+    """What was chosen for a port in a run that is resumed: nothing is chosen again."""
+
+    engine: str
+    stamps: WantedStamps | None = None
+    """None: a program's, which cannot be chosen."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +108,13 @@ class WantedTraffic:
     """Frames beside the test frames (RFC 2544 §11)."""
     networks: int = 1
     """Destination networks behind the receiving port (RFC 2544 §12)."""
+    changes: bool = False
+    """Whether trials may compare the headers of every frame that arrives."""
+    listening: tuple[int, ...] = ()
+    """Ports that receive although no frame is meant for them."""
     frames_every: int = 1
     """Where rows of single frames are kept: one in so many frames that arrive whole."""
 
     def on(self, routes: Sequence[Route]) -> Traffic:
         """The traffic on these routes."""
-        return Traffic(routes, self.contents or (_NAMED_BY_FLOWS,), self.seed, self.modifiers)
+        return Traffic(routes, self.contents or (_NAMED_BY_FLOWS,), self.seed, self.modifiers, self.listening)

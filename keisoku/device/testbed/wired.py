@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Literal
 
 from keisoku._core import Neighbours
+from keisoku.device.engine.device_events import DeviceEvents
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.engine.wired import WiredEngine
 from keisoku.device.testbed.engine_choice import Alternatives, EngineChoice, by_features, by_self_test
 from keisoku.device.testbed.host_port import has_carrier, resolve_mac
+from keisoku.device.testbed.stamp_check import StampFallback, lenient, settled
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.frame.host_range import HostRange
@@ -28,12 +30,15 @@ class WiredTestbed(Testbed):
     captures = True
     has_hosts = True
     resets: Literal["by hand"] | Callable[[], None] | None = None
+    events: DeviceEvents | None = None
+    """What can be done to the device in a trial, besides commands."""
 
     def __init__(self, ports: Sequence[Alternatives]) -> None:
         """Each port in the form of every engine that may be chosen for it, the likely one first."""
         self._alternatives = list(ports)
         self.ports = [next(iter(port.values())) for port in ports]
         self._choices: dict[int, EngineChoice] | None = None
+        self._fallbacks: list[StampFallback] | None = None
         self._neighbours: dict[int, Neighbours] = {}
 
     @abstractmethod
@@ -58,12 +63,15 @@ class WiredTestbed(Testbed):
         speed = None if None in rates else min(rate for rate in rates if rate is not None)
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
         self._choose(traffic, speed, warm_up)
-        return WiredEngine(self.ports, traffic, speed, self._context(), capture, self.resets, warm_up)
+        self._settle_stamps(traffic, speed, warm_up)
+        if wanted.changes:
+            self.ports = [replace(port, views=True) for port in self.ports]
+        return WiredEngine(self.ports, traffic, speed, self._context(), capture, self.resets, warm_up, self.events)
 
     @property
     def remarks(self) -> Sequence[str]:
-        """Which engines were chosen, and why."""
-        return [choice.sentence for choice in (self._choices or {}).values()]
+        """Which engines were chosen, and where the kernel's timestamps replace the hardware's, and why."""
+        return [said.sentence for said in (*(self._choices or {}).values(), *(self._fallbacks or ()))]
 
     def _choose(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
         """Chooses the engines of ports that have none, once."""
@@ -72,17 +80,37 @@ class WiredTestbed(Testbed):
         self._choices = by_features(self._alternatives)
         if self._choices and may_send:
             least = traffic.least_frame_bytes
-            rate = None if speed is None else maximum_frames_per_second(speed, least)
             found = by_self_test(
-                self._alternatives, least, rate, lambda ports: WiredEngine(ports, traffic, speed, self.context())
+                self._alternatives,
+                least,
+                _line_fps(speed, least),
+                lambda ports: WiredEngine([lenient(port) for port in ports], traffic, speed, self.context()),
             )
             self._choices = {number: found[number] for number in self._choices}
         for number, choice in self._choices.items():
             self.ports[number] = self._alternatives[number][choice.engine]
 
+    def _settle_stamps(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
+        """Replaces timestamps that hardware does not take, once; each trial does where nothing may be sent for that."""
+        if self._fallbacks is not None:
+            return
+        self._fallbacks = []
+        if not may_send:
+            self.ports = [lenient(port) for port in self.ports]
+            return
+        least = traffic.least_frame_bytes
+        self.ports, self._fallbacks = settled(
+            self.ports,
+            least,
+            _line_fps(speed, least),
+            lambda ports: WiredEngine(ports, traffic, speed, self.context(), warm_up=False),
+        )
+
     def _context(self) -> dict[str, object]:
         chosen = [asdict(choice) for choice in (self._choices or {}).values()]
-        return self.context() | ({"engines_chosen": chosen} if chosen else {})
+        replaced = [fallback.sentence for fallback in self._fallbacks or ()]
+        found: dict[str, object] = {"engines_chosen": chosen, "stamps_replaced": replaced}
+        return self.context() | {name: value for name, value in found.items() if value}
 
     def answer(self, hosts: Mapping[int, Sequence[HostRange]]) -> None:
         """Answers by a socket of its own at each port that has a host."""
@@ -104,3 +132,7 @@ class WiredTestbed(Testbed):
     def close(self) -> None:
         """Ends all answers of hosts."""
         self.answer({})
+
+
+def _line_fps(speed: float | None, frame_bytes: int) -> float | None:
+    return None if speed is None else maximum_frames_per_second(speed, frame_bytes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ LEAST_RUN = 4
 OF_NEAREST = 2
 LEAST_RATIO = 0.02
 """Losses are taken to be at least so frequent when a run of them is judged: few probes show no ratio."""
+SOON = 0.015
+"""Chance below which losses come so soon after an answer that a limit on replies may be their cause."""
 BATCHES = 10
 """Parts of a measurement whose ratios show how much it varies with time."""
 
@@ -58,7 +60,7 @@ class HopLoss:
     in_outages: int
     refused: int
     lower: float
-    """Of the ratio lost by chance, 95 %."""
+    """Of the ratio lost by chance, 95 %; 0 where a limit on replies may have refused them."""
     upper: float
     fair: int
     """Probes that the ratio is of: not refused, not in outages, and not early for a limit."""
@@ -92,10 +94,13 @@ def path_loss(probes: Sequence[HopProbe]) -> PathLoss:
     for hop in hops:
         beyond = [place for place, probe in enumerate(single) if probe.hop >= hop and not gone[place]]
         outages += _outages(single, fates, beyond, hop, gone)
-    return PathLoss(
-        {hop: _account(hop, single, fates, gone, limits[hop]) for hop in hops},
-        tuple(sorted(outages, key=lambda outage: outage.begin_ns)),
-    )
+    accounts = {hop: _account(hop, single, fates, gone, limits[hop]) for hop in hops}
+    most = 1.0
+    for hop in reversed(hops):
+        # What is lost on the way to a hop is lost on the way to those behind it: what they do not miss, it refused.
+        most = min(most, accounts[hop].upper)
+        accounts[hop] = replace(accounts[hop], lower=min(accounts[hop].lower, most))
+    return PathLoss(accounts, tuple(sorted(outages, key=lambda outage: outage.begin_ns)))
 
 
 def _replayed(probes: Sequence[HopProbe], hop: int, fates: list[Fate]) -> IcmpLimit:
@@ -152,6 +157,10 @@ def _account(
     fair = [place for place in places if fates[place] in ("answered", "lost") and not gone[place]]
     lost = np.array([fates[place] == "lost" for place in fair], dtype=np.bool_)
     lower, upper = ratio_interval(lost)
+    refused = sum(fates[place] == "refused" for place in places)
+    if refused > lost.sum() or _come_soon([probes[place] for place in places if not gone[place]]):
+        # Any of them may have been refused: of a limit that was learnt inexactly or not at all, nothing tells more.
+        lower = 0.0
     return HopLoss(
         sent=len(places),
         answered=sum(probes[place].answered for place in places),
@@ -163,6 +172,23 @@ def _account(
         fair=len(fair),
         limit=limit,
     )
+
+
+def _come_soon(probes: Sequence[HopProbe]) -> bool:
+    """Whether lost probes followed the last answer of their hop sooner than others did, as refused ones do, and chance
+    would have it in 1 of 67 cases only (rank sum of Wilcoxon, Mann and Whitney 1947)."""
+    gaps: dict[bool, list[int]] = {True: [], False: []}
+    before_ns = None
+    for probe in probes:
+        if before_ns is not None:
+            gaps[probe.answered].append(probe.sent_ns - before_ns)
+        if probe.answered:
+            before_ns = probe.sent_ns
+    if not gaps[False] or not gaps[True]:
+        return False
+    from scipy import stats  # takes a while to load, and not every command needs it
+
+    return bool(stats.mannwhitneyu(gaps[False], gaps[True], alternative="less").pvalue < SOON)
 
 
 def ratio_interval(lost: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[float, float]:

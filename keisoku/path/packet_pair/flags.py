@@ -25,6 +25,9 @@ than so many standard deviations of a stamp."""
 WAITING = 0.03
 """Share of the first packets that waited for more than twice as long: from here on the path is busy. Chosen on random
 paths of even seeds (benchmarks/busy_path.py)."""
+MIXED = 0.95
+"""Share of the capacity below which the rate of long trains shows that other packets come between theirs. If these are
+short, some are in every train."""
 UNDELAYED = 4.0
 """How many times more first packets did not wait than waited for a little: a queue lets some pass at once, but a host
 or a card that gathers packets delays all of them, some longer than others."""
@@ -158,6 +161,8 @@ def _busy(way: PairDirection) -> Flag | None:
         )
     check = "" if not delayed else ", and every train met one"
     text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
+    if way.adr_bps and way.adr_bps[0] < MIXED * found.bps:
+        text += "; if its packets are much shorter than those of the trains, the capacity may be 10 to 30 % too low"
     return Flag(name="busy-path", text=text, figures=figures)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import standard_error_of_mean
+from keisoku.report import digits
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
 from keisoku.system.load.host_time import host_rows
@@ -55,7 +56,15 @@ def analyse(
         flags=uneven(runs) if bulk else [*flags(runs), *not_offered(runs, settings, lost), *lost_servers(runs, lost)],
         remarks=_remarks(runs, settings, bool(activity)),
         failure=failure,
+        sentence=_sentence(rows, "received" if bulk else "requests"),
     )
+
+
+def _sentence(rows: Sequence[Row], figure: str) -> str:
+    """What all clients together got, at each concurrency; empty where no clients ran together."""
+    whole = [row for row in rows if row.case.startswith(f"{ALL},") and figure in row.figures]
+    said = "; ".join(f"{row.case.partition(', ')[2]}: {digits.text(row.figures[figure])}" for row in whole)
+    return f"{'Received' if figure == 'received' else 'Requests'} of all clients together: {said}." if said else ""
 
 
 def lost_of(runs: Sequence[Run], answers: Mapping[tuple[int, str], Sequence[int]]) -> Lost:

@@ -109,9 +109,26 @@ class FpgaEngine:
             raise EngineError("a trial is running: finish it first")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        if trial.events:
+            problem = "the clock of the instrument is not the host's, so the time of an event would not be known"
+            raise PlanError("event", problem, "leave it out and cause it by hand, or use ports of this host")
+        if trial.anywhere:
+            raise PlanError("ports", "the instrument counts flows at the port they are meant for", "give two ports")
         if trial.switches:
             raise PlanError(
                 "switches", "the instrument starts and ends all flows of a trial together", "leave them out"
+            )
+        if trial.changes is not None:
+            raise PlanError(
+                "changes",
+                "the FPGA instrument does not compare the headers of frames",
+                "use xdp, afxdp or packet ports",
+            )
+        if trial.marks:
+            raise PlanError(
+                "marks",
+                "the FPGA instrument keeps no latencies of marked and lost frames",
+                "use xdp, afxdp or packet ports",
             )
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
@@ -124,6 +141,10 @@ class FpgaEngine:
         running = self._started()
         running.join(seconds)
         return replace_finished(running.progress, not running.is_alive())
+
+    def load_begun_ns(self) -> int | None:
+        """Its clock is not the host's."""
+        return None
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
         """The instrument cannot switch single flows."""

@@ -95,7 +95,10 @@ def loads(traffic: Traffic, trial: Trial, link_bits_per_second: float) -> list[P
 
     Raises PlanError for what a generator cannot send or a receiver cannot account.
     """
-    if traffic.streams_beside:
+    if any(flow.also or flow.message for flow in trial.flows):
+        problem = "a port of the instrument accounts the frames of one stream only, which no other port expects"
+        raise PlanError("methods", problem, "measure multicast with ports of a host")
+    if traffic.streams_beside(trial):
         raise PlanError("modifiers", "a port of the instrument sends one stream and no other frames", "leave it out")
     if trial.reset_after_ns is not None:
         raise PlanError("dut", "the instrument cannot reset the device in a trial", "reset it by hand")

@@ -1,0 +1,63 @@
+"""Fits a plan that has a time again before each of its procedures: to the time that the earlier ones left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.forecast.fitting import bought, fitted
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial_log import TrialLog
+from keisoku.errors import PlanError
+from keisoku.run.directory import RunDirectory
+
+PLANS = "plans"
+"""Name of the fact of a run under which each procedure's own plan is kept."""
+
+
+class Refitting:
+    """The plan of each procedure of a run that has a time.
+
+    The first fit counts on a device for which a search takes longest, and on a calm host. Mostly a procedure takes
+    less time than that, and the next one has longer trials; if it took more, the next one has shorter ones and is
+    still finished.
+    """
+
+    def __init__(
+        self,
+        wanted: Plan | None,
+        first: Plan,
+        capabilities: Capabilities,
+        bias: Bias,
+        directory: RunDirectory,
+        tell: Callable[[str], None],
+    ) -> None:
+        """`wanted` is the plan before it was `first` fitted: only what that one does not give may change. None: nothing
+        may, because there is no time to keep, or because the run goes on under the plans that it has."""
+        self._wanted, self._first, self._capabilities, self._bias = wanted, first, capabilities, bias
+        self._directory, self._tell = directory, tell
+        self.plans = plans_of(directory)
+        """Of the procedures that have begun."""
+
+    def plan_of(self, name: str, left_s: float) -> Plan:
+        """The plan under which this procedure is carried out, with so many seconds left for it and all after it."""
+        plan = self.plans.get(name, self._first)
+        if self._wanted is not None and self.plans:
+            records = TrialLog(self._directory).records()
+            with suppress(PlanError):  # Not one size would be finished: the run ends by itself.
+                plan = fitted(self._wanted, self._capabilities, self._bias, left_s, records, self.plans)
+        self.plans[name] = plan
+        if self._wanted is not None and plan != self._first:
+            alone = plan.model_copy(update={"methods": (name,)})
+            self._tell(f"{bought(alone)}, to fit what is left of the time")
+            self._directory.know(**{PLANS: {own: kept.plain() for own, kept in self.plans.items()}})
+        return plan
+
+
+def plans_of(directory: RunDirectory) -> dict[str, Plan]:
+    """The plans of a run's procedures that do not have the run's own."""
+    kept: Mapping[str, Any] = directory.facts.get(PLANS, {})
+    return {name: parse(plain) for name, plain in kept.items()}

@@ -1,0 +1,141 @@
+"""What a device changes in the headers of frames: every frame that arrives is compared with the one that is expected.
+
+It measures no load limit; frames that are lost are counted as in any trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.changes import Finding, findings, joined, totals, usual
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.changes_settings import ChangesSettings
+from keisoku.device.plan.rate import NO_RATE
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.errors import PlanError
+from keisoku.report import digits
+from keisoku.run.result import Result, Row
+
+_CEILING = 0.9998
+"""Share of the link's maximum: clocks differ by up to ±100 ppm (RFC 8239 §2)."""
+MOST_ROWS = 100
+"""Rows of changes at one size; all of them are in the table `changes` of the run."""
+_MOST_SAID = 3
+CHANGE = "Change"
+
+
+def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' (frames). Then a row for each
+    change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of them arrived.
+
+    Counts are exact. Raises PlanError without a rate.
+    """
+    settings, plan = setting.plan.of(ChangesSettings), setting.plan
+    rows, said, remarks = list[Row](), list[str](), list[str]()
+    for size in plan.frame_bytes:
+        line_fps = setting.line_fps(size)
+        rate = setting.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
+        if not rate:
+            raise PlanError("changes.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
+        asked: dict[str, object] = {"changes": "every" if plan.frames else "changed", "expected": settings.expect}
+        if settings.learn_s is not None:
+            first = setting.trial(f"learning, {size} byte", size, rate, settings.learn_s)
+            record = yield first.model_copy(update=asked)
+            learnt = _learnt(record)
+            asked["learnt"] = learnt
+            remarks += _as_learnt(size, learnt, len(plan.frame_bytes) > 1)
+        record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s).model_copy(update=asked)
+        own, verdict = _rows(setting, record)
+        rows += own
+        said.append(f"{size} byte: {verdict}" if len(plan.frame_bytes) > 1 else verdict)
+        remarks += [one for one in _expected(record) if one not in remarks]
+    return Result(measurement="changes", rows=rows, remarks=remarks, sentence="; ".join(said))
+
+
+def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
+    size, facts = record.trial.frame_bytes, record.facts
+    if not record.valid:
+        why = "; ".join(record.invalid_because)
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=why)], f"not measured: {why}"
+    compared, changed, further = totals(facts)
+    found = findings(facts)
+    figures = {
+        "compared": _frames(compared),
+        "changed": _frames(changed),
+        "lost": _frames(facts.tracked.lost_frames),
+    }
+    if compared:
+        figures["changed_share"] = Quantity(value=100 * changed / compared, unit="%", uncertainty=0.0)
+    remark = (
+        f"{digits.count(further)} frames were changed in more ways than are kept, and are only counted"
+        if further
+        else ""
+    )
+    whole = Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)
+    listed = [_row(size, one, setting, len(facts.streams) > 1) for one in found[:MOST_ROWS]]
+    if left := found[MOST_ROWS:]:
+        frames = sum(one.frames for one in left)
+        case = f"{len(left)} further changes"
+        listed.append(Row(frame_bytes=size, case=case, group=CHANGE, figures={"frames": _frames(frames)}))
+    return [whole, *listed], verdict(compared, changed, further, found, len(facts.streams))
+
+
+def verdict(compared: int, changed: int, further: int, found: Sequence[Finding], streams: int) -> str:
+    """'1,204 of 2,000,000 frames changed otherwise than expected: 1,204 × IP.dscp 46 to 0, all of stream 3'."""
+    if not compared:
+        return "no frame arrived that could be compared"
+    if not changed:
+        return f"none of {digits.count(compared)} frames changed otherwise than expected"
+    parts = []
+    texts = joined(found)
+    for text, frames, own in texts[:_MOST_SAID]:
+        part = f"{digits.count(frames)} × {text}"
+        if streams > 1 and len(own) == 1:
+            part += f", all of stream {own[0] + 1}"
+        parts.append(part)
+    left = sum(frames for _, frames, _ in texts[_MOST_SAID:]) + further
+    if left:
+        parts.append(f"{digits.count(left)} × other changes")
+    counts = f"{digits.count(changed)} of {digits.count(compared)} frames"
+    return f"{counts} changed otherwise than expected: {'; '.join(parts)}"
+
+
+def _row(size: int, one: Finding, setting: Setting, several: bool) -> Row:
+    case = f"stream {one.stream + 1}: {one.text}" if several else one.text
+    capabilities = setting.capabilities
+    # A time in virtual time is known as finely as its stamps; what real stamps are off by in a trial is not measured.
+    error_s = capabilities.resolution_ns / 1e9 if capabilities.simulated else None
+    times = {"first": one.first_ns, "last": one.last_ns}
+    figures = {"frames": _frames(one.frames)} | {
+        name: Quantity(value=time_ns / 1e9, unit="s", uncertainty=error_s) for name, time_ns in times.items()
+    }
+    return Row(frame_bytes=size, case=case, group=CHANGE, figures=figures)
+
+
+def _frames(count: int) -> Quantity:
+    return Quantity(value=count, unit="frames", uncertainty=0.0)
+
+
+def _learnt(record: TrialRecord) -> tuple[tuple[str, ...], ...]:
+    """What to expect of each stream, beside what was expected before."""
+    own = (stream.changes for stream in record.facts.streams)
+    return tuple(tuple(one.text for one in usual(changes)) if changes else () for changes in own)
+
+
+def _as_learnt(size: int, learnt: Sequence[tuple[str, ...]], several_sizes: bool) -> list[str]:
+    where = f" at {size} byte" if several_sizes else ""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for stream, texts in enumerate(learnt, start=1):
+        found.setdefault(texts, []).append(stream)
+    said = []
+    for texts, streams in found.items():
+        whose = "" if len(found) == 1 else f" of stream {', '.join(map(str, streams))}"
+        what = ", ".join(texts) or "nothing"
+        said.append(f"learnt{where}: the device changes {what} in most frames{whose}")
+    return said
+
+
+def _expected(record: TrialRecord) -> list[str]:
+    texts = dict.fromkeys(stream.changes.expected for stream in record.facts.streams if stream.changes)
+    return [f"expected: {', '.join(own) if own else 'no change'}" for own in texts]

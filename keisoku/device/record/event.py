@@ -1,0 +1,43 @@
+"""What happens to the device while a trial runs: what is asked for (`Event`), and when it was done (`Happened`)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+EVENTS = {
+    "path-lost": "the path in use loses every frame for a while",
+    "link-down": "the link in use loses its carrier",
+    "neighbour-lost": "the routing neighbour in use no longer receives anything, while the link keeps its carrier",
+    "route-withdrawn": "the route in use is withdrawn by its origin",
+    "next-hop-killed": "the routing process of the next hop in use is killed",
+    "master-killed": "the VRRP master is killed",
+    "member-lost": "one of several equal paths or links is lost",
+    "port-blocked": "the spanning tree's root port is taken away",
+    "rebooted": "the device forwards nothing and forgets what it has learned (RFC 6201)",
+    "conntrack-flushed": "the table of connections is emptied",
+}
+"""Events by name, of which a device offers some. Everything else that a user asks for is a command."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Event(_Model):
+    """Something that is done to the device in a trial."""
+
+    name: str
+    """Name of an event that the device offers, or a command of the host's shell."""
+    after_ns: int = Field(ge=0)
+    """When it is done, after the start of the load."""
+    undo: bool = False
+    """What the event did is undone."""
+    command: bool = False
+
+
+class Happened(_Model):
+    """When an event was done, in ns since the first frame was due: at some moment from `begun_ns` to `ended_ns`."""
+
+    begun_ns: int
+    ended_ns: int
+    """Where the device itself says when, both are that moment."""

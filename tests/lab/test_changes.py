@@ -1,0 +1,124 @@
+"""Changed headers in the lab: the faulty device rewrites known frames, and the reports equal the list."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support.lab_trials import Rows, on_lab, patient_trial, plan_for
+from support.trials import carried
+
+from keisoku.device.analysis.changes import findings
+from keisoku.device.record.trial import Facts
+from keisoku.frame.expectation import applied, expectations
+from keisoku.lab.device.faults import Faults, patches
+from keisoku.lab.device.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+STACK = "Ether()/IP(tos=184)/UDP()"
+FRAMES = 20_000
+EDITS = {
+    ("IP.dscp=0",): "IP.dscp 46 to 0",
+    ("IP.ecn=3", "IP.ttl=-1"): "IP.ecn 0 to 3, IP.ttl 10 to 9",
+    ("UDP.chksum=0",): "UDP.chksum right to zero",
+    ("push=Dot1Q(vlan=9, prio=5)",): "Dot1Q(prio=5, dei=0, vlan=9) added",
+}
+
+
+def carry(
+    lab: Lab, engine_name: str, frame_bytes: int, headers: str = STACK, expected: tuple[str, ...] = ()
+) -> tuple[Facts, Rows]:
+    plan = plan_for(
+        lab.device.name, engine=engine_name, frame_bytes=[frame_bytes], headers=headers, methods=["changes"]
+    )
+    engine = on_lab(plan, lab)
+    kept: list[Rows] = []
+
+    def sink() -> Rows:
+        kept.append(Rows())
+        return kept[-1]
+
+    try:
+        wanted = patient_trial(FRAMES, frame_bytes).model_copy(update={"changes": "changed", "expected": expected})
+        facts, _ = carried(engine, wanted, streams=64, sink=sink)
+        return facts, kept[-1]
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
+@pytest.mark.parametrize("frame_bytes", [64, 1518])
+def test_the_report_equals_the_list_of_rewritten_frames(engine: str, frame_bytes: int) -> None:
+    chance = random.Random(f"{engine} {frame_bytes}")
+    chosen = chance.sample(range(FRAMES), 400)
+    lots = {edits: set(chosen[number::4]) for number, edits in enumerate(EDITS)}
+    with Lab("faulty") as probe:
+        before = sent_header(probe, frame_bytes)
+    rewrite = []
+    for edits, sequences in lots.items():
+        patch = patches(before, applied(expectations(edits), before, frame_bytes - 4))
+        rewrite += [(sequence, patch) for sequence in sequences]
+    with Lab("faulty", faults=Faults(rewrite=rewrite)) as lab:
+        facts, rows = carry(lab, engine, frame_bytes)
+        assert lab.applied().rewritten >= len(chosen)
+        assert lab.applied().failed == 0
+    found = {one.text: one for one in findings(facts)}
+    assert {text: one.frames for text, one in found.items()} == {EDITS[edits]: len(own) for edits, own in lots.items()}
+    entries = rows.rows()
+    for edits, sequences in lots.items():
+        kinds = found[EDITS[edits]].kinds
+        own = entries[[flags >> 8 in kinds for flags in entries["flags"]]]
+        assert set(own["sequence"]) == sequences
+    assert len(entries) == len(chosen)
+    assert facts.tracked.forwarded_frames == FRAMES
+
+
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
+@pytest.mark.parametrize("frame_bytes", [64, 1518])
+def test_a_field_that_may_become_anything_is_told_by_no_engine(engine: str, frame_bytes: int) -> None:
+    chance = random.Random(f"any {engine} {frame_bytes}")
+    chosen = chance.sample(range(FRAMES), 300)
+    with Lab("faulty") as probe:
+        before = sent_header(probe, frame_bytes)
+    rewrite = []
+    for number, sequence in enumerate(chosen):
+        edits = [f"IP.id={chance.randrange(1, 65_536)}", *(["IP.dscp=1"] if number < 100 else [])]
+        rewrite.append((sequence, patches(before, applied(expectations(edits), before, frame_bytes - 4))))
+    with Lab("faulty", faults=Faults(rewrite=tuple(rewrite))) as lab:
+        facts, rows = carry(lab, engine, frame_bytes, expected=("IP.id=any",))
+    assert {one.text: one.frames for one in findings(facts)} == {"IP.dscp 46 to 1": 100}
+    assert set(rows.rows()["sequence"]) == set(chosen[:100])
+    assert facts.tracked.forwarded_frames == FRAMES
+
+
+def sent_header(lab: Lab, frame_bytes: int) -> bytes:
+    from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
+    from keisoku.device.testbed.lab import LabTestbed
+
+    plan = plan_for(lab.device.name, frame_bytes=[frame_bytes], headers=STACK, methods=["changes"])
+    wanted = wanted_traffic(plan)
+    traffic = wanted.on(LabTestbed(wanted_testbed(plan), lab).routes(wanted))
+    table = traffic.tables(patient_trial(1, frame_bytes))[0]
+    return table.frame(0)[: table.checked_from]
+
+
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_a_router_does_what_it_is_known_to_do(engine: str) -> None:
+    with Lab("router") as lab:
+        facts, rows = carry(lab, engine, 128, headers="ipv4")
+    changes = facts.streams[0].changes
+    assert changes is not None
+    assert "IP.ttl=-1" in changes.expected
+    assert changes.compared_frames == FRAMES
+    assert findings(facts) == []
+    assert len(rows.rows()) == 0
+
+
+def test_a_corrupt_frame_is_a_finding_of_its_payload() -> None:
+    corrupt = [(sequence, 20) for sequence in range(0, FRAMES, 1000)]
+    with Lab("faulty", faults=Faults(corrupt=corrupt)) as lab:
+        facts, rows = carry(lab, "xdp", 128)
+    assert {one.text: one.frames for one in findings(facts)} == {"payload changed": len(corrupt)}
+    assert set(rows.rows()["sequence"]) == {sequence for sequence, _ in corrupt}
+    assert (rows.rows()["receive_ns"] > 0).all()
