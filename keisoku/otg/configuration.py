@@ -36,6 +36,17 @@ class ConfiguredPort:
 
 
 @dataclass(frozen=True)
+class ConvergenceWish:
+    """What a script wants to know of interruptions."""
+
+    loss_duration: bool = False
+    links: bool = False
+    """Times at which it sets links."""
+    flows: bool = False
+    """Times at which flows are interrupted and back."""
+
+
+@dataclass(frozen=True)
 class Configuration:
     """The configuration of a script."""
 
@@ -46,6 +57,7 @@ class Configuration:
     """By port."""
     document: dict[str, Any]
     """The document as it was sent, for `GET /config`."""
+    wish: ConvergenceWish = ConvergenceWish()
 
 
 def checked(document: Any, kind_name: str = "Config") -> Node:
@@ -89,6 +101,7 @@ def configuration(
     found = ports(document)
     index = {port.name: place for place, port in enumerate(found)}
     speeds = _layer1(document, index, speed, mtus)
+    wish = _convergence(document)
     _options(document)
     hosts = interfaces(document, index)
     names = Names(index, hosts)
@@ -99,7 +112,7 @@ def configuration(
     _unique(flows, hosts)
     captures = wishes(document, index)
     document.check_all_read()
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw)
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish)
 
 
 def _layer1(
@@ -144,6 +157,18 @@ def _options(document: Node) -> None:
     options.scalar("location_preemption")
     if options.scalar("data_integrity"):
         options.refuse("is always checked, but not reported as in OTG", "leave it out", "data_integrity")
+
+
+def _convergence(document: Node) -> ConvergenceWish:
+    events = document.child("events")
+    flows = events.child("dp_events")
+    # While a flow is interrupted its rate is zero, so any threshold is crossed at the same times.
+    flows.scalar("rx_rate_threshold")
+    return ConvergenceWish(
+        loss_duration=bool(document.child("options").child("flow_options").scalar("packet_loss_duration")),
+        links=bool(events.child("cp_events").scalar("enable")),
+        flows=bool(flows.scalar("enable")),
+    )
 
 
 def _unique(flows: list[Flow], hosts: list[Interface]) -> None:

@@ -26,9 +26,10 @@ from keisoku.otg.access import Ownership
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import Configuration, checked, configuration, ports
+from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
-from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
+from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.testbed import answer, next_hop, opened
@@ -170,9 +171,11 @@ class Controller:
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
-            if choice not in ("port", "flow"):
-                node.refuse("is not supported", "ask for port or flow", choice)
+            if choice not in ("port", "flow", "convergence"):
+                node.refuse("is not supported", "ask for port, flow or convergence", choice)
             asked = node.child(choice)
+            if choice == "convergence":
+                return self._convergence(node, asked)
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
             wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
             tags = TagWish() if choice == "port" else _tag_wish(asked.child("tagged_metrics"))
@@ -185,6 +188,16 @@ class Controller:
             else:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
+
+    def _convergence(self, node: Node, asked: Node) -> Document:
+        names = [str(name) for name in asked.scalar("flow_names") or []]
+        node.check_all_read()
+        self._look()
+        session = self._session
+        flows, wish = session.flows(names, "convergence.flow_names"), session.configuration.wish
+        if not (wish.links or wish.flows):
+            raise PlanError("convergence", "no events were enabled", "set events.dp_events.enable or cp_events.enable")
+        return {"choice": "convergence_metrics", "convergence_metrics": convergence_metrics(session, flows)}
 
     def get_states(self, document: Document) -> Document:
         """Neighbours: the gateways that the tester's hosts found."""
@@ -312,7 +325,7 @@ class Controller:
     def _start(self, flows: Sequence[Flow]) -> list[str]:
         engine, testbed = self._engine, self._testbed
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
-        switches = engine.capabilities.switches
+        switches = "switches" in engine.capabilities.abilities
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
         load = trial(flows, self._next_hop, others if switches else None, testbed.drain_ns)
         count = len(load.trial.flows)
@@ -338,7 +351,7 @@ class Controller:
         """False if the traffic is over; its facts have then been read."""
         engine, session = self._engine, self._session
         assert engine is not None, "traffic runs"
-        if not engine.capabilities.switches:
+        if "switches" not in engine.capabilities.abilities:
             problem = "the engine starts and ends all flows of a trial together"
             raise PlanError("traffic.flow_transmit.flow_names", problem, "name no flow, or all of them")
         streams = [
@@ -359,10 +372,17 @@ class Controller:
         if self._testbed is None:
             raise PlanError("port.link", "there is no port", "set a configuration first")
         for port in chosen:
+            begun_ns = time.monotonic_ns()
             try:
                 self._testbed.set_link(port, wanted == "up")
             except PlanError as error:
                 raise PlanError("port.link.state", error.problem, error.remedy) from error
+            first_ns = self._engine.load_begun_ns() if self._engine and self._session.transmitting else None
+            if first_ns is not None:
+                became: LinkState = "link_up" if wanted == "up" else "link_down"
+                name = self._session.configuration.ports[port].name
+                done = LinkEvent(became, name, begun_ns - first_ns, time.monotonic_ns() - first_ns)
+                self._session.links.append(done)
         return []
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:

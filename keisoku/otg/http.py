@@ -1,6 +1,7 @@
 """OTG over HTTP: paths, bodies and status codes. Every request gets an answer of OTG and cannot stop the server.
 
-Answers have only fields of OTG, because gosnappi rejects others. keisoku's own paths are below /keisoku/v1.
+Answers have only fields of OTG, because gosnappi rejects others. keisoku's own paths are below /keisoku/v1; its page
+for browsers is at /.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller, Document
 from keisoku.service.body import body, problem
 from keisoku.service.routes import Endpoint, routes
+from keisoku.service.web.access import WebAccess
+from keisoku.service.web.routes import web_routes
 
 _log = logging.getLogger(__name__)
 
 
-def application(controller: Controller, tokens: Tokens | None = None) -> Starlette:
-    """The ASGI application; with tokens, only for clients that have one."""
+def application(controller: Controller, tokens: Tokens | None = None, access: WebAccess | None = None) -> Starlette:
+    """The ASGI application; with tokens, only for clients that have one. `access` is that of the page at `/`."""
+    access = access or WebAccess(bool(tokens))
     ask = _Ask(controller, tokens or Tokens({}))
     found = [
         ask.route(
@@ -42,6 +46,7 @@ def application(controller: Controller, tokens: Tokens | None = None) -> Starlet
         ask.route("/capabilities/version", {"GET": controller.get_version}),
         Route("/control/action", _no_actions, methods=["POST"]),
         *routes(controller, ask.guard, controller.ask),
+        *web_routes(controller, access, ask.guard, controller.ask),
     ]
     return Starlette(routes=found, exception_handlers={HTTPException: _not_there, Exception: _failed})
 

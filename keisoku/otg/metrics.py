@@ -14,6 +14,7 @@ from typing import Any
 from keisoku.device.engine.engine import Progress
 from keisoku.device.record.trial import Facts, StreamFacts
 from keisoku.frame.rates import frame_time_ns
+from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
@@ -76,6 +77,29 @@ def bytes_of(sizes: Sequence[int], frames: int) -> int:
     return rounds * sum(sizes) + sum(sizes[:rest])
 
 
+def convergence_metrics(session: TrafficSession, flows: Sequence[Flow]) -> Any:
+    """A convergence metric of each measured flow, once the traffic is over."""
+    wish = session.configuration.wish
+    links = session.links if wish.links else []
+    return [
+        convergence_metric(flow.name, _interruptions(session, flow), links, wish.flows)
+        for flow in flows
+        if flow.measured and session.facts is not None and flow.name in session.streams
+    ]
+
+
+def _interruptions(session: TrafficSession, flow: Flow, key: TagKey | None = None) -> list[list[Interruption]]:
+    """Of each stream of a flow, or of those with these tags."""
+    if session.facts is None or session.trial is None or flow.name not in session.streams:
+        return []
+    part = session.streams[flow.name]
+    return [
+        interruptions(session.trial, number, session.facts.streams[number])
+        for number in range(part.start, part.stop)
+        if key is None or session.tags[number] == key
+    ]
+
+
 @dataclass(frozen=True)
 class _Part:
     """Counts of one stream of a flow."""
@@ -120,7 +144,8 @@ def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) ->
     }
     parts = _parts(session, flow)
     if parts:
-        return metric | _columns(session, flow, rates, parts) | _part_rates(session, flow, lambda key: True)
+        metric |= _columns(session, flow, rates, parts) | _part_rates(session, flow, lambda key: True)
+        return metric | _loss_duration(session, flow)
     if session.transmitting == (flow.name,) and session.progress is not None:
         metric |= _live(session.progress, session.progress_before)
         metric["bytes_tx"] = bytes_of(flow.frame_bytes, metric["frames_tx"])
@@ -137,9 +162,16 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
         if not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
             continue
         metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
+        metric |= _loss_duration(session, flow, key)
         tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
         found.append(_chosen(metric | {"tags": tags}, wish.columns, {"tags"}))
     return found
+
+
+def _loss_duration(session: TrafficSession, flow: Flow, key: TagKey | None = None) -> dict[str, Any]:
+    if not session.configuration.wish.loss_duration or session.facts is None:
+        return {}
+    return {"packet_loss_duration": {"value": loss_duration_ms(_interruptions(session, flow, key))}}
 
 
 def _columns(

@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.capability import BITS, effective
 
-PORTS = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23, "CAP_BPF": 39}
+PORTS = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_BPF")
 """Needed for programs and sockets at interfaces, for threads with a high priority, and to enter namespaces. An XDP
 program that sends is prepared in a namespace of its own, which needs CAP_SYS_ADMIN even if all ports are in the
 server's."""
-LABS = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5}
+LABS = ("CAP_DAC_OVERRIDE", "CAP_KILL")
 """Needed for labs: the names of namespaces and the settings in them are files of root, and daemons in them are
 ended."""
 USER = "nobody"
@@ -42,8 +43,8 @@ def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
     # Modules are loaded when they are first needed.
     modules = [Path(__file__), *(Path(place) for place in sys.path if place)]
     folders = {parent for place in modules if place.exists() for parent in place.resolve().parents}
-    held = _held()
-    kept = {name: bit for name, bit in (PORTS | (LABS if labs else {})).items() if held >> bit & 1}
+    held = effective()
+    kept = {name: BITS[name] for name in (*PORTS, *(LABS if labs else ())) if held >> BITS[name] & 1}
     try:
         _keep_only(account, sum(1 << bit for bit in kept.values()))
     except OSError as error:
@@ -95,11 +96,6 @@ def _keep_only(account: pwd.struct_passwd, capabilities: int) -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     # Without this a process that has changed its user cannot read its own namespaces.
     _prctl(_PR_SET_DUMPABLE, 1)
-
-
-def _held() -> int:
-    lines = Path("/proc/thread-self/status").read_text().splitlines()
-    return next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
 
 
 def _set(capabilities: int) -> None:

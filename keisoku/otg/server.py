@@ -19,6 +19,7 @@ from keisoku.host.text_file import read_text
 from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller
 from keisoku.otg.http import application
+from keisoku.service.web.access import WebAccess
 
 if TYPE_CHECKING:
     from keisoku.otg.grpc_service import GrpcServer
@@ -81,8 +82,10 @@ class Server:
         """`settled` is called on entry once keys, tokens and sockets are open, before there is another thread."""
         listening.check()
         self._listening, self._controller, self._settled = listening, controller, settled
+        tokens = _tokens(listening.tokens)
+        self._access = WebAccess(bool(tokens))
         config = uvicorn.Config(
-            application(controller, _tokens(listening.tokens)),
+            application(controller, tokens, self._access),
             log_level="warning",
             access_log=False,
             lifespan="off",
@@ -118,6 +121,11 @@ class Server:
         host, port = self._socket.getsockname()[:2]
         scheme = "http" if self._listening.certificate is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    @property
+    def page(self) -> str:
+        """Address for a browser, with the key without which the page is read-only; clients with tokens need no key."""
+        return self.url if self._listening.tokens is not None else f"{self.url}/?key={self._access.key}"
 
     def __enter__(self) -> Self:
         listening = self._listening

@@ -10,6 +10,7 @@ from keisoku.device.engine.engine import Progress, StreamProgress
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
 from keisoku.otg.configuration import Configuration
+from keisoku.otg.convergence import LinkEvent
 from keisoku.otg.flow import Flow
 from keisoku.otg.load import Load
 from keisoku.otg.tag import TagKey
@@ -44,6 +45,8 @@ class TrafficSession:
         """By stream, the values of its flow's tags."""
         self.facts: Facts | None = None
         """Facts of the last traffic, once it is over."""
+        self.links: list[LinkEvent] = []
+        """Links that the script has set since the traffic began."""
         self._looks: deque[Progress] = deque()
         self._still: dict[str, tuple[tuple[StreamProgress, ...], float]] = {}
         """For ended flows while others continue: their counts, and since when these have not changed."""
@@ -99,7 +102,7 @@ class TrafficSession:
     def started(self, load: Load, names: Sequence[str]) -> None:
         """Records that the engine carries out a trial of these flows, of which those with `names` send."""
         self.trial, self.streams, self.tags, self.transmitting = load.trial, load.streams, load.tags, tuple(names)
-        self.facts, self.switched = None, False
+        self.facts, self.switched, self.links = None, False, []
         self._forget()
 
     def joined(self, names: Sequence[str]) -> None:

@@ -75,6 +75,21 @@ def test_a_run_is_started_watched_and_read(server: Server, tmp_path: Path) -> No
     assert [each["run"] for each in get(server, "/runs")] == [run]
 
 
+def test_metrics_are_those_of_the_newest_run_of_each_measurement(server: Server) -> None:
+    assert ask(server, "GET", "/metrics") == (
+        200,
+        "# HELP keisoku_run_start_time_seconds When the run began.\n# TYPE keisoku_run_start_time_seconds gauge\n"
+        "# UNIT keisoku_run_start_time_seconds seconds\n"
+        "# HELP keisoku_row_measured 1 if the row was measured, 0 if it was not.\n# TYPE keisoku_row_measured gauge\n"
+        "# EOF\n",
+    )
+    for size in (64, 1518):
+        until_over(server, start(server, PLAN | {"frame_bytes": [size]}))
+    _, text = ask(server, "GET", "/metrics")
+    lines = [line for line in text.splitlines() if line.startswith("keisoku_throughput_frames_per_second")]
+    assert len(lines) == 1 and 'frame_bytes="1518"' in lines[0] and 'state="measured"' in lines[0]
+
+
 def test_any_measurement_is_carried_out_by_its_name(server: Server) -> None:
     cost = {"measurement": "clock cost", "reads": 500, "rounds": 50, "stall_scan_s": 0.005}
     limit = {"measurement": "app limit", "system": "sim:e4", "sweep": 3, "repetitions": 1, "floor_bps": 1e8}
