@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _LIBRARIES = ("keisoku", "numpy", "scapy", "pyroute2", "pydantic")
+NOT_VISIBLE = "not visible"
+"""In place of a governor that the machine does not show."""
 _POLICIES = {
     os.SCHED_OTHER: "normal",
     os.SCHED_BATCH: "batch",
@@ -25,7 +27,7 @@ def host_context() -> dict[str, object]:
         "kernel": platform.release(),
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),
-        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "not visible",
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or NOT_VISIBLE,
         "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
         "scheduling": _scheduling(),
         "python": platform.python_version(),

@@ -1,4 +1,5 @@
-"""The ethtool ioctl: reads an interface's driver and timestamping, reads and sets its offloads.
+"""The ethtool ioctl: reads an interface's driver, queues and timestamping; reads and sets its offloads, its pause
+frames and Energy-Efficient Ethernet.
 
 Every function acts on the network namespace of the calling thread.
 """
@@ -12,7 +13,11 @@ from dataclasses import dataclass
 
 _SIOCETHTOOL = 0x8946
 _GET_SETTINGS, _GET_DRIVER = 0x01, 0x03
+_GET_PAUSE, _SET_PAUSE = 0x12, 0x13
+_GET_COALESCING = 0x0E
+_GET_CHANNELS = 0x3C
 _GET_TIMESTAMPING = 0x41
+_GET_ENERGY, _SET_ENERGY = 0x44, 0x45
 
 # linux/ethtool.h: (get, set). Flags are VLAN tags in both directions and LRO in one word.
 _COMMANDS = {
@@ -26,7 +31,9 @@ _COMMANDS = {
 }
 OFFLOADS = tuple(_COMMANDS)
 _RECEIVED_TAGS = 1 << 8
+_LRO = 1 << 15
 _HALF_DUPLEX = 0
+PAUSE_OBEYED, PAUSE_SENT, PAUSE_NEGOTIATED = 1, 2, 4
 
 
 class _Request(ctypes.Structure):
@@ -75,6 +82,52 @@ class _Timestamping(ctypes.Structure):
     )
 
 
+class _Pause(ctypes.Structure):
+    """`struct ethtool_pauseparam`."""
+
+    _fields_ = (
+        ("command", ctypes.c_uint32),
+        ("negotiated", ctypes.c_uint32),
+        ("receive", ctypes.c_uint32),
+        ("transmit", ctypes.c_uint32),
+    )
+
+
+class _Coalescing(ctypes.Structure):
+    """`struct ethtool_coalesce`."""
+
+    _fields_ = (("command", ctypes.c_uint32), ("receive_us", ctypes.c_uint32), ("rest", ctypes.c_uint32 * 21))
+
+
+class _Channels(ctypes.Structure):
+    """`struct ethtool_channels`."""
+
+    _fields_ = (
+        ("command", ctypes.c_uint32),
+        ("most", ctypes.c_uint32 * 4),
+        ("receive", ctypes.c_uint32),
+        ("transmit", ctypes.c_uint32),
+        ("other", ctypes.c_uint32),
+        ("combined", ctypes.c_uint32),
+    )
+
+
+class _Energy(ctypes.Structure):
+    """`struct ethtool_eee`."""
+
+    _fields_ = (
+        ("command", ctypes.c_uint32),
+        ("supported", ctypes.c_uint32),
+        ("advertised", ctypes.c_uint32),
+        ("partner_advertised", ctypes.c_uint32),
+        ("active", ctypes.c_uint32),
+        ("enabled", ctypes.c_uint32),
+        ("low_power_enabled", ctypes.c_uint32),
+        ("low_power_timer", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32 * 2),
+    )
+
+
 @dataclass(frozen=True)
 class Timestamping:
     """What `ethtool -T` shows, as the kernel's bits: SOF_TIMESTAMPING_*, 1 << HWTSTAMP_TX_*, 1 << HWTSTAMP_FILTER_*."""
@@ -120,6 +173,56 @@ def half_duplex(interface: str) -> bool:
     """Whether its line carries frames in one direction at a time."""
     answer = _Settings(_GET_SETTINGS)
     return _call(interface, answer) and answer.rest[0] == _HALF_DUPLEX
+
+
+def pauses(interface: str) -> int | None:
+    """What it does with pause frames (IEEE 802.3 annex 31B): the sum of `PAUSE_OBEYED`, `PAUSE_SENT` and
+    `PAUSE_NEGOTIATED`; None where it has none."""
+    answer = _Pause(_GET_PAUSE)
+    if not _call(interface, answer):
+        return None
+    obeyed, sent = PAUSE_OBEYED * bool(answer.receive), PAUSE_SENT * bool(answer.transmit)
+    return obeyed + sent + PAUSE_NEGOTIATED * bool(answer.negotiated)
+
+
+def set_pauses(interface: str, wanted: int) -> bool:
+    """As `pauses` gives it; False if the interface refuses."""
+    obeyed, sent, negotiated = (int(wanted & bit != 0) for bit in (PAUSE_OBEYED, PAUSE_SENT, PAUSE_NEGOTIATED))
+    return _call(interface, _Pause(_SET_PAUSE, negotiated, obeyed, sent))
+
+
+def saves_energy(interface: str) -> bool | None:
+    """Whether Energy-Efficient Ethernet (IEEE 802.3 clause 78) may put its line to sleep; None where it has none."""
+    answer = _Energy(_GET_ENERGY)
+    return bool(answer.enabled) if _call(interface, answer) and answer.supported else None
+
+
+def set_saves_energy(interface: str, on: int) -> bool:
+    """False if the interface refuses."""
+    wanted = _Energy(_GET_ENERGY)
+    if not _call(interface, wanted):
+        return False
+    wanted.command, wanted.enabled = _SET_ENERGY, on
+    return _call(interface, wanted)
+
+
+def joins_segments(interface: str) -> bool:
+    """Whether it joins received TCP segments into larger frames (LRO)."""
+    answer = _Value(_COMMANDS["VLAN tags and LRO"][0])
+    return _call(interface, answer) and bool(answer.data & _LRO)
+
+
+def gathers_us(interface: str) -> int | None:
+    """For how many µs it may keep the interrupt of a received frame back; None where the driver does not say. An
+    adaptive time is 0 here."""
+    answer = _Coalescing(_GET_COALESCING)
+    return int(answer.receive_us) if _call(interface, answer) else None
+
+
+def receive_queues(interface: str) -> int | None:
+    """How many it has now; None where the driver does not say."""
+    answer = _Channels(_GET_CHANNELS)
+    return answer.receive + answer.combined if _call(interface, answer) else None
 
 
 def offloads(interface: str) -> dict[str, bool]:

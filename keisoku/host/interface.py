@@ -11,11 +11,13 @@ from typing import Self, TypeVar
 from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.ethtool import offloads, set_offload
+from keisoku.host.ethtool import offloads, pauses, saves_energy, set_offload, set_pauses, set_saves_energy
 from keisoku.host.link import default_routes
 from keisoku.host.namespace import named, within
 
 _OFFLOADS = {"tso": "TCP segmentation", "gso": "generic segmentation", "gro": "GRO"}
+_LINE = {"pause": (pauses, set_pauses), "energy": (saves_energy, set_saves_energy)}
+"""What reads and what sets pause frames and Energy-Efficient Ethernet."""
 _Outcome = TypeVar("_Outcome")
 
 
@@ -79,9 +81,17 @@ def settings(name: str) -> dict[str, int | bool]:
         return {"mtu": int(link.get_attr("IFLA_MTU")), **found}
 
 
+def line_settings(name: str) -> dict[str, int]:
+    """`pause` and `energy` of an interface in this thread's namespace, where it has them, as `ethtool.pauses` and
+    `ethtool.saves_energy` give them."""
+    found = {key: read(name) for key, (read, _) in _LINE.items()}
+    return {key: int(value) for key, value in found.items() if value is not None}
+
+
 def change(name: str, wanted: Mapping[str, int | bool]) -> bool:
-    """Sets the values that differ; returns whether any did. Raises EngineError if the interface refuses."""
-    now = settings(name)
+    """Sets the values that differ, of `settings`, `pause` and `energy`; returns whether any did. Raises EngineError if
+    the interface refuses."""
+    now = settings(name) | (line_settings(name) if wanted.keys() & _LINE.keys() else {})
     different = {key: value for key, value in wanted.items() if now.get(key) != value}
     for key, value in different.items():
         if key == "mtu":
@@ -90,6 +100,9 @@ def change(name: str, wanted: Mapping[str, int | bool]) -> bool:
                     ip.link("set", index=index_of(name), mtu=value)
                 except NetlinkError as error:
                     raise EngineError(f"{name} refuses an MTU of {value} byte; give another one") from error
+        elif key in _LINE:
+            if not _LINE[key][1](name, int(value)):
+                raise EngineError(f"{name} refuses {key} {'on' if value else 'off'}; set it with ethtool, or leave it")
         elif not set_offload(name, _OFFLOADS[key], bool(value)):
             raise EngineError(f"{name} refuses {key} {'on' if value else 'off'}; leave that factor out")
     return bool(different)

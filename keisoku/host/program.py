@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from keisoku.errors import EngineError
 
 _PATIENCE_S = 60.0
-# Debian keeps administration commands outside an ordinary user's PATH.
-_ALSO = "/usr/local/sbin:/usr/sbin:/sbin"
+# Debian keeps administration commands, and FRR's daemons, outside an ordinary user's PATH.
+_ALSO = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr"
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,17 @@ class Program:
     name: str
     package: str
     version_option: str = "--version"
+    at: str | None = None
+    """Its path where it is no command of the host."""
 
     @property
     def path(self) -> str | None:
         """Its path; None if it is not installed."""
-        return shutil.which(self.name, path=f"{os.environ.get('PATH', os.defpath)}:{_ALSO}")
+        return self.at or shutil.which(self.name, path=f"{os.environ.get('PATH', os.defpath)}:{_ALSO}")
 
     def run(self, *arguments: str, text: str = "") -> str:
         """Run it with `text` as its input; return its output. Raises EngineError if it fails or writes an error."""
-        try:
-            done = subprocess.run(
-                [self.path or self.name, *arguments], input=text, capture_output=True, text=True, timeout=_PATIENCE_S
-            )
-        except subprocess.TimeoutExpired as error:
-            raise EngineError(f"{self.name} did not end in {_PATIENCE_S} s") from error
+        done = self._done(*arguments, text=text)
         if done.returncode != 0 or done.stderr:
             said = done.stderr.strip().splitlines()
             raise EngineError(f"{self.name} failed: {said[0] if said else f'exit code {done.returncode}'}")
@@ -46,6 +43,15 @@ class Program:
 
     def version(self) -> str:
         """Its version number, or its whole answer if that contains none."""
-        said = self.run(self.version_option).splitlines()[0]
+        said = (done := self._done(self.version_option)).stdout or done.stderr  # keepalived says it as an error
+        said = said.splitlines()[0]
         found = re.search(r"\d+(\.\d+)+", said)
         return found[0] if found else said
+
+    def _done(self, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [self.path or self.name, *arguments], input=text, capture_output=True, text=True, timeout=_PATIENCE_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"{self.name} did not end in {_PATIENCE_S} s") from error

@@ -22,6 +22,7 @@ from typing import Any
 from keisoku.errors import EngineError
 from keisoku.host import discipline, process
 from keisoku.host.control_group import ControlGroup
+from keisoku.host.governor import set_governors
 from keisoku.host.interface import Interface, change
 from keisoku.host.namespace import Namespace, uninterrupted
 
@@ -157,6 +158,11 @@ def _set_back(interface: Mapping[str, Any], before: Mapping[str, int | bool]) ->
     return f"set {one.name} back" if one.there(lambda: change(one.name, before)) else None
 
 
+def _set_governors_back(before: Mapping[str, str]) -> str:
+    set_governors(before)
+    return "set the CPUs' governors back"
+
+
 def _lift_disk_limit(path: str, home: str, version: int) -> str | None:
     return "lifted the limit of a disk" if ControlGroup(Path(path), Path(home), version).remove() else None
 
@@ -168,4 +174,5 @@ _ACTIONS: Mapping[str, Callable[..., str | None]] = {
     "limit": _lift_limit,
     "settings": _set_back,
     "disk limit": _lift_disk_limit,
+    "governors": _set_governors_back,
 }

@@ -1,0 +1,83 @@
+"""`keisoku doctor`: what this machine can measure, and what stands in the way, with the command that mends it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import click
+
+from keisoku.cli import interruption
+from keisoku.cli.exit_code import FAILED
+from keisoku.host.checkup.finding import Finding
+
+_MARKS = {"good": "✓", "note": "·", "problem": "✗"}
+
+
+@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.option("--fix", is_flag=True, help="mend what is safe to change, and set it back at the end")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]")
+def command(fix: bool, command: tuple[str, ...]) -> None:
+    """Says what this machine can measure, and what would falsify a measurement, with the command that mends it.
+
+    With --fix, pause frames and Energy-Efficient Ethernet are turned off (not at the port of the default route) and the
+    CPUs' governor is set to 'performance', while COMMAND runs; without a COMMAND until Ctrl-C. All is then set back as
+    it was found; what a killed process left, the next command that needs root sets back, or 'keisoku clean'.
+
+    The exit code is 2 if a problem remains.
+
+    \b
+    keisoku doctor
+    keisoku doctor --fix keisoku throughput --tx eth1 --rx eth2
+    """
+    from keisoku.device.testbed.device_checkup import device_findings  # with netlink, which the help does not need
+    from keisoku.device.testbed.host_port_list import list_ports
+    from keisoku.device.testbed.port_checkup import port_findings
+    from keisoku.host.checkup.machine import machine_findings
+
+    ports = list_ports()
+    findings = [*device_findings(ports), *machine_findings(), *port_findings(ports)]
+    for about in dict.fromkeys(finding.about for finding in findings):
+        click.echo(about)
+        for finding in findings:
+            if finding.about == about:
+                click.echo(_lines(finding))
+    problems = [finding for finding in findings if finding.grade == "problem"]
+    if not fix:
+        click.echo(_summary(findings))
+        sys.exit(FAILED if problems else 0)
+    sys.exit(_mended(findings, command))
+
+
+def _lines(finding: Finding) -> str:
+    text = f"  {_MARKS[finding.grade]} {finding.said}"
+    return f"{text}\n      {finding.remedy}" if finding.remedy else text
+
+
+def _summary(findings: list[Finding]) -> str:
+    problems = sum(finding.grade == "problem" for finding in findings)
+    mendable = sum(finding.mend is not None for finding in findings)
+    said = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problem"
+    return f"{said}; --fix mends {mendable} of them for as long as a command runs" if mendable else said
+
+
+def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:
+    from keisoku.host import undo
+    from keisoku.host.checkup.mending import mend
+
+    entries = mend(findings)
+    try:
+        for finding in findings:
+            if finding.mend is not None:
+                click.echo(f"mended: {finding.about}: {finding.mend.said}")
+        if command:
+            return subprocess.run(command, check=False).returncode
+        click.echo("kept until Ctrl-C" if entries else "there is nothing that --fix may change")
+        if entries:
+            with suppress(KeyboardInterrupt):
+                interruption.wait()
+        return 0
+    finally:
+        for said in undo.undo(*entries):
+            click.echo(said)

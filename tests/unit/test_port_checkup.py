@@ -1,0 +1,91 @@
+"""What `keisoku doctor` says of a port, by what the port's driver says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from keisoku.device.testbed.host_port_list import HostPort
+from keisoku.device.testbed.port_checkup import port_findings
+from keisoku.host import ethtool
+from keisoku.host.checkup.finding import Finding
+
+QUIET = {
+    "receive_queues": 4,
+    "pauses": 0,
+    "saves_energy": False,
+    "gathers_us": 0,
+    "joins_segments": False,
+}
+
+
+def port(**differing: Any) -> HostPort:
+    known = {
+        "name": "eth1",
+        "driver": "igb",
+        "mac": "02:00:00:00:00:01",
+        "mtu": 1500,
+        "speed_mbps": 1000,
+        "up": True,
+        "carrier": True,
+        "default_route": False,
+        "xdp": ("native", "redirect", "transmit"),
+        "offloads": {"GRO": False},
+    }
+    return HostPort(**(known | differing))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Finding]]:
+    def findings(wanted: HostPort, **answers: object) -> list[Finding]:
+        for name, answer in (QUIET | answers).items():
+            monkeypatch.setattr(ethtool, name, lambda _, answer=answer: answer)
+        return port_findings([wanted])
+
+    return findings
+
+
+def one(findings: list[Finding], word: str) -> Finding:
+    (found,) = [finding for finding in findings if word in finding.said]
+    return found
+
+
+def test_a_port_without_faults_has_its_engine_and_why(said: Callable[..., list[Finding]]) -> None:
+    findings = said(port())
+    assert {finding.grade for finding in findings} == {"good", "note"}  # stamps are those of software
+    assert "4 receive queues: engine xdp, because the driver has XDP of its own" in one(findings, "driver igb").said
+    slow = said(port(xdp=()))
+    assert "engine packet, because the driver has no XDP of its own" in one(slow, "driver igb").said
+
+
+def test_every_problem_has_the_command_that_mends_it(said: Callable[..., list[Finding]]) -> None:
+    wanted = port(half_duplex=True, removes_tags=True, offloads={"GRO": True, "TCP segmentation": True})
+    findings = said(wanted, pauses=7, saves_energy=True, gathers_us=50, joins_segments=True)
+    remedies = {
+        "pause frames": "sudo ethtool -A eth1 autoneg off rx off tx off",
+        "Energy-Efficient": "sudo ethtool --set-eee eth1 eee off",
+        "up to 50 µs": "sudo ethtool -C eth1 adaptive-rx off rx-usecs 0",
+        "LRO": "sudo ethtool -K eth1 lro off",
+        "VLAN tags": "sudo ethtool -K eth1 rxvlan off",
+        "GRO, TCP segmentation": "sudo ethtool -K eth1 gro off tso off",
+        "half duplex": "sudo ethtool -s eth1 duplex full",
+    }
+    for word, remedy in remedies.items():
+        assert remedy in one(findings, word).remedy
+    assert all(finding.remedy for finding in findings if finding.grade == "problem")
+
+
+def test_the_line_of_the_default_route_is_never_changed(said: Callable[..., list[Finding]]) -> None:
+    def mended(wanted: HostPort) -> list[str]:
+        findings = said(wanted, pauses=7, saves_energy=True)
+        return [finding.mend.key for finding in findings if finding.mend is not None]
+
+    assert mended(port()) == ["pause", "energy"]
+    assert mended(port(default_route=True)) == []
+
+
+def test_a_veth_is_not_told_to_turn_off_what_its_xdp_needs(said: Callable[..., list[Finding]]) -> None:
+    findings = said(port(driver="veth", offloads={"GRO": True}))
+    assert not [finding for finding in findings if "GRO" in finding.said]
