@@ -89,7 +89,7 @@ class Measured:
         return rows[0].figures[name]
 
     def arrow(self, table: str = "figures") -> pyarrow.Table:
-        """'figures', a raw table, or of a device run 'trials', 'streams', 'lost', 'latencies' and 'frames'.
+        """'figures', a raw table, or of a device run 'trials', 'streams', 'lost', 'changes', 'latencies' and 'frames'.
 
         Raises PlanError for a table that the run does not have.
         """
@@ -102,7 +102,7 @@ class Measured:
         try:
             import pandas  # noqa: F401  # Arrow's own message does not say what to do
         except ImportError as error:
-            raise KeisokuError("pandas is not installed; pip install pandas, or use arrow()") from error
+            raise KeisokuError("pandas is not installed; pip install 'keisoku[notebook]', or use arrow()") from error
         return self.arrow(table).to_pandas()
 
     def query(self, sql: str) -> pyarrow.Table:

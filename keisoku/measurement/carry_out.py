@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keisoku.errors import EngineError, KeisokuError
+from keisoku.errors import EngineError, KeisokuError, PlanError, shown
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import asked, find, of_run
 from keisoku.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
@@ -129,13 +129,25 @@ def keep(directory: RunDirectory, findings: Findings) -> Outcome:
 def findings_of(directory: RunDirectory) -> Findings:
     """What the raw rows of a run say, each result with its sentence. Raises PlanError if it holds too little."""
     measurement = of_run(directory)
-    findings = measurement.analyse(directory)
+    try:
+        findings = measurement.analyse(directory)
+    except KeisokuError:
+        raise
+    except Exception as error:
+        raise _not_understood(directory, error) from error
     figures = [measurement.figure_of(result.measurement, directory.plan) for result in findings.results]
     told = [
         result if result.sentence else result.model_copy(update={"sentence": sentence(result, figure)})
         for result, figure in zip(findings.results, figures, strict=True)
     ]
     return replace(findings, results=told)
+
+
+def _not_understood(directory: RunDirectory, error: Exception) -> PlanError:
+    """For records that no measurement writes, as after a fault of the disk: whoever reads many runs goes on."""
+    said = shown(f"{type(error).__name__}: {' '.join(str(error).split())}")
+    problem = f"{directory.path} holds records that cannot be analysed ({said})"
+    return PlanError("run", problem, "measure again if they are damaged, and report it as an error if they are not")
 
 
 def load(path: Path) -> Outcome:

@@ -148,6 +148,8 @@ class Measurement(Generic[Settings_]):
     """
     again: Callable[[Settings_, int, Random], Settings_] = lambda settings, number, chance: settings
     """The settings of the run's n-th repetition, which draws the order of what it measures and has files of its own."""
+    near: Callable[[Settings_, Sequence[Result]], Settings_] = lambda settings, results: settings
+    """The settings of a run that begins near what earlier runs have found. What it finds does not depend on it."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     seconds: Callable[[Settings_], float | None] | None = None

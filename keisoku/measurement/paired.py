@@ -56,7 +56,8 @@ def measure(work: Work[PairedSettings]) -> None:
         for side in order(settings.seed, pair) if settings.against is None else ("b",):
             if (pair, side) in runs:
                 continue
-            line, results = _run(work, entry, sides[side], pair, side, _used(settings, done)[-1:], since)
+            near = entry.near(sides[side], _first(runs, kept, pair))
+            line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since)
             since = time.monotonic()
             done.append(line)
             runs[pair, side] = results
@@ -129,6 +130,14 @@ def _run(
     assert work.directory is not None, "a part that is measured has begun the whole"
     work.directory.append_line(RUNS, json.dumps(line).encode())
     return line, results
+
+
+def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]], pair: int) -> list[Result]:
+    """What all runs begin near: the results of the first pair, or the kept ones. Always the same for both sides, so
+    that neither side's search depends on how its own runs have gone so far."""
+    if kept:
+        return [result for results in kept for result in results]
+    return [result for side in _SIDES for result in runs.get((1, side), [])] if pair > 1 else []
 
 
 def order(seed: int, pair: int) -> tuple[str, ...]:

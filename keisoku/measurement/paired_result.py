@@ -121,7 +121,7 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
         figures_["change"] = change
     figures_ |= {side: combined(each) for side, each in known.items() if each}
     if said.verdict != "not measured":
-        figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%", uncertainty=0.0)
+        figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%")  # the end of an interval is not exact
     figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
     case = ", ".join(part for part in (of.measurement if many else "", of.case, of.figure) if part)
     left = sum(pair is None for pair in of.pairs) if settings.against is None else 0

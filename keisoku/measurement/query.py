@@ -1,7 +1,7 @@
 """A run as tables, and SQL queries, which DuckDB answers from the files of its directory. It changes nothing.
 
 Every run has the table `figures`, if it is finished, and one for each of its raw tables; runs of devices have
-`trials`, `streams`, `lost`, `latencies`, and `frames` where a row for each frame was kept.
+`trials`, `streams`, `lost`, `changes`, `latencies`, and `frames` where a row for each frame was kept.
 """
 
 from __future__ import annotations

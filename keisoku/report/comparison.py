@@ -138,6 +138,12 @@ def judged_json(one: Judged) -> dict[str, Any]:
     }
 
 
+def judged_text(one: Judged) -> str:
+    """'regression: 0.57 ± 0.01 Mframes/s, earlier 0.61 ± 0.01 Mframes/s (margin 5 kframes/s)'."""
+    _, old, new, _, margin, said = _judged_row(one)
+    return f"{said}: {new}, earlier {old} (margin {margin})"
+
+
 def figure_name(method: str, key: Key | None, figure: str) -> str:
     """'throughput[64]', 'latency[64].p99', 'loss[64, 100 %].loss': as a criterion names it."""
     if key is None:

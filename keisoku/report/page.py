@@ -13,12 +13,14 @@ from datetime import datetime
 from typing import Any
 
 import tomlkit
-from plotly.offline import get_plotlyjs
 
 import keisoku
 from keisoku.report import digits
+from keisoku.report.answer import MEANING
 from keisoku.report.finding import Finding
 from keisoku.report.part import LONG_TABLE, Part, RunPart, Section
+from keisoku.report.picture import picture
+from keisoku.report.plot import Plot
 from keisoku.report.table import flag_text, is_words
 from keisoku.report.template import environment
 from keisoku.report.verdict import verdict_text
@@ -50,9 +52,11 @@ def render(
     if not runs:
         raise ValueError("a page needs at least one run")
     sections = _with_own_names([section for part in parts for section in part.sections])
+    leading = _leading(parts, sections)
     colours = [{run.name: colour for run, colour in _coloured(part)} for part in parts for _ in part.sections]
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
+    templates.globals["picture"] = picture
     templates.tests["words"] = lambda heading: is_words(heading, groups)
     return templates.get_template("page.html").render(
         marks=digits.MARKS,
@@ -64,7 +68,9 @@ def render(
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
-        sections=list(zip(sections, colours, strict=True)),
+        sections=list(zip((_without(section, leading) for section in sections), colours, strict=True)),
+        leading=leading,
+        meaning=MEANING,
         extras=[extra for part in parts for extra in part.extras],
         conclusions=[part.conclusion for part in parts if part.conclusion],
         deviations=_said(parts, "deviations"),
@@ -73,8 +79,21 @@ def render(
         coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
         context=_context(runs),
         plans=[(run.name, tomlkit.dumps(run.plan)) for run in runs],
-        plotly=get_plotlyjs().replace("</script", "<\\/script") if any(each.plots for each in sections) else "",
     )
+
+
+def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[Plot]:
+    """The main plot of each part, which the first screen shows: the first one of its sections."""
+    found, rest = [], iter(sections)
+    for part in parts:
+        own = [next(rest) for _ in part.sections]
+        found += [plot for section in own for plot in section.plots][:1]
+    return found
+
+
+def _without(section: Section, leading: Sequence[Plot]) -> Section:
+    shown = {plot.name for plot in leading}
+    return replace(section, plots=[plot for plot in section.plots if plot.name not in shown])
 
 
 def _with_own_names(sections: Sequence[Section]) -> list[Section]:

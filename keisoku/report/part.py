@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from keisoku.report.answer import NO_ANSWER, Answer, answer, answering, deviating
 from keisoku.report.budget import budget_tables
 from keisoku.report.plot import Plot
+from keisoku.report.row_plot import row_plot
 from keisoku.report.sentence import sentence
 from keisoku.report.table import Table, line_table, tables
 from keisoku.run.directory import RunDirectory
@@ -36,6 +38,8 @@ class RunPart:
     """The part of the run's context that is shown."""
     started_at: str = ""
     """ISO 8601."""
+    answer: Answer = NO_ANSWER
+    """What the first screen shows of it besides the sentences."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +81,33 @@ class Part:
     """What is said where results are named after a standard and none deviates from it; empty: they are not."""
 
 
+def run_part(
+    name: str, directory: RunDirectory, sentences: list[str], results: Sequence[Result] = (), own: Answer = NO_ANSWER
+) -> RunPart:
+    """A run with its whole context."""
+    return RunPart(
+        name,
+        sentences,
+        list(results),
+        {"measurement": directory.measurement, **directory.plan},
+        directory.context,
+        str(directory.context.get("started_at", "")),
+        own,
+    )
+
+
 def plain_part(
     found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
 ) -> Part:
     """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
     names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
     runs = [
-        RunPart(
+        run_part(
             name,
+            directory,
             [result.sentence or sentence(result, figure) for result in results],
-            list(results),
-            {"measurement": directory.measurement, **directory.plan},
-            directory.context,
-            str(directory.context.get("started_at", "")),
+            results,
+            answer(results, {result.measurement: figure for result in results}, None, deviating(results)),
         )
         for name, (directory, results, _) in zip(names, found, strict=True)
     ]
@@ -100,7 +118,7 @@ def plain_part(
             f"{anchor}-{place}" if many else anchor,
             f"{title}: {run.name}" if many else title,
             subtitle,
-            list(plots),
+            _drawn(anchor, figure, results, plots),
             [(run.name, result_tables(result)) for result in results],
             [(run.name, made) for result in results if (made := budget_tables(result))],
         )
@@ -112,3 +130,16 @@ def plain_part(
 def result_tables(result: Result) -> list[Table]:
     """Line first, then the rows."""
     return [*([line_table(result.line)] if result.line else []), *tables(result)]
+
+
+def _drawn(anchor: str, figure: str, results: Sequence[Result], plots: Sequence[Plot]) -> list[Plot]:
+    """The measurement's plots that show something, else its main figure in every row."""
+    shown = [plot for plot in plots if plot.has_an_axis]
+    if shown:
+        return shown
+    for result in results:
+        rows = answering(result, figure)
+        own = [row for row, name in rows if name == rows[0][1]]
+        if rows and (plain := row_plot(anchor, rows[0][1], [("", own)])):
+            return [plain]
+    return []

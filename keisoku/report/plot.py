@@ -1,14 +1,12 @@
-"""One interactive plot: traces and axes as Plotly's JSON, and the reader's choices.
+"""One plot: traces and axes, named as Plotly names them, and the reader's choices. `svg.py` draws it.
 
-Colours are names ('@device:0', '@size:2:7') that the page resolves, so that it can be light or dark. It
-does not depend on methods and results.
+Colours are names ('@device:0', '@size:2:7') that are resolved in the page, so that it can be light or dark. It does not
+depend on methods and results.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,7 +36,7 @@ class Plot:
     height: int = 400
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a control of an axis that there is not: the page's script would end at it."""
+        """Raises ValueError for a control of an axis that there is not."""
         if unknown := {*self.scales, *self.zooms} - self.axes.keys():
             raise ValueError(f"plot {self.name} has no axis {', '.join(sorted(unknown))}")
 
@@ -46,23 +44,10 @@ class Plot:
         """Adds a trace, shown only with `choices` if any are given."""
         self.traces.append({**trace, "meta": list(choices)})
 
-    def json(self) -> str:
-        """JSON for a script element, in which no '<' can end the element. Values that are not finite are not drawn."""
-        content = {
-            "traces": self.traces,
-            "axes": self.axes,
-            "choices": self.choices,
-            "height": self.height,
-        }
-        return json.dumps(_finite(content), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _finite(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+    @property
+    def has_an_axis(self) -> bool:
+        """Whether something is drawn at two places at least of the horizontal axis: else it says nothing."""
+        return len({x for trace in self.traces for x in trace.get("x", ()) if x is not None}) > 1
 
 
 def device_colour(index: int, opacity: float | None = None) -> str:
@@ -94,5 +79,5 @@ def hover(*lines: str) -> str:
 
 
 def label(name: str) -> str:
-    """A name for a legend, where Plotly would read markup."""
+    """A name for a legend, escaped."""
     return html.escape(name, quote=False)

@@ -1,50 +1,81 @@
-"""A plot as a static picture: SVG without the page's scripts, fonts and colours, for notebooks and untrusted pages.
+"""A plot as a picture: SVG that needs no script, in the colours of the page around it or in shades of its own.
 
-It shows the first choice of the report's page (`plot.choices[0]`).
+A page shows it wide and narrow (`picture.py`); a notebook shows the first choice of the reader (`plot.choices[0]`).
+However many points a trace has, the picture holds no more of them than can be told apart.
 """
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.report.plot import Plot, Trace
 from keisoku.report.svg_axis import Axis
-from keisoku.report.svg_colour import colour, heat
+from keisoku.report.svg_colour import HEAT_STEPS, heat, themed
+from keisoku.report.svg_points import Place, distinct, dots, marker, thinned
 
 WIDTH = 760
-_LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW = 76, 24, 12, 52, 20
+_LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW = 54, 24, 12, 52, 20
+_LETTER = 6.6
+"""Width of a letter in pixels, as far as it can be known without the font."""
 _DASHES = {"dash": "6 4", "dot": "2 3"}
 _AXES = ("yaxis", "yaxis2", "yaxis3")
+_MOST_TITLES = 32
+"""Points of a trace that say what they are when the reader points at them."""
+_VALUE = re.compile(r"%\{([xy])(?::([^}]*))?\}")
 
 
-def svg(plot: Plot, width: int = WIDTH) -> str:
-    """One SVG element, `width` pixels wide and as high as the plot, with a row more for each line of its legend."""
-    shown = [
-        trace for trace in plot.traces if not trace["meta"] or not plot.choices or plot.choices[0] in trace["meta"]
-    ]
+def svg(
+    plot: Plot,
+    width: int = WIDTH,
+    choice: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    height: int | None = None,
+    titled: bool = True,
+) -> str:
+    """One SVG element, `width` pixels wide and as high as the plot, with a row more for each line of its legend.
+
+    `choice` (default: the first one) and `axes` are what a reader may change. Points are `titled` with what they are.
+    """
+    axes = plot.axes if axes is None else axes
+    choice = choice if choice is not None else (plot.choices[0] if plot.choices else "")
+    shown = [trace for trace in plot.traces if not trace["meta"] or not plot.choices or choice in trace["meta"]]
     legend, rows = _legend(shown, width)
-    top, height = _TOP + rows * _LEGEND_ROW, plot.height + rows * _LEGEND_ROW
-    left, right, bottom = _LEFT, width - _RIGHT, height - _BOTTOM
-    across = Axis(plot.axes["xaxis"], _values(shown, "x"), left, right)
+    top, whole = _TOP + rows * _LEGEND_ROW, (height or plot.height) + rows * _LEGEND_ROW
+    bottom = whole - _BOTTOM
+    upright = _upright(axes, shown, bottom, top)
+    names = [name for _, up in upright for _, name in up.ticks()]
+    left = min(_LEFT + max((len(name) for name in names), default=0) * _LETTER, 0.5 * width)
+    right = float(width - _RIGHT)
+    across = Axis(axes.get("xaxis", {}), _values(shown, "x"), left, right)
     drawn: list[str] = []
+    for own, up in upright:
+        drawn += _frame(up, left, right)
+        drawn += _traces(own, across, up, titled)
+    drawn += _floor(across, bottom)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" height="{whole}" '
+        f'role="img" aria-label="{html.escape(plot.caption)}" style="max-width:100%;height:auto" '
+        f'font-family="sans-serif" font-size="12" fill="currentColor">{"".join(legend)}{"".join(drawn)}</svg>'
+    )
+
+
+def _upright(
+    axes: Mapping[str, Any], shown: Sequence[Trace], bottom: float, top: float
+) -> list[tuple[list[Trace], Axis]]:
+    """Each vertical axis with its traces."""
+    found = []
     for name in _AXES:
-        if name not in plot.axes:
+        if name not in axes:
             continue
         own = [trace for trace in shown if f"yaxis{trace.get('yaxis', 'y')[1:]}" == name]
-        low, high = plot.axes[name].get("domain", (0.0, 1.0))
+        low, high = axes[name].get("domain", (0.0, 1.0))
         span = bottom - top
-        up = Axis(plot.axes[name], _values(own, "y"), bottom - low * span, bottom - high * span)
-        drawn += _frame(up, left, right)
-        drawn += _traces(own, across, up)
-    drawn += _floor(across, bottom, top)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" style="max-width:100%;height:auto" font-family="sans-serif" font-size="12" fill="currentColor">'
-        f"<title>{html.escape(plot.caption)}</title>{''.join(legend)}{''.join(drawn)}</svg>"
-    )
+        found.append((own, Axis(axes[name], _values(own, "y"), bottom - low * span, bottom - high * span)))
+    return found
 
 
 def _values(traces: Sequence[Trace], key: str) -> list[Any]:
@@ -53,67 +84,85 @@ def _values(traces: Sequence[Trace], key: str) -> list[Any]:
         for trace in traces:
             errors = trace.get("error_y", {}).get("array", ())
             found += [y + error for y, error in zip(trace["y"], errors, strict=False) if y is not None]
+            found += [0.0] * (trace.get("type") == "bar")
     return found
 
 
 def _frame(up: Axis, left: float, right: float) -> list[str]:
     """Grid, tick labels and title of one vertical axis."""
     parts = []
+    room = left - 30
     for at, text in up.ticks():
-        parts.append(f'<path d="M{left} {at:.1f}H{right}" stroke="currentColor" stroke-opacity=".15"/>')
-        parts.append(f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{html.escape(text)}</text>')
+        strong = ".5" if text == "0" and up.strong_zero else ".15"
+        shown = text if len(text) * _LETTER <= room + _LETTER else f"{text[: int(room / _LETTER)]}…"
+        parts.append(f'<path d="M{left:.1f} {at:.1f}H{right}" stroke="currentColor" stroke-opacity="{strong}"/>')
+        parts.append(f'<text x="{left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">{html.escape(shown)}</text>')
     middle = (up.start + up.end) / 2
     parts.append(
-        f'<text transform="translate(14 {middle:.1f}) rotate(-90)" text-anchor="middle">{html.escape(up.title)}</text>'
+        f'<text class="title" transform="translate(14 {middle:.1f}) rotate(-90)" text-anchor="middle">'
+        f"{html.escape(up.title)}</text>"
     )
     return parts
 
 
-def _floor(across: Axis, bottom: float, top: float) -> list[str]:
-    """The horizontal axis, below everything."""
-    parts = [f'<path d="M{across.start} {bottom}H{across.end}" stroke="currentColor" stroke-opacity=".6"/>']
-    for at, text in across.ticks():
+def _floor(across: Axis, bottom: float) -> list[str]:
+    """The horizontal axis, below everything; a name that would touch the one before is left out."""
+    parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}" stroke="currentColor" stroke-opacity=".6"/>']
+    free = -math.inf
+    for at, text in sorted(across.ticks()):
         parts.append(f'<path d="M{at:.1f} {bottom}v5" stroke="currentColor" stroke-opacity=".6"/>')
+        half = len(text) * _LETTER / 2
+        if at - half < free:
+            continue
+        free = at + half + 6
         parts.append(f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{html.escape(text)}</text>')
     middle = (across.start + across.end) / 2
-    parts.append(f'<text x="{middle}" y="{bottom + 40}" text-anchor="middle">{html.escape(across.title)}</text>')
+    title = html.escape(across.title)
+    parts.append(f'<text class="title" x="{middle:.1f}" y="{bottom + 40}" text-anchor="middle">{title}</text>')
     return parts
 
 
-def _traces(traces: Sequence[Trace], across: Axis, up: Axis) -> list[str]:
+def _traces(traces: Sequence[Trace], across: Axis, up: Axis, titled: bool) -> list[str]:
     parts: list[str] = []
     before: list[tuple[float, float]] = []
     for trace in traces:
         if trace.get("type") == "heatmap":
             parts += _matrix(trace, across, up)
             continue
+        if trace.get("type") == "bar":
+            parts += _bars(trace, [each for each in traces if each.get("type") == "bar"], across, up)
+            continue
         places = [_place(across, up, x, y) for x, y in zip(trace["x"], trace["y"], strict=True)]
         points = [place for place in places if place is not None]
         if trace.get("fill") == "tonexty" and before and points:
-            outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*before, *reversed(points)])
+            edges = [*thinned(before), *reversed(thinned(points))]
+            outline = " ".join(f"{place[0]:.1f},{place[1]:.1f}" for place in edges if place)
             parts.append(f'<polygon points="{outline}" {_paint("fill", trace.get("fillcolor"))}/>')
-        if "lines" in trace.get("mode", "lines") and trace.get("line", {}).get("width", 1.5):
+        lined = "lines" in trace.get("mode", "lines") and trace.get("line", {}).get("width", 1.5)
+        if lined:
             parts += _lines(trace, places)
         parts += _errors(trace, across, up)
         if "markers" in trace.get("mode", "lines"):
-            parts += _markers(trace, places)
+            parts += _markers(trace, places, titled)
+        elif lined and titled:
+            parts += _touched(trace, places)
         before = points
     return parts
 
 
-def _place(across: Axis, up: Axis, x: Any, y: Any) -> tuple[float, float] | None:
+def _place(across: Axis, up: Axis, x: Any, y: Any) -> Place:
     if x is None or y is None:
         return None
     at, height = across.place(x), up.place(y)
     return None if at is None or height is None else (at, height)
 
 
-def _lines(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
+def _lines(trace: Trace, places: Sequence[Place]) -> list[str]:
     """A path that is broken where a value is missing."""
     line, stepped = trace.get("line", {}), trace.get("line", {}).get("shape") == "hv"
     steps: list[str] = []
     broken = True
-    for place in places:
+    for place in thinned(places):
         if not place:
             broken = True
             continue
@@ -122,32 +171,51 @@ def _lines(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[s
         broken = False
     dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
     paint = _paint("stroke", line.get("color"))
-    return [f'<path d="{"".join(steps)}" fill="none" stroke-width="{line.get("width", 1.5)}" {paint}{dash}/>']
+    drawn = f'd="{"".join(steps)}" fill="none" stroke-width="{line.get("width", 1.5)}"'
+    return [f'<path class="curve" {drawn} {paint}{dash}/>']
 
 
-def _markers(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
-    marker = trace.get("marker", {})
-    texts = trace.get("text") or [""] * len(places)
+def _markers(trace: Trace, places: Sequence[Place], titled: bool) -> list[str]:
+    given = trace.get("marker", {})
     symbols, sizes = (
-        given if isinstance(given, list) else [given] * len(places)
-        for given in (marker.get("symbol", "circle"), marker.get("size", 6))
+        each if isinstance(each, list) else [each] * len(places)
+        for each in (given.get("symbol", "circle"), given.get("size", 6))
     )
+    if (few := distinct(places)) is not None:
+        return [dots(few, float(sizes[0]), _paint("stroke", given.get("color")))]
+    paint = _paint("fill", given.get("color")), _paint("stroke", given.get("color"))
     return [
-        _marker(symbol, place, size / 2, marker.get("color"), text)
-        for place, text, symbol, size in zip(places, texts, symbols, sizes, strict=True)
+        marker(symbol, place, size / 2, *paint, _said(trace, index) if titled else "")
+        for index, (place, symbol, size) in enumerate(zip(places, symbols, sizes, strict=True))
         if place
     ]
 
 
-def _marker(symbol: str, place: tuple[float, float], radius: float, shade: str | None, text: str = "") -> str:
-    """An open triangle for a bound, a circle for any other point."""
-    x, y = place
-    title = f"<title>{text.replace('<br>', chr(10))}</title>"
-    if not symbol.startswith("triangle"):
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {_paint("fill", shade)}>{title}</circle>'
-    tip, base = (-radius, radius) if "up" in symbol else (radius, -radius)
-    outline = f"M{x:.1f} {y + tip:.1f}L{x - radius:.1f} {y + base:.1f}H{x + radius:.1f}Z"
-    return f'<path d="{outline}" fill="none" stroke-width="1.5" {_paint("stroke", shade)}>{title}</path>'
+def _touched(trace: Trace, places: Sequence[Place]) -> list[str]:
+    """Points that are not seen, and say what a line is where the reader points at it."""
+    if trace.get("hoverinfo") == "skip" or not ("text" in trace or "hovertemplate" in trace):
+        return []
+    every = max(1, math.ceil(len(places) / _MOST_TITLES))
+    seen = [(index, place) for index, place in enumerate(places) if place and index % every == 0]
+    return [
+        f'<circle class="touch" cx="{place[0]:.0f}" cy="{place[1]:.0f}" r="5" fill-opacity="0">'
+        f"<title>{said}</title></circle>"
+        for index, place in seen
+        if (said := _said(trace, index))
+    ]
+
+
+def _said(trace: Trace, index: int) -> str:
+    """What a point is, already escaped (`hover`)."""
+    if trace.get("text"):
+        return str(trace["text"][index]).replace("<br>", "\n")
+    template = str(trace.get("hovertemplate", "")).replace("<extra></extra>", "").replace("%{text}", "")
+
+    def value(found: re.Match[str]) -> str:
+        shown = trace[found[1]][index]
+        return html.escape(str(shown) if isinstance(shown, str) else format(shown, (found[2] or "g").replace("~", "")))
+
+    return _VALUE.sub(value, template).replace("<br>", "\n")
 
 
 def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
@@ -160,9 +228,39 @@ def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
         if y is None or not (above or below):
             continue
         low, high = _place(across, up, x, y - below), _place(across, up, x, y + above)
-        if low is not None and high is not None:
+        if high is not None:
+            foot = f"{up.start:.1f}" if low is None else f"{low[1]:.1f}"
             paint = _paint("stroke", given.get("color"))
-            parts.append(f'<path d="M{low[0]:.1f} {low[1]:.1f}V{high[1]:.1f}" {paint}/>')
+            parts.append(f'<path class="error" d="M{high[0]:.1f} {foot}V{high[1]:.1f}" {paint}/>')
+    return parts
+
+
+def _bars(trace: Trace, every: Sequence[Trace], across: Axis, up: Axis) -> list[str]:
+    """Bars of one trace beside those of the others where bars have names, else over them."""
+    named = bool(trace["x"]) and isinstance(trace["x"][0], str)
+    at = sorted({spot for each in every for x in each["x"] if (spot := across.place(x)) is not None})
+    apart = [one - other for one, other in zip(at[1:], at, strict=False)]
+    room = 0.8 * min(apart, default=abs(across.end - across.start) / 2)
+    wide = room / len(every) if named else room * 1.2
+    own = next(number for number, each in enumerate(every) if each is trace)
+    parts = []
+    errors = trace.get("error_y", {}).get("array") or [0.0] * len(trace["x"])
+    for index, (x, y, error) in enumerate(zip(trace["x"], trace["y"], errors, strict=True)):
+        place = _place(across, up, x, y)
+        if place is None:
+            continue
+        left = place[0] - room / 2 + own * wide if named else place[0] - wide / 2
+        said = trace["hovertext"][index].replace("<br>", "\n") if "hovertext" in trace else _said(trace, index)
+        parts.append(
+            f'<rect class="bar" x="{left:.1f}" y="{place[1]:.1f}" width="{max(wide - 1, 0.5):.1f}" '
+            f'height="{max(up.start - place[1], 0):.1f}" {_paint("fill", trace.get("marker", {}).get("color"))}>'
+            f"<title>{said}</title></rect>"
+        )
+        ends = up.place(y - error), up.place(y + error)
+        if error and ends[0] is not None and ends[1] is not None:
+            middle = left + wide / 2
+            drawn = f'd="M{middle:.1f} {ends[0]:.1f}V{ends[1]:.1f}"'
+            parts.append(f'<path class="error" {drawn} stroke="currentColor"/>')
     return parts
 
 
@@ -192,21 +290,30 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
     """A line, or a point where there is no line, and a name for each trace that has one, in as many rows as they
     need."""
     parts: list[str] = []
-    x, row = _LEFT, 0
+    x, row = float(_LEFT), 0
+    named: set[tuple[str, str]] = set()
     for trace in traces:
-        name = trace.get("name")
-        if not name or trace.get("showlegend") is False:
-            continue
-        room = 34 + math.ceil(6.6 * len(html.unescape(name)))
-        if x > _LEFT and x + room > width - _RIGHT:
-            x, row = _LEFT, row + 1
-        y = _TOP + row * _LEGEND_ROW
+        name = trace.get("colorbar", {}).get("title", {}).get("text") or trace.get("name")
         line = trace.get("line", {})
         shade = line.get("color") or trace.get("marker", {}).get("color")
+        if not name or trace.get("showlegend") is False or (name, str(shade)) in named:
+            continue
+        named.add((name, str(shade)))
+        scale = _scale(trace)
+        room = 34 + math.ceil(_LETTER * len(html.unescape(name) + "".join(scale)))
+        if x > _LEFT and x + room > width - _RIGHT:
+            x, row = float(_LEFT), row + 1
+        y = _TOP + row * _LEGEND_ROW
         dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
-        symbol = trace.get("marker", {}).get("symbol")
-        if trace.get("mode") == "markers" and isinstance(symbol, str):
-            parts.append(_marker(symbol, (x + 10, y), 4, shade))
+        symbol = trace.get("marker", {}).get("symbol", "circle")
+        if scale:
+            name = f"{name}: {scale[0]} … {scale[1]}"
+            parts += [
+                f'<path d="M{x + 4 * step} {y}h4" stroke-width="10" stroke="{heat(step / (HEAT_STEPS - 1))}"/>'
+                for step in range(HEAT_STEPS)
+            ]
+        elif trace.get("mode") == "markers" and isinstance(symbol, str):
+            parts.append(marker(symbol, (x + 10, y), 4, _paint("fill", shade), _paint("stroke", shade)))
         else:
             parts.append(f'<path d="M{x} {y}h20" stroke-width="2" {_paint("stroke", shade)}{dash}/>')
         parts.append(f'<text x="{x + 26}" y="{y + 4}">{name}</text>')
@@ -214,6 +321,12 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
     return parts, row + 1 if parts else 0
 
 
+def _scale(trace: Trace) -> tuple[str, str] | tuple[()]:
+    """The ends of a matrix' colours; empty for any other trace."""
+    known = [value for row in trace.get("z", ()) for value in row if value is not None]
+    return (f"{min(known):.6g}", f"{max(known):.6g}") if known else ()
+
+
 def _paint(what: str, name: str | None) -> str:
-    shade, opacity = colour(name)
+    shade, opacity = themed(name)
     return f'{what}="{shade}"' + (f' {what}-opacity="{opacity:g}"' if opacity < 1 else "")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _TICKS = 6
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LEAST_ROOM = 1e-300  # beside the values: below this, a double has no digits left to divide by
 
 
 class Axis:
@@ -15,6 +17,7 @@ class Axis:
     def __init__(self, given: dict[str, Any], values: Sequence[Any], start: float, end: float) -> None:
         self.start, self.end = start, end
         self.title: str = given.get("title", {}).get("text", "")
+        self.strong_zero = bool(given.get("zeroline"))
         self._given = given
         self._names: list[Any] = []
         self._log = given.get("type") == "log"
@@ -28,7 +31,7 @@ class Axis:
         low, high = min(known, default=1.0), max(known, default=10.0)
         if self._log:
             low, high = math.log10(low), math.log10(high)
-        room = (high - low or abs(high) or 1.0) * 0.05
+        room = max((high - low or abs(high) or 1.0) * 0.05, _LEAST_ROOM)
         from_zero = given.get("rangemode") == "tozero" and low >= 0 and not self._log
         self._low, self._high = (0.0 if from_zero else low - room), high + room
         if "range" in given and given["range"] is not None:
@@ -55,7 +58,8 @@ class Axis:
             named = zip(self._given["tickvals"], self._given["ticktext"], strict=True)
             return [(at, text) for value, text in named if (at := self.place(value)) is not None]
         values = self._decades() if self._log else self._steps()
-        return [(at, f"{value:.10g}") for value in values if (at := self.place(value)) is not None]
+        power = self._given.get("exponentformat") == "power"
+        return [(at, _number(value, power)) for value in values if (at := self.place(value)) is not None]
 
     def _steps(self) -> list[float]:
         """Multiples of 1, 2 or 5 times a power of ten."""
@@ -80,3 +84,14 @@ class Axis:
 
 def _round(value: float) -> float:
     return float(f"{value:.3g}")
+
+
+def _number(value: float, power: bool) -> str:
+    """With thin spaces between thousands (ISO 80000-1 §7.3.1), or as a power of ten where the plot asks for it."""
+    exponent = math.log10(value) if value > 0 else 0.0
+    if power and abs(exponent) >= 3 and abs(exponent - round(exponent)) < 1e-9:
+        return "10" + str(round(exponent)).translate(_RAISED)
+    shown = f"{value:.10g}"
+    whole, point, rest = shown.partition(".")
+    grouped = f"{int(whole):,}".replace(",", "\u202f") if whole.lstrip("-").isdigit() and "e" not in shown else whole
+    return (f"-{grouped}" if whole == "-0" else grouped) + point + rest

@@ -8,6 +8,8 @@ _DEVICES = ("#0072b2", "#d55e00", "#009e73", "#b0508a", "#2f8fd0", "#c79100")
 _SIZES = ("#7b5ea7", "#3b6fb5", "#21918c", "#4fb856", "#d2b200")
 _HEAT = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")
 _MUTED = "#848b96"
+HEAT_STEPS = 5
+"""Shades by which a legend shows the colours of cells."""
 
 
 def colour(name: str | None) -> tuple[str, float]:
@@ -23,6 +25,14 @@ def colour(name: str | None) -> tuple[str, float]:
         position, sizes = int(more[0]), int(more[1])
         return _between(_SIZES, position / (sizes - 1) if sizes > 1 else 0.0), 1.0
     return _MUTED, 1.0
+
+
+def themed(name: str | None) -> tuple[str, float]:
+    """As `colour`, in the shade of the page around the picture if it has one of that name (`style.css`)."""
+    shade, opacity = colour(name)
+    if name and name.startswith("@device"):
+        return f"var(--device-{int(name.split(':')[1]) % len(_DEVICES)},{shade})", opacity
+    return (f"var(--muted,{shade})", opacity) if shade == _MUTED else (shade, opacity)
 
 
 def heat(share: float) -> str:

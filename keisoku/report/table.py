@@ -115,6 +115,16 @@ COLUMNS = {
     "addresses": "Addresses",
     "table": "Including the tester's own",
     "learning_rate": "Learning rate",
+    "aggregated": "All ports together",
+    "loss_at_maximum": "Loss at the maximum",
+    "unicast_loss": "Unicast loss",
+    "join_delay": "Join delay",
+    "join_min": "Shortest join",
+    "join_max": "Longest join",
+    "leave_delay": "Leave delay",
+    "leave_min": "Shortest leave",
+    "leave_max": "Longest leave",
+    "groups": "Groups",
     "forwarded": "Forwarded",
     "offset": "Offset",
     "largest_frame": "Largest frame",
@@ -127,6 +137,19 @@ COLUMNS = {
     "recovery": "Recovery time",
     "reset_by_loss": "Reset time, by loss",
     "reset_by_stamps": "Reset time, by timestamps",
+    "interruption": "Longest interruption",
+    "interruption_median": "Median",
+    "interruption_least": "Shortest",
+    "onset": "Event to first loss",
+    "convergence_first": "Event to first flow back",
+    "convergence_median": "Event to median flow back",
+    "convergence": "Event to last flow back",
+    "rate_derived": "By rate (RFC 6413)",
+    "loss_derived": "By loss (RFC 6412)",
+    "flows": "Flows",
+    "affected": "Interrupted",
+    "outages": "Interruptions",
+    "moved": "Left by another port",
     "tests": "Tests",
     "bias": "Bias",
     "spread": "Spread",
@@ -142,7 +165,9 @@ ABBREVIATIONS = frozenset({"cpu", "adev", "mdev", "tdev", "hdev", "mtie", "rtt",
 """Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0
 """A column whose figures differ by a larger factor is not shown in one unit: each cell has its own."""
-WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
+CONFIDENCE = "Confidence"
+"""Title of the column that says how well a row is known."""
+WORDS = ("Remark", CONFIDENCE, "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
 """Titles of columns that hold words and not figures."""
 
 
@@ -174,6 +199,11 @@ def tables(result: Result) -> list[Table]:
     if made:
         made[0] = replace(made[0], title=result.title or result.measurement)
     return made
+
+
+def all_tables(result: Result) -> list[Table]:
+    """Its tables, and that of its line if it has one."""
+    return [*tables(result), *([line_table(result.line)] if result.line else [])]
 
 
 def head(name: str, of_frames: bool = True) -> str:

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from keisoku.report.digits import MARKS
-from keisoku.report.table import WORDS, Table, flag_text, line_table, tables
+from keisoku.report.table import WORDS, Table, all_tables, flag_text
 from keisoku.run.result import Result
+
+_GAP = "  "
 
 
 def print_results(results: Sequence[Result], console: Console) -> None:
     """Prints every result: tables, line, explanations of marks, flags, deviations and remarks."""
     for result in results:
-        for table in [*tables(result), *([line_table(result.line)] if result.line else [])]:
+        for table in all_tables(result):
             print_table(table, console)
             for mark in table.marks:
                 _print(console, Text(f"{mark} {MARKS[mark]}", style="dim"))
@@ -40,7 +43,8 @@ def print_table(table: Table, console: Console) -> None:
     if console.is_terminal:
         console.print(_rich(table))
     else:
-        for line in _plain(table):
+        lines, _ = aligned(table)
+        for line in lines:
             _print(console, line)
 
 
@@ -61,14 +65,18 @@ def _rich(table: Table) -> RichTable:
     return shown
 
 
-def _plain(table: Table) -> list[str]:
+def aligned(table: Table, width: int | None = None) -> tuple[list[str], int]:
+    """Heads and rows as lines, and how many columns they have: as many as fit into `width` characters, at least one."""
     heads = [f"{head.title} ({head.unit})" if head.unit else head.title for head in table.heads]
     grid = [heads, *table.rows]
-    widths = [max(len(row[column]) for row in grid) for column in range(len(heads))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in grid
-    ]
+    widths = [max(cell_len(row[column]) for row in grid) for column in range(len(heads))]
+    kept = len(widths)
+    while width is not None and kept > 1 and sum(widths[:kept]) + len(_GAP) * (kept - 1) > width:
+        kept -= 1
+    cells = [[_padded(row[column], widths[column], left=column == 0) for column in range(kept)] for row in grid]
+    return [_GAP.join(row).rstrip() for row in cells], kept
+
+
+def _padded(cell: str, width: int, left: bool) -> str:
+    spaces = " " * (width - cell_len(cell))
+    return cell + spaces if left else spaces + cell

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 from support.path_result import RESULT
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.measurement.carry_out import page
 from keisoku.measurement.entry import Findings
+from keisoku.report import digits
+from keisoku.report.answer import MOST_ROWS, answer
 from keisoku.report.page import render
 from keisoku.report.plot import Plot, axis
+from keisoku.report.svg_points import thinned
 from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result, Row
 
 
 def shown(folder: Path, plots: list[Plot]) -> str:
@@ -21,9 +27,14 @@ def shown(folder: Path, plots: list[Plot]) -> str:
     return page([(directory, Findings([RESULT], plots))])
 
 
-def test_the_page_holds_all_and_loads_nothing(tmp_path: Path) -> None:
+def rate_plot() -> Plot:
     plot = Plot("rate", "Rate", {"xaxis": axis("x"), "yaxis": axis("y")}, [])
-    plot.add({"x": [1], "y": [2]})
+    plot.add({"x": [1, 2], "y": [2, 3]})
+    return plot
+
+
+def test_the_page_holds_all_and_loads_nothing(tmp_path: Path) -> None:
+    plot = rate_plot()
     html = shown(tmp_path, [plot])
     for said in (
         "Path to &lt;192.0.2.1&gt;",
@@ -44,13 +55,13 @@ def test_the_page_holds_all_and_loads_nothing(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=\"(?!#|data:)|@import|url\(", markup)
     with pytest.raises(ValueError, match="different names"):
         shown(tmp_path, [plot, plot])
-    assert "plotly.js v" in html and "plotly.js v" not in shown(tmp_path, [])
+    assert len(html) < 60_000
 
 
 def test_plots_of_runs_side_by_side_have_a_name_each(tmp_path: Path) -> None:
     runs = [
         (RunDirectory.create(tmp_path / name, RESULT.measurement, {"host": name}, {}), Findings([RESULT], [plot]))
-        for name, plot in (("one", Plot("rate", "Rate", {})), ("other", Plot("rate", "Rate", {})))
+        for name, plot in (("one", rate_plot()), ("other", rate_plot()))
     ]
     named = re.findall(r'id="(plot-[^"]*)"', page(runs))
     assert len(named) == len(set(named)) == 2
@@ -59,3 +70,56 @@ def test_plots_of_runs_side_by_side_have_a_name_each(tmp_path: Path) -> None:
 def test_a_page_needs_a_run() -> None:
     with pytest.raises(ValueError, match="at least one run"):
         render([])
+
+
+def test_a_table_and_a_picture_say_what_they_are(tmp_path: Path) -> None:
+    html = shown(tmp_path, [rate_plot()])
+    assert not re.search(r"<th(?! scope)[ >]", html)
+    assert html.count("<table") == html.count("<caption")
+    assert html.count("<svg") == html.count('role="img" aria-label="Rate"') == 2
+
+
+def test_a_plot_at_a_single_place_is_not_drawn_and_the_main_figure_is(tmp_path: Path) -> None:
+    """A load with one number of connections had curves of one point on an axis without a width."""
+    flat = Plot("flat", "Flat", {"xaxis": axis("x"), "yaxis": axis("y")}, [])
+    flat.add({"x": [10], "y": [2]})
+    html = shown(tmp_path, [flat])
+    assert "plot-flat" not in html and 'class="plot"' in html
+
+
+def test_a_hundred_thousand_points_make_a_small_page(tmp_path: Path) -> None:
+    many = Plot("many", "Many", {"xaxis": axis("x"), "yaxis": axis("y")}, [])
+    values = [math.sin(place / 777) + place % 13 / 5 for place in range(100_000)]
+    for mode in ("lines", "markers"):
+        many.add({"x": list(range(100_000)), "y": values, "mode": mode})
+    html = shown(tmp_path, [many])
+    assert len(html) < 1_000_000
+    top = min(enumerate(values), key=lambda place: -place[1])
+    assert (top[0] / 1000, top[1]) in thinned([(x / 1000, y) for x, y in enumerate(values)])
+
+
+@pytest.mark.parametrize(
+    ("figure", "invalid", "said"),
+    [
+        (Quantity(value=1, unit="ns", uncertainty=0.1), "", "measured"),
+        (Quantity(value=1, unit="ns", uncertainty=0.1, covers="resolution"), "", "measured in one run"),
+        (Quantity(value=1, unit="ns", bound="at least"), "", "at least"),
+        (Quantity(value=1, unit="ns", bound="at most"), "", "at most"),
+        (Quantity(value=1, unit="ns"), "", "uncertainty unknown"),
+        (Quantity(value=1, unit="ns", uncertainty=0.1), "the tester dropped frames", "invalid"),
+        (None, "", "not measured"),
+    ],
+)
+def test_the_first_screen_says_how_well_a_row_is_known(figure: Quantity | None, invalid: str, said: str) -> None:
+    row = Row(frame_bytes=64, figures={"mean": figure} if figure else {}, invalid=invalid, remark="given up")
+    known = Row(frame_bytes=128, figures={"mean": Quantity(value=1, unit="ns", uncertainty=1.0)})
+    found = answer([Result(measurement="latency", rows=[row, known])], {"latency": "mean"})
+    assert found.tables[0].rows[0][-1] == said
+    assert dict(found.states)[said] == 1 + (said == "measured")
+    assert found.tables[0].rows[0][1] == (digits.text(figure) if figure else "given up")
+
+
+def test_rows_beyond_the_first_screen_are_counted() -> None:
+    rows = [Row(case=str(number), figures={"mean": Quantity(value=number, unit="ns")}) for number in range(40)]
+    found = answer([Result(measurement="latency", rows=rows)], {"latency": "mean"})
+    assert len(found.tables[0].rows) == MOST_ROWS and found.more == 40 - MOST_ROWS
