@@ -16,8 +16,8 @@ BODY_S = 30.0
 """Within this time a body must have arrived."""
 
 
-async def body(request: Request) -> Any:
-    """The JSON value that was sent. Raises PlanError if it is too long, too slow, or invalid."""
+async def sent(request: Request) -> bytes:
+    """The body as it was sent. Raises PlanError if it is too long or too slow."""
     parts, length = [], 0
     try:
         async with asyncio.timeout(BODY_S):
@@ -28,8 +28,14 @@ async def body(request: Request) -> Any:
                 parts.append(part)
     except TimeoutError:
         raise PlanError("body", f"did not arrive within {BODY_S:g} s", "send it without pauses") from None
+    return b"".join(parts)
+
+
+async def body(request: Request) -> Any:
+    """The JSON value that was sent. Raises PlanError if it is too long, too slow, or invalid."""
+    text = await sent(request)
     try:
-        document = json.loads(b"".join(parts))
+        document = json.loads(text)
         # Numbers and texts that JSON cannot contain are refused: they could not be sent in an answer.
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         return document

@@ -30,7 +30,10 @@ def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)
-    found = [Route(f"{BASE}/openapi.json", guard(_openapi), methods=["GET"])]
+    found = [
+        Route(f"{BASE}/openapi.json", guard(_openapi), methods=["GET"]),
+        Route("/metrics", guard(partial(_metrics, ports)), methods=["GET"]),
+    ]
     for path, operations in by_path.items():
         methods: dict[str, Operation] = {operation.method: operation for operation in operations}
         found.append(Route(BASE + path, guard(partial(_carry_out, ports, ask, methods)), methods=list(methods)))
@@ -39,6 +42,16 @@ def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
 
 async def _openapi(request: Request, who: str) -> Response:
     return JSONResponse(await run_in_threadpool(openapi))
+
+
+async def _metrics(ports: Ports, request: Request, who: str) -> Response:
+    """The newest run of each device and measurement: Prometheus asks for this path if it is told no other."""
+    from keisoku.report.openmetrics import CONTENT_TYPE, measured, openmetrics
+
+    def text() -> str:
+        return openmetrics([measured(run) for run in ports.runs.newest()])
+
+    return Response(await run_in_threadpool(text), media_type=CONTENT_TYPE)
 
 
 async def _carry_out(

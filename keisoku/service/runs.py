@@ -35,7 +35,7 @@ class Runs:
     """All runs of a server, in the order of their start, kept in directories below `folder`."""
 
     def __init__(self, folder: Path = RUNS) -> None:
-        self._folder = folder
+        self.folder = folder
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
 
@@ -62,7 +62,7 @@ class Runs:
         measurement, settings = asked_from_afar(document)
         self.check_idle()
         with self._lock:
-            path = free_path(measurement.run_name(settings), self._folder)
+            path = free_path(measurement.run_name(settings), self.folder)
             run = _Run(path, measurement, settings)
             self._runs[run.name] = run
         try:
@@ -102,6 +102,11 @@ class Runs:
         if status.state != "finished":
             raise PlanError("run", f"{name} is {status.state} and has no results", "ask for its trials")
         return self.directory(name)
+
+    def newest(self) -> list[RunDirectory]:
+        """The newest finished run of each device and measurement."""
+        finished = {status.what: status.run for status in self.statuses() if status.state == "finished"}
+        return [self.directory(name) for name in finished.values()]
 
     def close(self) -> None:
         """Cancels the current run."""
