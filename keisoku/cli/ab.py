@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from keisoku.cli.bar import Bar
 from keisoku.cli.measuring import MeasuringCommand, settings_of, values_of
-from keisoku.cli.outcome import output_options, show, told
+from keisoku.cli.outcome import output_options, show
+from keisoku.cli.progress import watching
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
@@ -74,8 +74,8 @@ def command(
     values |= {"of": sides["b"][0].name, "seed": getattr(sides["b"][1], "seed", 1)}
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))
-        with Bar() as bar:
-            outcome = carry_out(find("ab"), asked, out, tell=told, came_to=bar.came_to)
+        with watching() as display:
+            outcome = carry_out(find("ab"), asked, out, tell=display.tell, observer=display, came_to=display.came_to)
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -14,12 +15,13 @@ from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import KeisokuError
 
 GROUPS = {
-    "Start here": ("throughput", "latency", "loss", "run", "ports", "devices", "lab", "clean"),
+    "Start here": ("doctor", "throughput", "latency", "loss", "run", "ports", "devices", "lab", "clean"),
     "RFC 2544 and its successors": (
         "trial",
         "back-to-back",
         "recovery",
         "reset",
+        "convergence",
         "delay",
         "delay-variation",
         "reordering",
@@ -27,6 +29,7 @@ GROUPS = {
         "critical-load",
         "sweep",
         "buffer-over-time",
+        "changes",
         "clock-mismatch",
         "calibrate",
         "cable-series",
@@ -39,22 +42,30 @@ GROUPS = {
         "address-learning",
         "errored-frames",
         "broadcast",
+        "multicast",
+        "group-delay",
+        "group-capacity",
         "line-rate",
         "buffering",
         "microburst",
         "head-of-line",
         "incast",
+        "qos",
+        "marking",
         "port-map",
     ),
     "Paths and streams": ("path", "stream"),
     "Whole systems": ("app",),
     "Clocks": ("clock",),
-    "Results": ("report", "compare", "ab", "query", "analyse", "study"),
+    "Results": ("report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
-    "Services": ("serve",),
+    "Services": ("serve", "completion"),
 }
 """Every command, in the order of the help."""
+
+EXTRAS = dict.fromkeys(("google", "grpc", "prometheus_client", "snappi", "starlette", "uvicorn"), "serve")
+"""Packages that only some commands need, with the extra of pyproject.toml that installs them."""
 
 _PLACES = {
     "ab": Place(
@@ -90,9 +101,21 @@ _PLACES = {
         "keisoku.cli.compare",
         "Compares RUNS of the same measurement; or one run with an earlier one.",
     ),
+    "completion": Place(
+        "keisoku.cli.completion",
+        "Prints the script with which SHELL completes commands and options of keisoku.",
+    ),
     "devices": Place(
         "keisoku.cli.devices",
         "Lists the simulated devices; use one as --dut sim:NAME.",
+    ),
+    "doctor": Place(
+        "keisoku.cli.doctor",
+        "Says what this machine can measure, and what would falsify a measurement, with the command that mends it.",
+    ),
+    "export": Place(
+        "keisoku.cli.export",
+        "Writes RUN as a test report, a summary, annotations or metrics, for CI and monitoring.",
     ),
     "find": Place(
         "keisoku.cli.find",
@@ -142,6 +165,10 @@ _PLACES = {
         "keisoku.cli.study",
         "Repeats a published experiment and prints its figures beside the published ones.",
     ),
+    "trend": Place(
+        "keisoku.cli.trend",
+        "Shows how figures changed over RUNS of the same measurement of the same device, in the order of their start.",
+    ),
 }
 """Commands with a module each; all others are procedures. A test compares the sentences with the commands' own."""
 
@@ -186,12 +213,27 @@ def _procedures() -> dict[str, Procedure]:
     places=_PLACES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="keisoku")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda *given: _version(*given),
+    help="Show the version, the engines of this installation, the kernel and the libraries, and exit.",
+)
 def keisoku() -> None:
     """Measures what a network device does to every frame, with the uncertainty of each result.
 
     Exit codes: 0 measured and every criterion met, 1 a criterion missed or undecided, 2 could not measure.
     """
+
+
+def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from keisoku.cli.version import version_text
+
+        click.echo(version_text())
+        ctx.exit()
 
 
 def main() -> None:
@@ -207,7 +249,9 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        keisoku(standalone_mode=False)
+        # A shell that completes names the command by it, also where it runs as `python -m keisoku`.
+        named = {"prog_name": "keisoku"} if "_KEISOKU_COMPLETE" in os.environ else {}
+        keisoku(standalone_mode=False, **named)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)
@@ -223,4 +267,10 @@ def _main() -> None:
         sys.exit(FAILED)
     except KeisokuError as error:
         click.echo(f"keisoku: {error}", err=True)
+        sys.exit(FAILED)
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        click.echo(f"keisoku: this needs the package {error.name}; pip install 'keisoku[{extra}]'", err=True)
         sys.exit(FAILED)

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from keisoku.cli.bar import Bar
-from keisoku.cli.outcome import output_options, show, told
+from keisoku.cli.outcome import output_options, show
+from keisoku.cli.progress import watching
 from keisoku.device.plan.rate import LinePercent, load
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
@@ -191,8 +191,8 @@ def command(name: str) -> click.Command:
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
-            with Bar() as bar:
-                outcome = carry_out(*asked(**given), out, tell=told, came_to=bar.came_to)
+            with watching() as display:
+                outcome = carry_out(*asked(**given), out, tell=display.tell, observer=display, came_to=display.came_to)
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))

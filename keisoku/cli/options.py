@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 
+from keisoku.cli.amount import AMOUNT
 from keisoku.device.plan.pace import Profile
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import Procedure
@@ -184,7 +185,7 @@ def capture_options() -> tuple[Callable[[F], F], ...]:
 
 def output_options() -> tuple[Callable[[F], F], ...]:
     """Options for the directory of results, and for criteria."""
-    return _OUTPUT
+    return (*_OUTPUT, *AMOUNT)
 
 
 def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any], search_s: float | None = None) -> Plan:

@@ -1,4 +1,4 @@
-"""What every measuring command does with a finished run: it prints the run, as tables or JSON, and sets the exit
+"""What every measuring command does with a finished run: it prints the run, on one screen or as JSON, and sets the exit
 code."""
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from keisoku.cli.amount import AMOUNT, amount
 from keisoku.cli.exit_code import FAILED, MEASURED, MISSED
 from keisoku.cli.standard_output import told as on_standard_output
 from keisoku.measurement.carry_out import Outcome
-from keisoku.report.verdict import verdict_text
 
 _OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
@@ -23,12 +23,7 @@ _OPTIONS = (
 
 def output_options() -> tuple[Callable[..., Any], ...]:
     """Options for the run's directory, and for printing its result."""
-    return _OPTIONS
-
-
-def told(line: str) -> None:
-    """Prints a line of a running measurement to standard error."""
-    click.echo(line, err=True)
+    return (*_OPTIONS, *AMOUNT)
 
 
 def show(outcome: Outcome, as_json: bool) -> int:
@@ -39,13 +34,17 @@ def show(outcome: Outcome, as_json: bool) -> int:
         else:
             from rich.console import Console  # drawing is loaded when something is drawn
 
+            from keisoku.cli.summary import criterion_line, print_summary
             from keisoku.report.text import print_results
 
-            print_results(outcome.results, Console())
-            for verdict in outcome.verdicts:
-                said = verdict.said if verdict.met else verdict.said.upper()
-                click.echo(f"{said:<6}  {verdict.text}   (measured: {verdict_text(verdict)})")
-            click.echo(f"report: {outcome.directory.path / 'report.html'}")
+            report = outcome.directory.path / "report.html"
+            if amount().verbose:
+                print_results(outcome.results, Console())
+                for verdict in outcome.verdicts:
+                    click.echo(criterion_line(verdict))
+                click.echo(f"report: {report}")
+            else:
+                print_summary(outcome.results, outcome.verdicts, report, Console())
     if outcome.failure:
         click.echo(f"keisoku: {outcome.failure}", err=True)
         return FAILED

@@ -14,7 +14,7 @@ import click
 
 from keisoku.cli.measuring import MeasuringCommand, settings_of, values_of
 from keisoku.cli.options import measuring, plan_of, seconds
-from keisoku.cli.outcome import show, told
+from keisoku.cli.outcome import show
 from keisoku.cli.progress import watching
 from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.procedure import Procedure
@@ -57,8 +57,10 @@ def command(procedure: Procedure) -> click.Command:
 
     def run(**given: Any) -> None:
         measurement, plan = asked(**given)
-        with watching() as observer:
-            outcome = carry_out(measurement, plan, given["out"], tell=told, observer=observer)
+        with watching() as display:
+            outcome = carry_out(
+                measurement, plan, given["out"], tell=display.tell, observer=display, came_to=display.came_to
+            )
         sys.exit(show(outcome, given["as_json"]))
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"

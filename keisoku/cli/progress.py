@@ -1,23 +1,121 @@
-"""Shows the progress of a run: a bar and the time that is left on a terminal, plain lines otherwise.
+"""What a running measurement says, as short lines: for files, pipes, and `--plain`.
 
-It writes to standard error only; results go to standard output.
+`watching` gives the receiver of all progress: of trials (it is the runner's observer), of shares (`came_to`) and of
+sentences (`tell`). It writes to standard error only; results go to standard output.
 """
 
 from __future__ import annotations
 
 import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from keisoku.cli.amount import amount
 from keisoku.cli.interruption import check
+from keisoku.units import time_text
 
 if TYPE_CHECKING:
     from keisoku.device.engine.engine import Progress
+    from keisoku.device.forecast.forecast import Forecast
     from keisoku.device.record.trial import Trial, TrialRecord
+
+WIDTH = 100
+"""Characters of the longest line."""
+_SELDOM_S = 10.0
+"""A share is not printed more often, so that a log of four minutes has some twenty lines."""
+
+
+@dataclass
+class Row:
+    """One size of one procedure, as far as it was measured."""
+
+    method: str
+    frame_bytes: int
+    state: str = "waits"
+    last: str = ""
+    """What the last valid trial found."""
+    valid: int = 0
+    repeated: int = 0
+    """Trials that were not valid, which a method repeats."""
+
+    @property
+    def name(self) -> str:
+        """As in a line."""
+        return f"{self.method} {self.frame_bytes} byte"
+
+    @property
+    def trials(self) -> str:
+        """Its counts."""
+        return f"{self.valid} valid" + (f", {self.repeated} repeated" if self.repeated else "")
+
+
+class Rows:
+    """The rows in the order of the plan, and which of them is measured now."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, int], Row] = {}
+        self.now: Row | None = None
+
+    def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
+        """These will be measured, as far as it is known beforehand."""
+        for method in methods:
+            for size in sizes:
+                self._row(method, size)
+
+    def started(self, method: str, trial: Trial) -> Row | None:
+        """A trial of a row begins; returns the row that is over by that, if one is."""
+        row = self._row(method, trial.frame_bytes)
+        before, self.now = self.now, row
+        row.state = f"trying {rate(trial.frames_per_second)}" + (f" after {row.last}" if row.last else "")
+        if before is None or before is row:
+            return None
+        before.state = f"done: {before.last}" if before.last else "done"
+        return before
+
+    def finished(self, record: TrialRecord) -> None:
+        """A trial is over."""
+        row = self._row(record.method, record.trial.frame_bytes)
+        if not record.valid:
+            row.repeated += 1
+            row.state = f"repeats: {'; '.join(record.invalid_because)}"
+            return
+        row.valid += 1
+        lost = record.facts.tracked.lost_frames
+        row.last = f"{'loss' if lost else 'no loss'} at {rate(record.trial.frames_per_second)}"
+        row.state = row.last
+
+    def _row(self, method: str, frame_bytes: int) -> Row:
+        return self.found.setdefault((method, frame_bytes), Row(method, frame_bytes))
+
+    def ended(self) -> None:
+        """Nothing is measured any more."""
+        if self.now is not None:
+            self.now.state = f"done: {self.now.last}" if self.now.last else "ended"
+            self.now = None
+
+    @property
+    def trials(self) -> str:
+        """Counts of all rows."""
+        valid, repeated = (sum(getattr(row, name) for row in self.found.values()) for name in ("valid", "repeated"))
+        return f"{valid} valid, {repeated} repeated"
 
 
 class Lines:
-    """Observer for the runner that prints a line for each finished trial; use as a context manager."""
+    """Prints lines of at most 100 characters: sentences, a row when it begins and ends, and with -v every trial.
+
+    Use as a context manager.
+    """
+
+    def __init__(self, verbose: bool = False) -> None:
+        self.rows, self.verbose = Rows(), verbose
+        self._expected: tuple[Forecast, float] | None = None
+        self._since_s = monotonic()
+        self._share: tuple[float, float, str] | None = None
+        self._said_s: float | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -25,27 +123,92 @@ class Lines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is left to do."""
+        if kind is None and self.rows.now is not None:
+            row = self.rows.now
+            self.rows.ended()
+            self._print(f"{row.name}: {row.state} ({row.trials})")
+
+    def tell(self, said: str) -> None:
+        """A sentence of the measurement."""
+        self._print(said)
+
+    def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
+        """Rows that will be measured."""
+        self.rows.planned(methods, sizes)
+
+    def expects(self, remaining: Forecast | None) -> None:
+        """From now on this is left to measure."""
+        self._expected = None if remaining is None else (remaining, monotonic())
+
+    def came_to(self, done: float, whole: float, said: str) -> None:
+        """`done` of `whole`, and the same in words."""
+        check()
+        new = self._share is None or (said, whole) != (self._share[2], self._share[1])
+        now_s = monotonic()
+        self._share = (done, whole, said)
+        if self._said_s is None or (new and now_s - self._said_s >= 1.0) or now_s - self._said_s >= _SELDOM_S:
+            self._said_s = now_s
+            left = self.left()
+            self._print(f"{self.percent():.0f} %: {said or 'measuring'}{f' ({left} left)' if left else ''}")
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """Nothing is said before the trial ended."""
+        """A line for a new row."""
+        now = self.rows.now
+        over = self.rows.started(method, trial)
+        if over is not None:
+            self._print(f"{over.name}: {over.state} ({over.trials})")
+        if self.rows.now is not now:
+            left = self.left()
+            assert self.rows.now is not None, "a trial of it has begun"
+            self._print(f"{self.rows.now.name}: {self.rows.now.state}{f' ({left} left)' if left else ''}")
 
     def trial_progress(self, progress: Progress) -> None:
         """Nothing is said before the trial ended."""
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """One line."""
+        """With -v a line."""
         check()
-        print(line(record), file=sys.stderr, flush=True)
+        self.rows.finished(record)
+        if self.verbose:
+            self._print(line(record))
+
+    def percent(self) -> float:
+        """How much of the whole is done."""
+        if self._share is not None:
+            done, whole, _ = self._share
+            return 100 * min(max(done / whole, 0.0), 1.0) if whole > 0 else 0.0
+        if self._expected is None:
+            return 0.0
+        passed_s = monotonic() - self._since_s
+        remaining, at_s = self._expected
+        left_s = remaining.after(monotonic() - at_s).most_s
+        return 100 * passed_s / (passed_s + left_s) if passed_s + left_s > 0 else 100.0
+
+    def left(self) -> str:
+        """Time that remains, in words; empty where it is not known, as in virtual time."""
+        if self._expected is not None:
+            remaining, at_s = self._expected
+            return str(remaining.after(monotonic() - at_s))
+        passed_s, share = monotonic() - self._since_s, self.percent() / 100
+        if self._share is None or share < 0.02 or passed_s < 1.0:
+            return ""
+        return f"about {time_text(passed_s * (1 - share) / share)}"
+
+    def _print(self, said: str) -> None:
+        for each in textwrap.wrap(
+            said, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        ) or [""]:
+            print(each, file=sys.stderr, flush=True)
 
 
 def watching() -> Lines:
-    """Enters an observer of trials, which shows nothing before the first trial."""
-    if not sys.stderr.isatty():
-        return Lines()
+    """The receiver of progress for this command: a live table on a terminal, lines otherwise and with --plain."""
+    asked = amount()
+    if asked.plain or not sys.stderr.isatty():
+        return Lines(asked.verbose)
     from keisoku.cli.live import live  # what draws on terminals is loaded for terminals only
 
-    return live()
+    return live(asked.verbose)
 
 
 def line(record: TrialRecord) -> str:
@@ -55,11 +218,14 @@ def line(record: TrialRecord) -> str:
     if record.facts.stopped_for_loss:
         verdict += ", stopped at this loss"
     return (
-        f"{record.index:4} {record.method}: {record.trial.purpose}, {rate(record.trial)}:"
+        f"{record.index:4} {record.method}: {record.trial.purpose}, {rate(record.trial.frames_per_second)}:"
         f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"
     )
 
 
-def rate(trial: Trial) -> str:
-    """The trial's load."""
-    return f"{trial.frames_per_second:,.0f} frames/s"
+def rate(frames_per_second: float) -> str:
+    """A load for a reader who looks for a moment: '0.614 Mf/s'."""
+    for factor, unit in ((1e6, "Mf/s"), (1e3, "kf/s")):
+        if frames_per_second >= 0.1 * factor:
+            return f"{frames_per_second / factor:.3g} {unit}"
+    return f"{frames_per_second:.3g} f/s"

@@ -21,8 +21,8 @@ from keisoku.cli.columns import columns
 def command(run: Path, sql: str, form: str) -> None:
     """Answers an SQL query about RUN: its table `figures`, and its raw rows.
 
-    A run of a device has the tables trials, streams, lost, latencies, and frames if it was measured with --frames. Any
-    other run has a table for each folder of rows: probes, packets, streams, intervals, …
+    A run of a device has the tables trials, streams, lost, changes, latencies, and frames if it was measured with
+    --frames. Any other run has a table for each folder of rows: probes, packets, streams, intervals, …
 
     \b
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"

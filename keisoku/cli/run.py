@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from keisoku.cli.bar import Bar
-from keisoku.cli.outcome import output_options, show, told
+from keisoku.cli.outcome import output_options, show
 from keisoku.cli.progress import watching
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
@@ -55,14 +54,16 @@ def command(
             raise PlanError("--duration", "it needs --resume", "write the duration into the plan")
         limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
         measurement, settings = read(plan_file, limit)
-        with watching() as observer, Bar() as bar:
-            outcome = carry_out(measurement, settings, out, tell=told, observer=observer, came_to=bar.came_to)
+        with watching() as display:
+            outcome = carry_out(
+                measurement, settings, out, tell=display.tell, observer=display, came_to=display.came_to
+            )
     else:
         assert resume is not None
         if out is not None:
             raise PlanError("--out", "a run is continued in its own directory", "leave it out")
         typed = {"duration_s": ("--duration", duration), "within_s": ("--within", within)}
         changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
-        with watching() as observer, Bar() as bar:
-            outcome = go_on(resume, changes, tell=told, observer=observer, came_to=bar.came_to)
+        with watching() as display:
+            outcome = go_on(resume, changes, tell=display.tell, observer=display, came_to=display.came_to)
     sys.exit(show(outcome, as_json))

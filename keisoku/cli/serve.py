@@ -72,6 +72,9 @@ def command(
     To listen on an address other than loopback the server needs a certificate, and its clients need a token
     (https://NAME:TOKEN@HOST:8443) or a certificate.
 
+    A browser finds runs, reports and comparisons at /; it starts measurements with the key that the server prints, or
+    with a token.
+
     Started by root, it becomes another user and keeps only a few capabilities: those for programs and sockets at ports,
     and without --no-labs those for labs.
 
@@ -100,5 +103,6 @@ def command(
             click.echo(f"now {user}, with {', '.join(kept)}")
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
+        click.echo(f"page for a browser: {server.page}")
         with suppress(KeyboardInterrupt):
             server.wait()

@@ -1,0 +1,15 @@
+"""`--out` of commands that write one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keisoku.errors import KeisokuError
+
+
+def write_out(path: Path, text: str) -> None:
+    """Raises KeisokuError if the file cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise KeisokuError(f"--out: cannot write {path}: {error.strerror}; choose another file") from error
