@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|check|test|fpga|drivers|bench
+# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|install|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -40,12 +40,16 @@ build)
     say "installing Python packages pinned in requirements.lock"
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
+web)
+    # The one script of another project on the server's page. Its archive is checked, and nothing of it is committed.
+    .venv/bin/python packaging/htmx.py || say "htmx cannot be fetched: the server's page works without, and must be loaded again to see progress"
+    ;;
 check)
     # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
     .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
     ;;
 test)
-    daemons="openvswitch-switch nginx vsftpd openssh-server"
+    daemons="frr keepalived openvswitch-switch nginx vsftpd openssh-server prometheus"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # shellcheck disable=SC2086
@@ -69,40 +73,74 @@ fpga)
     ;;
 drivers)
     # The guest in which real drivers run: QEMU of at least version 8 (Debian 12 has it in its backports), and a kernel
-    # that is unpacked and never installed. About 120 MiB.
-    debian "tests of real drivers are skipped" busybox-static kmod xz-utils ethtool iproute2
+    # that is unpacked and never installed. About 120 MiB. What cannot be installed is said, and tests are skipped.
+    without="tests of real drivers are skipped"
+    debian "$without" busybox-static kmod xz-utils ethtool iproute2 || say "not all packages can be installed: $without"
     knows_igb() { qemu-system-x86_64 -device help 2>/dev/null | grep -q '"igb"'; }
-    if [ "$(uname -m)" != x86_64 ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        say "not root on a Debian of x86_64: QEMU and the guest's kernel must be there, or tests of real drivers are skipped"
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/keisoku/drivers
+    has_kernel() { ls "$cache"/linux-image-*/lib/modules/*/modules.dep >/dev/null 2>&1; }
+    if knows_igb && has_kernel; then
         exit 0
     fi
-    if ! knows_igb; then
-        codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-        list=$(mktemp --suffix=.list)
-        trap 'rm -f "$list"' EXIT
-        echo "deb http://deb.debian.org/debian $codename-backports main" >"$list"
-        chmod 644 "$list"
-        say "installing qemu-system-x86 of $codename-backports (15 MiB)"
-        apt-get update -qq -o Dir::Etc::SourceList="$list" || say "there are no backports of $codename"
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-            -o Dir::Etc::SourceList="$list" -t "$codename-backports" qemu-system-x86 >/dev/null ||
-            say "QEMU cannot be installed: tests of real drivers are skipped"
+    if [ "$(uname -m)" != x86_64 ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        say "not root on a Debian of x86_64: QEMU and the guest's kernel must be there, or $without"
+        exit 0
     fi
-    cache=${XDG_CACHE_HOME:-$HOME/.cache}/keisoku/drivers
-    if ! ls "$cache"/linux-image-*/lib/modules/*/modules.dep >/dev/null 2>&1; then
-        apt-get update -qq
-        kernel=$(apt-cache pkgnames linux-image-6.12 | grep -E '^linux-image-6\.12\.[0-9]+\+deb[0-9.]+-amd64$' |
-            sort -V | tail -n 1)
-        [ -n "$kernel" ] || { say "there is no package of Linux 6.12: tests of real drivers are skipped"; exit 0; }
+    # The host's own sources, with Debian's backports beside them for these commands alone.
+    distribution=$(. /etc/os-release && echo "${ID:-}")
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    list=$(mktemp --suffix=.list)
+    trap 'rm -f "$list"' EXIT
+    cat /etc/apt/sources.list >"$list" 2>/dev/null || true
+    if [ "$distribution" = debian ]; then
+        echo "deb http://deb.debian.org/debian $codename-backports main" >>"$list"
+    fi
+    chmod 644 "$list"
+    sources="-o Dir::Etc::SourceList=$list"
+    # shellcheck disable=SC2086  # two words
+    apt-get update -qq $sources || say "not all sources of packages answer"
+    if ! knows_igb; then
+        # shellcheck disable=SC2086
+        version=$(apt-cache policy $sources qemu-system-x86 | sed -n 's/^ *Candidate: //p')
+        from=
+        if [ "$distribution" = debian ] && ! dpkg --compare-versions "${version:-0}" ge 1:8; then
+            from="-t $codename-backports"
+        fi
+        say "installing qemu-system-x86 ${from#-t } (15 MiB)"
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $sources $from \
+            qemu-system-x86 >/dev/null && knows_igb || { say "QEMU 8 or newer cannot be installed: $without"; exit 0; }
+    fi
+    if ! has_kernel; then
+        # shellcheck disable=SC2086
+        kernel=$(apt-cache pkgnames $sources linux-image-6.12 | sort -V |
+            grep -E '^linux-image-6\.12\.[0-9]+\+deb[0-9.]+-amd64$' | tail -n 1)
+        [ -n "$kernel" ] || { say "there is no package of Linux 6.12: $without"; exit 0; }
         say "downloading the guest's kernel $kernel (102 MiB) into $cache"
-        mkdir -p "$cache"
         rm -rf "$cache/new"
-        mkdir "$cache/new"
-        (cd "$cache/new" && apt-get download -qq "$kernel" 2>/dev/null && dpkg -x "$kernel"_*.deb "$kernel" && rm -- *.deb)
+        mkdir -p "$cache/new"
+        # shellcheck disable=SC2086
+        (cd "$cache/new" && apt-get download -qq $sources "$kernel" 2>/dev/null && dpkg -x "$kernel"_*.deb "$kernel") ||
+            { say "it cannot be downloaded: $without"; rm -rf "$cache/new"; exit 0; }
         depmod -b "$cache/new/$kernel" "${kernel#linux-image-}"
         mv "$cache/new/$kernel" "$cache/$kernel"
-        rmdir "$cache/new"
+        rm -rf "$cache/new"
     fi
+    ;;
+docs)
+    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r docs/requirements.lock
+    ;;
+wheel)
+    # Zig is the C compiler and linker for both processors; Rust's library for the other one comes from rustup.
+    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r packaging/requirements.lock
+    for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+        rustc --print target-libdir --target "$target" | xargs test -d ||
+            { say "adding Rust's library for $target"; rustup target add "$target"; }
+    done
+    ;;
+install)
+    debian "wheel and package are not tried in a clean Debian root" debootstrap
+    ./setup.sh check
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
