@@ -1,0 +1,207 @@
+"""What the site says by itself of measurements and commands, as Markdown: from the table of measurements and the
+parser.
+
+A page has a mark, `<!-- generated: measurement throughput -->` or `<!-- generated: commands Switches -->`, which
+`filled` replaces.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from keisoku.cli.main import GROUPS
+from keisoku.cli.main import keisoku as group
+from keisoku.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.measurement.table import DEVICE, MODULES, find
+
+MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
+_CODE = "\b"
+"""Before a paragraph of a command's help that keeps its lines: its examples."""
+_PAGES = Path(__file__).parents[1]
+_LISTS = ("Options of procedures", "Options of other measurements")
+
+
+def filled(text: str) -> str:
+    """A page with its marks replaced. Raises KeyError for a mark of something that does not exist."""
+    makers = {"measurement": measurement, "commands": commands, "options": shared_options, "pages": pages}
+    return MARK.sub(lambda mark: makers[mark[1]](mark[2]), text)
+
+
+def names() -> list[str]:
+    """All measurements of the table, procedures by the names of their commands."""
+    return [*(each.command for each in PROCEDURES.values()), *(name for name in MODULES if name != DEVICE)]
+
+
+def page_name(measurement: str) -> str:
+    """The file of a measurement's page, without its ending."""
+    return measurement.replace(" ", "-")
+
+
+def measurement(name: str) -> str:
+    """The frame of reference of a measurement: what stands in the table, its settings, and how it proceeds."""
+    procedure = next((each for each in PROCEDURES.values() if each.command == name), None)
+    command = _command(name.split())
+    lines = _procedure(procedure) if procedure else _entry(name)
+    return "\n".join([*lines, "", "### Settings of its own", "", *_options(_own(command)), ""])
+
+
+def pages(named: str) -> str:
+    """Those of the named pages of docs/ that there are, for a navigation."""
+    return "\n".join(name for name in named.split() if (_PAGES / f"{name}.md").exists())
+
+
+def commands(title: str) -> str:
+    """All commands of a group of `keisoku --help`, with the commands of each."""
+    lines: list[str] = []
+    for name in GROUPS[title]:
+        lines += _reference([name], 2)
+    return "\n".join(lines)
+
+
+def shared_options(title: str) -> str:
+    """Options that all procedures have, or all other measurements."""
+    found = dict(zip(_LISTS, _shared(), strict=True))[title]
+    examples = [_command(name.split()) for name in names() if name != "ab"]
+    of_name = {option.name: option for command in examples for option in command.params}
+    return "\n".join(_options([of_name[name] for name in of_name if name in found]))
+
+
+def _procedure(procedure: Procedure) -> list[str]:
+    module, _, _ = (procedure.method or f"keisoku.device.method.{procedure.name}:").partition(":")
+    facts = [
+        ("Command", f"`keisoku {procedure.command}`"),
+        ("In a plan, in Python", f"`{procedure.name}`"),
+        ("Standard", procedure.standard),
+        ("Figure of a criterion that names none", f"`{procedure.figure}`"),
+        ("Ports", _ports(procedure)),
+        ("Frame sizes if none are given", procedure.sizes or "those of RFC 2544"),
+    ]
+    if procedure.simulated_sizes:
+        facts.append(("the same of a simulated device", procedure.simulated_sizes))
+    if procedure.searches:
+        facts.append(("Load if none is given", "the throughput, which it searches for first"))
+    if procedure.needs:
+        facts.append(("The engine must be able to", ", ".join(need.replace("_", " ") for need in procedure.needs)))
+    example = ["", *_example(procedure.example)] if procedure.example else []
+    how = ["", "### How it proceeds", "", _paragraphs(inspect.getdoc(import_module(module)) or "")]
+    return [procedure.summary, "", *_table(("", ""), facts), *example, *how]
+
+
+def _ports(procedure: Procedure) -> str:
+    least = f"{procedure.least_ports} or more"
+    if procedure.ports_in_blocks:
+        least = f"{procedure.least_ports}, or a multiple"
+    return f"{least}; which sends to which is part of the procedure" if procedure.own_flows else least
+
+
+def _entry(name: str) -> list[str]:
+    entry = find(name)
+    facts = [
+        ("Command", f"`keisoku {name}`"),
+        ("In Python", f'`ks.measure("{name}", …)`' if name != "ab" else "`ks.ab(…)`"),
+        ("Figure of a criterion that names none", f"`{entry.figure}`"),
+        ("An interrupted run goes on with `keisoku run --resume`", "yes" if entry.resumes else "no"),
+        ("The server carries it out", "yes" if entry.from_afar else "no"),
+    ]
+    return [entry.summary, "", *_table(("", ""), facts), "", *_help(entry.help)]
+
+
+def _reference(words: list[str], level: int) -> Iterator[str]:
+    """A command, then the commands of a group."""
+    command = _command(words)
+    context = _context(words)
+    yield from (f"{'#' * level} keisoku {' '.join(words)}", "")
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield from ("```text", f"{context.command_path} {usage}", "```", "")
+    yield from _help(command.help or "")
+    yield from ("", *_options(_own(command)), "")
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            yield from _reference([*words, name], level + 1)
+
+
+def _own(command: click.Command) -> list[click.Parameter]:
+    """Options of a command besides those that all measurements of its kind have."""
+    known = {option.name for option in command.params}
+    shared = next((names for names in _shared() if names <= known), set())
+    return [option for option in command.params if option.name not in shared and not getattr(option, "hidden", False)]
+
+
+def _shared() -> tuple[set[str], set[str]]:
+    """Names of the options of all procedures, and of all other measurements."""
+    kinds = ([each.command for each in PROCEDURES.values()], [n for n in MODULES if n not in (DEVICE, "ab")])
+    first, second = (
+        set.intersection(*({str(option.name) for option in _command(name.split()).params} for name in kind))
+        for kind in kinds
+    )
+    return first - {"duration"}, second
+
+
+def _options(options: Iterable[click.Parameter]) -> list[str]:
+    rows = []
+    for option in options:
+        if record := option.get_help_record(click.Context(group)):
+            rows.append((f"`{record[0]}`", record[1]))
+    return _table(("option", "meaning"), rows) if rows else ["It has none."]
+
+
+def _help(text: str) -> list[str]:
+    """A command's help: examples become code."""
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        if paragraph.startswith(_CODE):
+            lines += [*_example(inspect.cleandoc(paragraph.removeprefix(_CODE).lstrip("\n"))), ""]
+        else:
+            lines += [_escaped(" ".join(paragraph.split())), ""]
+    return lines
+
+
+def _example(text: str) -> list[str]:
+    """Commands, whose options a test checks, or other text that keeps its lines."""
+    return [f"```{'sh shown' if text.startswith('keisoku') else 'text'}", text, "```"]
+
+
+def _paragraphs(text: str) -> str:
+    """A docstring as paragraphs."""
+    return "\n\n".join(_escaped(" ".join(part.split())) for part in re.split(r"\n\s*\n", text))
+
+
+def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> list[str]:
+    cells = [f"| {_cell(first)} | {_cell(second)} |" for first, second in rows]
+    return [f"| {head[0]} | {head[1]} |", "|---|---|", *cells]
+
+
+def _cell(text: str) -> str:
+    text = text if text.startswith("`") else _escaped(text)
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    """Words that Markdown would take for marks, outside code."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([*_<\[])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _command(words: Iterable[str]) -> click.Command:
+    found: click.Command = group
+    for word in words:
+        assert isinstance(found, click.Group)
+        inner = found.get_command(click.Context(found), word)
+        if inner is None:
+            raise KeyError(word)
+        found = inner
+    return found
+
+
+def _context(words: list[str]) -> click.Context:
+    context = click.Context(group, info_name="keisoku")
+    for at in range(len(words)):
+        context = click.Context(_command(words[: at + 1]), info_name=words[at], parent=context)
+    return context

@@ -1,0 +1,80 @@
+"""The site of the documentation: it builds without a warning, every measurement has a page, and words are those of the
+program."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import generated
+import pytest
+from support.doc_blocks import PAGES, ROOT
+
+from keisoku.cli.main import keisoku
+
+OTHERS = {"--set-eee", "--in-guest", "--latency-correction", "--privileged", "--tag", "--file", "--write", "--only"}
+"""Options of other programs, and of scripts of benchmarks and tests."""
+FOR_USERS = [path for path in PAGES if path.is_relative_to(ROOT / "docs") or path == ROOT / "README.md"]
+
+
+def every_option(command: click.Command, context: click.Context) -> set[str]:
+    found = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            found |= every_option(inner, click.Context(inner, parent=context, info_name=name))
+    return found | {"--help", "--version"}
+
+
+@pytest.mark.timeout(600)
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    """Links to pages, headings and files that do not exist are warnings, as are pages that the navigation lacks."""
+    pytest.importorskip("furo", reason="./setup.sh docs installs what makes the site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-c", "docs/site", "."]
+    made = subprocess.run(
+        [*command, "-d", tmp_path / "trees", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    page = (tmp_path / "site" / "docs" / "measurements" / "throughput.html").read_text()
+    assert "RFC 2544 §26.1" in page
+    assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_every_measurement_has_a_page() -> None:
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "measurements").glob("*.md")}
+    marks = {name: re.findall(r"<!-- generated: measurement (.*?) -->", text) for name, text in pages.items()}
+    marks.pop("index")
+    assert marks == {generated.page_name(name): [name] for name in generated.names()}
+
+
+def test_every_command_is_in_the_reference() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs" / "commands").glob("*.md"))
+    assert set(re.findall(r"<!-- generated: commands (.*?) -->", pages)) == set(generated.GROUPS)
+    text = generated.filled(pages)
+    for name in keisoku.list_commands(click.Context(keisoku)):
+        assert f"## keisoku {name}\n" in text
+
+
+@pytest.mark.parametrize("path", FOR_USERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_option_that_a_page_names_exists(path: Path) -> None:
+    known = every_option(keisoku, click.Context(keisoku, info_name="keisoku")) | OTHERS
+    prose = re.sub(r"^( *)```.*?^\1```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    named = {
+        option for code in re.findall(r"`([^`\n]+)`", prose) for option in re.findall(r"(?<!\S)--[a-z][\w-]*", code)
+    }
+    assert named <= known
+
+
+def test_what_troubleshooting_quotes_is_what_the_program_says() -> None:
+    program = "".join(path.read_text() for path in (ROOT / "keisoku").rglob("*.py"))
+    program = re.sub(r'"\s*\n\s*f?"', "", program)
+    text = (ROOT / "docs" / "troubleshooting.md").read_text()
+    first = [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
+    quoted = [words for cell in first for words in re.findall(r"`([^`]+)`", cell)]
+    assert len(quoted) > 20
+    absent = [words for words in quoted if words.removeprefix("keisoku-…") and words not in program]
+    assert not [words for words in absent if not words.startswith(("keisoku-", "ip netns"))]
