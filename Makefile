@@ -6,12 +6,13 @@ PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo check test test-fpga test-drivers docs-drivers soak bench lint clean
+.PHONY: setup demo check test test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench lint clean wheel deb test-install
 
 setup: $(BUILT)
 
 $(VENV)/.installed: requirements.lock setup.sh
 	@./setup.sh build
+	@./setup.sh web
 	@touch $@
 
 $(BUILT): $(VENV)/.installed $(RUST) pyproject.toml
@@ -30,12 +31,36 @@ check: $(BUILT) lint
 
 test: $(BUILT) lint
 	@./setup.sh test
+	@./setup.sh docs
 	@./setup.sh fpga
 	cargo test --locked --quiet
 	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 \
-		tests/unit tests/simulated tests/otg tests/browser tests/fpga fpga/tb fpga/formal
+		tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs tests/fpga fpga/tb fpga/formal
 	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" -rR tests/lab
 	$(PY) -m pytest -m alone -rR tests/lab
+
+# The documentation as a site in build/docs; a warning, such as a broken link, ends it.
+docs: $(BUILT)
+	@./setup.sh docs
+	$(PY) -m sphinx -W --keep-going --quiet -b html -c docs/site . build/docs
+	@echo "keisoku: build/docs/index.html"
+
+# The code blocks of the documentation that take minutes, or need root.
+test-docs: $(BUILT)
+	@./setup.sh test
+	$(PY) -m pytest -rs tests/docs --long
+
+# Every fault of docs/reliability.md as often as its table says: 200 kills, a thousand malformed files of each kind.
+test-faults: $(BUILT)
+	@./setup.sh test
+	$(PY) -m pytest -rs tests/faults --long
+	$(PY) -m pytest -rs tests/lab/test_truth.py -k hostile --long
+	$(PY) tests/support/otg_fuzz.py
+
+# What also has to be green before a release, and is too long for CI on two cores: all cases of drivers, and the lab
+# devices of kernel parts in their virtual machine.
+test-long: test
+	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
 
 # Every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
 test-fpga: $(BUILT)
@@ -43,14 +68,15 @@ test-fpga: $(BUILT)
 	$(MAKE) -C fpga long
 
 # The real Linux drivers of igb, e1000e, virtio-net and vmxnet3, in a virtual machine without a network.
+DRIVERS := --short
 test-drivers: $(BUILT)
 	@./setup.sh check
 	@./setup.sh drivers
 	$(PY) -m pytest -rs tests/drivers $(DRIVERS)
 
-# The same, and writes the table of docs/drivers.md.
+# All cases, and the lab devices of kernel parts in the same machine; writes the tables of docs/drivers.md.
 docs-drivers:
-	$(MAKE) test-drivers DRIVERS=--write-page
+	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest --write-page'
 
 lint: $(BUILT)
 	cargo fmt --check
@@ -72,8 +98,27 @@ bench: $(BUILT)
 	@./setup.sh bench
 	$(PY) benchmarks/bench.py
 
+# Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer).
+wheel: $(BUILT)
+	@./setup.sh wheel
+	@./setup.sh web
+	@for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do \
+		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --quiet --zig \
+			--compatibility manylinux2014 --target $$target --out dist || exit 1; \
+	done
+	@ls -l dist/keisoku-*.whl
+
+# A Debian package of the wheel with the Python packages that it needs, for this machine's processor.
+deb: wheel
+	@packaging/deb.sh
+
+# Installs the wheel and the Debian package in clean Debian roots, without a compiler, and measures there.
+test-install: deb
+	@./setup.sh install
+	$(PY) -m pytest -rs packaging
+
 clean:
 	@if [ -x $(VENV)/bin/keisoku ]; then $(VENV)/bin/keisoku clean; fi
-	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) target dist build .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find keisoku -name '*.so' -delete
