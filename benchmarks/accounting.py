@@ -1,4 +1,4 @@
-"""What a frame costs the tester besides clocks and sockets: signing, checking and accounting for it.
+"""What a frame costs the tester besides clocks and sockets: signing, checking, comparing and accounting for it.
 
 Run it by itself: `python benchmarks/accounting.py [REPETITIONS]`; prints a Markdown table. The timed loops
 are `core/examples/accounting.rs`, on 64-byte frames in memory, in processor time of their thread; medians
@@ -34,7 +34,7 @@ def table(figures: dict[str, Any]) -> str:
         for pattern, words in PATTERNS.items():
             cells = (f"{ns[f'{part}, {streams} streams, {pattern}']:.1f}" for streams in STREAMS)
             lines.append(f"| {part}, {words} | " + " | ".join(cells) + " |")
-    alone = ("patch", "parse and check", "loop alone", "clock read (clock_gettime)")
+    alone = ("patch", "parse and check", "compare header", "loop alone", "clock read (clock_gettime)")
     lines.append("")
     lines.append("By themselves: " + ", ".join(f"{name} {ns[name]:.1f} ns" for name in alone) + ".")
     return "\n".join(lines)

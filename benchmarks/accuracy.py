@@ -1,10 +1,11 @@
 """How often the intervals of all figures of devices contain the truth, on random simulated devices in virtual time.
 
-Run it by itself: `python benchmarks/accuracy.py [FIRST LAST [FAMILY...]]`, with the range of seeds: those below 1000
-are for choosing constants, all others for showing what was chosen. The truth is computed from each device's description
-by `accuracy_physics.py`. The goal is that 93 to 98 % of at least 100 intervals of each quantity contain the truth, and
-that the median uncertainty is at most 4 times the median error. Exit code 1 if an estimate is marked exact, or if so
-many intervals miss the truth as would by chance in 1 % of runs only, if 7 % missed it.
+Run it by itself: `python benchmarks/accuracy.py [--write] [FIRST LAST [FAMILY...]]`, with the range of seeds: those
+below 5000 are for choosing constants, all others for showing what was chosen. `--write` puts the table into
+docs/accuracy.md. The truth is computed from each device's description by `accuracy_physics.py`. The goal is that 93 to
+98 % of at least 100 intervals of each quantity contain the truth, and that the median uncertainty is at most 4 times
+the median error. Where nothing is random an interval is a bound, which has rows of its own. Exit code 1 if an estimate
+is marked exact, or if so many intervals miss the truth as would by chance in 1 % of runs only, if 7 % missed it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from random import Random
 
 from accuracy_devices import FAMILIES, Compared
@@ -23,8 +25,14 @@ from keisoku.analysis.difference import ROUNDING
 
 LEAST_INSIDE = 0.93
 CHANCE = 0.01
-COUNTS = ("back-to-back: burst", "microburst: burst")
+STILL = " (nothing random)"
+COUNTS = (f"back-to-back: burst{STILL}", f"microburst: burst{STILL}")
 """Quantities that are counted."""
+FIRST = 5000
+DEVICES = {"latency": 500, "ratios": 150, "limited": 120, "ways": 150, "clocks": 250, "fillings": 520, "congested": 300}
+"""How many of each family are drawn, so that every quantity that scatters is compared a hundred times; else 150."""
+PAGE = Path(__file__).parent.parent / "docs/accuracy.md"
+HEAD = "| quantity, seeds"
 
 
 def compared(seeds: Iterable[int], families: Sequence = FAMILIES) -> dict[str, list[Compared]]:
@@ -33,7 +41,7 @@ def compared(seeds: Iterable[int], families: Sequence = FAMILIES) -> dict[str, l
     for seed in seeds:
         for family in families:
             for one in family(Random(f"{family.__name__} {seed}")):
-                found[one.quantity].append(one)
+                found[one.quantity + STILL * one.still].append(one)
     return found
 
 
@@ -62,7 +70,7 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     widths = [(half_width(one), abs(one.figure.value - one.truth)) for one in known if half_width(one) is not None]
     unit = known[0].figure.unit if known else ""
     if not widths:
-        return f"| {name} | {len(all_of_it)} | {len(all_of_it) - len(known)} | – | – | – | – | – | – |"
+        return f"| {name} | {len(all_of_it)} | {len(all_of_it) - len(known)} |" + " – |" * 6
     width, error = statistics.median(w for w, _ in widths), statistics.median(e for _, e in widths)
     own = statistics.median(e / w if w else 0.0 if not e else 99 for w, e in widths)
     return (
@@ -91,22 +99,42 @@ def _at_most(inside: int, count: int) -> float:
     return sum(each)
 
 
+def table(seeds: str, found: dict[str, list[Compared]]) -> str:
+    """Markdown; quantities that scatter come first."""
+    lines = [
+        f"{HEAD} {seeds} | compared | no interval | exact | truth inside |"
+        " median uncertainty | median error | their ratio | median of each ratio |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    names = sorted(found, key=lambda name: name.endswith(STILL))
+    return "\n".join([*lines, *(row(name, found[name]) for name in names)])
+
+
+def write(made: str) -> None:
+    """Puts the table in the place of the one in docs/accuracy.md."""
+    before, rest = PAGE.read_text().split(HEAD, 1)
+    after = rest.split("\n\n", 1)[1]
+    PAGE.write_text(f"{before}{made}\n\n{after}")
+
+
 def main() -> int:
     """Prints the table, and what is wrong; returns the exit code."""
-    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (1000, 1100)
-    chosen = [family for family in FAMILIES if len(sys.argv) < 4 or family.__name__ in sys.argv[3:]]
+    given = [word for word in sys.argv[1:] if word != "--write"]
+    chosen = [family for family in FAMILIES if len(given) < 3 or family.__name__ in given[2:]]
     began = time.monotonic()
-    found = compared(range(first, last), chosen)
-    print(
-        f"| quantity, seeds {first} to {last - 1} | compared | no interval | exact | truth inside |"
-        " median uncertainty | median error | their ratio | median of each ratio |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for name, all_of_it in found.items():
-        print(row(name, all_of_it))
+    found: dict[str, list[Compared]] = {}
+    for family in chosen:
+        first, last = FIRST, FIRST + DEVICES.get(family.__name__, 150)
+        if len(given) > 1:
+            first, last = int(given[0]), int(given[1])
+        found |= compared(range(first, last), [family])
+        print(f"{family.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    made = table(f"{given[0]} to {int(given[1]) - 1}" if len(given) > 1 else f"from {FIRST}", found)
+    print(made)
+    if "--write" in sys.argv:
+        write(made)
     wrong = failures(found)
     print("", *wrong, sep="\n")
-    print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -37,6 +37,8 @@ class Compared:
     figure: Quantity | None
     """None: the procedure gave none."""
     truth: float
+    still: bool = False
+    """Nothing that decides it is random, so that its interval is a bound: of a frame, a bucket, a step of stamps."""
 
 
 Family = Callable[[random.Random], Iterator[Compared]]
@@ -85,14 +87,17 @@ def _jittery(chance: random.Random) -> Device:
 
 
 def _of_latency(figures: dict[str, Quantity], device: Device, size: int, truth: Latency) -> Iterator[Compared]:
-    yield Compared("latency: mean (FIFO, LILO)", figures.get("mean"), truth.mean)
+    still = not device.jitter
+    yield Compared("latency: mean (FIFO, LILO)", figures.get("mean"), truth.mean, still)
     for name, frames in BY_DEFINITION.items():
         if frames:
-            yield Compared(f"latency: {name.upper()}", figures.get(name), truth.mean + frames * device.frame_ns(size))
+            yield Compared(
+                f"latency: {name.upper()}", figures.get(name), truth.mean + frames * device.frame_ns(size), still
+            )
     for name, value in truth.quantiles.items():
-        yield Compared(f"latency: {name}", figures.get(name), value)
+        yield Compared(f"latency: {name}", figures.get(name), value, still)
     if device.jitter != "normal":
-        yield Compared("latency: min", figures.get("min"), truth.least)
+        yield Compared("latency: min", figures.get("min"), truth.least, still)
 
 
 def latency(chance: random.Random) -> Iterator[Compared]:
@@ -117,16 +122,19 @@ def latency(chance: random.Random) -> Iterator[Compared]:
     truth = device.latency(size, fps, seed)
     figures = {name: result.rows[0].figures for name, result in found.items()}
     yield from _of_latency(figures["latency"], device, size, truth)
-    yield Compared("latency: tagged", figures["latency"].get("tagged"), truth.mean)
-    yield Compared("trial: mean", figures["trial"].get("mean"), truth.mean)
-    yield Compared("trial: p99", figures["trial"].get("p99"), truth.quantiles["p99"])
-    yield Compared("delay: typical", figures["delay"].get("typical"), truth.quantiles["p50"])
-    yield Compared("delay: worst case", figures["delay"].get("worst_case"), truth.quantiles["p99.9"])
+    still = not device.jitter
+    yield Compared("latency: tagged", figures["latency"].get("tagged"), truth.mean, still)
+    yield Compared("trial: mean", figures["trial"].get("mean"), truth.mean, still)
+    yield Compared("trial: p99", figures["trial"].get("p99"), truth.quantiles["p99"], still)
+    yield Compared("delay: typical", figures["delay"].get("typical"), truth.quantiles["p50"], still)
+    yield Compared("delay: worst case", figures["delay"].get("worst_case"), truth.quantiles["p99.9"], still)
     if device.jitter != "normal":
         pdv = truth.quantiles["p99.9"] - truth.least
-        yield Compared("latency: pdv", figures["latency"].get("pdv"), pdv)
-        yield Compared("delay variation: pdv", figures["delay_variation"].get("pdv"), pdv)
-    yield Compared("delay variation: IPDV median", figures["delay_variation"].get("ipdv_median"), truth.ipdv_median)
+        yield Compared("latency: pdv", figures["latency"].get("pdv"), pdv, still)
+        yield Compared("delay variation: pdv", figures["delay_variation"].get("pdv"), pdv, still)
+    yield Compared(
+        "delay variation: IPDV median", figures["delay_variation"].get("ipdv_median"), truth.ipdv_median, still
+    )
 
 
 def ratios(chance: random.Random) -> Iterator[Compared]:
@@ -157,7 +165,7 @@ def ratios(chance: random.Random) -> Iterator[Compared]:
     load = line * chance.uniform(share + 0.02, 1)
     settings = {"trial_s": log_uniform(chance, 20_000, 200_000) / load, "rate_fps": load}
     figure = measured(device, seed, "trial", frame_bytes=[size], trial=settings)["trial"].rows[0].figures.get("loss")
-    yield Compared("loss ratio (overload)", figure, PERCENT * (1 - device.capacity_fps(size) / load))
+    yield Compared("loss ratio (overload)", figure, PERCENT * (1 - device.capacity_fps(size) / load), still=True)
 
 
 def limited(chance: random.Random) -> Iterator[Compared]:
@@ -184,10 +192,11 @@ def limited(chance: random.Random) -> Iterator[Compared]:
         throughput=settings,
         forwarding=settings | {"loads_percent": [100.0]},
     )
-    yield Compared("throughput", found["throughput"].rows[0].figures.get("throughput"), capacity)
+    still = True  # the jitter is far below what a trial can show of a rate
+    yield Compared("throughput", found["throughput"].rows[0].figures.get("throughput"), capacity, still)
     rows = {row.case: row.figures for row in found["forwarding"].rows}
-    yield Compared("forwarding rate at the maximum load", rows["all loads"].get("frmol"), capacity)
-    yield Compared("maximum forwarding rate", rows["all loads"].get("mfr"), capacity)
+    yield Compared("forwarding rate at the maximum load", rows["all loads"].get("frmol"), capacity, still)
+    yield Compared("maximum forwarding rate", rows["all loads"].get("mfr"), capacity, still)
 
     device = Device(service_bps=1e9 * share, buffer_bytes=size * round(log_uniform(chance, 3, 50)))
     line = device.line_fps(size)
@@ -201,10 +210,10 @@ def limited(chance: random.Random) -> Iterator[Compared]:
         back_to_back={"repetitions": chance.choice([2, 5]), "limit_s": max(0.1, 4 * burst / line)},
     )
     figures = found["back_to_back"].rows[0].figures
-    yield Compared("back-to-back: burst", figures.get("burst"), burst)
-    yield Compared("back-to-back: implied buffer time", figures.get("implied_buffer"), 1e9 * burst / line)
+    yield Compared("back-to-back: burst", figures.get("burst"), burst, still)
+    yield Compared("back-to-back: implied buffer time", figures.get("implied_buffer"), 1e9 * burst / line, still)
     corrected = 1e9 * burst / line * (1 - capacity / line)
-    yield Compared("back-to-back: corrected buffer time", figures.get("corrected_buffer"), corrected)
+    yield Compared("back-to-back: corrected buffer time", figures.get("corrected_buffer"), corrected, still)
 
 
 def ways(chance: random.Random) -> Iterator[Compared]:
@@ -232,14 +241,15 @@ def ways(chance: random.Random) -> Iterator[Compared]:
     means = {size: device.latency(size, fps, seed).mean for size in sizes}
     slope = device.ns_per_byte if device.mode == "store-and-forward" else 0.0
     constant = means[sizes[0]] - slope * sizes[0]
+    still = not device.jitter
     rows = {row.case: row.figures for row in found["port_map"].rows}
     parted = any(case.startswith("inside") for case in rows)
     for way in ("1 to 2", "3 to 1"):
         own = 0.0 if way == "1 to 2" else extra
-        yield Compared("port map: latency", rows[way].get("latency"), means[sizes[0]] + own)
-        yield Compared("port map: slope", rows[way].get("slope"), slope)
-        yield Compared("port map: constant", rows[way].get("constant"), constant + own)
-        yield Compared("port map: offset", rows[way].get("offset"), own if parted else own - extra * 8 / 12)
+        yield Compared("port map: latency", rows[way].get("latency"), means[sizes[0]] + own, still)
+        yield Compared("port map: slope", rows[way].get("slope"), slope, still)
+        yield Compared("port map: constant", rows[way].get("constant"), constant + own, still)
+        yield Compared("port map: offset", rows[way].get("offset"), own if parted else own - extra * 8 / 12, still)
 
     device = replace(device, more="", ports=2)
     at_line = not device.jitter and chance.random() < 0.5
@@ -253,9 +263,9 @@ def ways(chance: random.Random) -> Iterator[Compared]:
         sweep={"trial_s": seconds} | ({} if at_line else {"rate_fps": fps}),
     )
     line = found["sweep"].line
-    yield Compared("sweep: slope", line.slope if line else None, slope)
-    yield Compared("sweep: constant", line.constant if line else None, constant)
-    yield Compared("sweep: latency", found["sweep"].rows[0].figures.get("latency"), means[sizes[0]])
+    yield Compared("sweep: slope", line.slope if line else None, slope, still)
+    yield Compared("sweep: constant", line.constant if line else None, constant, still)
+    yield Compared("sweep: latency", found["sweep"].rows[0].figures.get("latency"), means[sizes[0]], still)
 
 
 def clocks(chance: random.Random) -> Iterator[Compared]:
@@ -288,11 +298,12 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
         clock_mismatch={"trial_s": trial_s, "repetitions": chance.choice([1, 3])},
         buffer_over_time={"trial_s": trial_s},
     )
-    yield Compared("clock mismatch", found["clock_mismatch"].rows[0].figures.get("mismatch"), growth)
+    still = not device.jitter
+    yield Compared("clock mismatch", found["clock_mismatch"].rows[0].figures.get("mismatch"), growth, still)
     rows = found["buffer_over_time"].rows
     if offset < 0 and growth:
         filling = next((row.figures for row in rows if row.case.endswith(": filling")), {})
-        yield Compared("buffer over time: filling, slope", filling.get("slope"), growth * 1e3)
+        yield Compared("buffer over time: filling, slope", filling.get("slope"), growth * 1e3, still)
 
     # A backlog that was there at the start drains.
     share, stall_s = 1 - log_uniform(chance, 1e-4, 0.05), trial_s * 1e-3
@@ -304,12 +315,12 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
     found = measured(
         device, seed, "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s, "rate_fps": fps}
     )
-    rows = found["buffer_over_time"].rows
+    rows, still = found["buffer_over_time"].rows, True
     if 0.1 * trial_s < end_s:
         draining = next((row.figures for row in rows if row.case.endswith(": draining")), {})
-        yield Compared("buffer over time: draining, slope", draining.get("slope"), -drain)
+        yield Compared("buffer over time: draining, slope", draining.get("slope"), -drain, still)
         if end_s < 0.9 * trial_s:
-            yield Compared("buffer over time: draining, end", draining.get("end"), end_s)
+            yield Compared("buffer over time: draining, end", draining.get("end"), end_s, still)
 
 
 def fillings(chance: random.Random) -> Iterator[Compared]:
@@ -331,15 +342,16 @@ def fillings(chance: random.Random) -> Iterator[Compared]:
         buffer_bytes=buffer,
         offset_ppm=offset,
     )
-    fill_s = (frames - 1) * 1e9 / device.capacity_fps(size) / (growth * 1e3)
-    found = measured(
-        device, chance.randrange(2**31), "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s}
-    )
-    rows = found["buffer_over_time"].rows
+    seed = chance.randrange(2**31)
+    fill_s = device.filled_s(size, trial_s, seed)
+    if fill_s is None:
+        return
+    found = measured(device, seed, "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s})
+    rows, still = found["buffer_over_time"].rows, not device.jitter
     filling = next((row.figures for row in rows if row.case.endswith(": filling")), {})
-    yield Compared("buffer over time: filling, end", filling.get("end"), fill_s)
+    yield Compared("buffer over time: filling, end", filling.get("end"), fill_s, still)
     full = next((row.figures for row in rows if row.case.endswith("dropping")), {})
-    yield Compared("buffer over time: depth", full.get("depth"), buffer)
+    yield Compared("buffer over time: depth", full.get("depth"), buffer, still)
 
 
 def congested(chance: random.Random) -> Iterator[Compared]:
@@ -366,18 +378,19 @@ def congested(chance: random.Random) -> Iterator[Compared]:
     )
     rows = {name: result.rows[0].figures for name, result in found.items()}
     service_ns = 1e9 / device.capacity_fps(size)
-    places = device.buffer_bytes / size
-    yield Compared("buffering: buffer", rows["buffering"].get("buffer"), device.buffer_bytes)
-    yield Compared("buffering: buffer time", rows["buffering"].get("buffer_time"), places * service_ns)
-    yield Compared("buffering: service", rows["buffering"].get("service"), device.capacity_fps(size))
+    places, still = device.buffer_bytes / size, True
+    yield Compared("buffering: buffer", rows["buffering"].get("buffer"), device.buffer_bytes, still)
+    yield Compared("buffering: buffer time", rows["buffering"].get("buffer_time"), places * service_ns, still)
+    yield Compared("buffering: service", rows["buffering"].get("service"), device.capacity_fps(size), still)
     if not jitter:
-        yield Compared("microburst: burst", rows["microburst"].get("burst"), device.longest_microburst(size, 2))
-    yield Compared("microburst: buffer", rows["microburst"].get("buffer"), device.buffer_bytes)
+        yield Compared("microburst: burst", rows["microburst"].get("burst"), device.longest_microburst(size, 2), still)
+    yield Compared("microburst: buffer", rows["microburst"].get("buffer"), device.buffer_bytes, still)
+    still = not jitter
     row, fps = rows["line_rate"], 0.3 * device.line_fps(size)
     truth = device.latency(size, fps, seed)
-    yield Compared("line rate: mean", row.get("mean"), truth.mean)
-    yield Compared("line rate: jitter", row.get("jitter"), truth.mean - truth.least)
-    yield Compared("line rate: jitter, 99 %", row.get("jitter_p99"), truth.quantiles["p99"] - truth.least)
+    yield Compared("line rate: mean", row.get("mean"), truth.mean, still)
+    yield Compared("line rate: jitter", row.get("jitter"), truth.mean - truth.least, still)
+    yield Compared("line rate: jitter, 99 %", row.get("jitter_p99"), truth.quantiles["p99"] - truth.least, still)
 
 
 def outages(chance: random.Random) -> Iterator[Compared]:

@@ -112,6 +112,20 @@ class Device:
         found: NDArray[np.float64] = np.maximum.accumulate(ready - turns) + turns - sent
         return found
 
+    def filled_s(self, size: int, seconds: float, seed: int) -> float | None:
+        """When the first frame that finds the buffer full would have left, of frames at the smallest gap; None if none
+        finds it full."""
+        chance = np.random.default_rng(seed)
+        service = 1e9 / self.capacity_fps(size)
+        sent = np.arange(round(seconds * self.line_fps(size))) * 1e9 / self.line_fps(size)
+        jitter = self.spread_ns * _deviates(self.jitter, len(sent), chance) if self.jitter else 0.0
+        ready = np.maximum.accumulate(sent + self.forwarding_ns(size) + jitter)
+        turns = np.arange(len(sent)) * service
+        left = np.maximum.accumulate(ready - turns) + turns + service
+        inside = np.arange(len(sent)) - np.searchsorted(left, ready, side="right")
+        full = np.flatnonzero(inside >= self.buffer_bytes // size)
+        return float(left[full[0] - 1]) * 1e-9 if len(full) else None
+
     def longest_burst(self, size: int, fps: float) -> int:
         """Frames of the longest burst at this rate that loses none."""
         places, capacity = self.buffer_bytes // size, self.capacity_fps(size)

@@ -33,6 +33,7 @@ import throughput
 import wire
 from peers.compiled import compiled
 
+from keisoku.cli import interruption
 from keisoku.lab.available import available
 
 PARTS = (
@@ -62,6 +63,7 @@ def main() -> None:
         "--only", choices=PARTS, nargs="+", default=PARTS, help="parts to run; README.md stays as it is"
     )
     chosen = options.parse_args()
+    interruption.install()  # also on SIGTERM: senders of others would go on for ever
     if reason := available():
         sys.exit(f"the benchmarks need a lab: {reason}")
     found: results.Results = {"at": results.now(), "quick": chosen.quick, "repetitions": 3 if chosen.quick else 5}

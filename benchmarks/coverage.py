@@ -2,7 +2,9 @@
 
 `python benchmarks/coverage.py [RUNS]` (needs root) measures each device so often (default 20), quiet and beside the
 disturber of the tests, in random order. The truth is the capacity where the device has a known one, and the median of
-all runs of both conditions elsewhere. A bound ('at least') is right if no run showed less to be the truth.
+all runs of both conditions elsewhere. A capacity lets a burst of 0.32 ms pass (docs/lab.md), so that in trials of 0.2 s
+every load up to 1.0016 of it is truly without loss: an interval that meets this range is right. A bound ('at least') is
+right if no run showed less to be the truth.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ DEVICES = {
     "router": "lab:router",
     "bridge, 300 kframes/s": f"lab:bridge?capacity={CAPACITY_FPS // 1000}kpps",
 }
+BURST_S, TRIAL_S = 320e-6, 0.2
 LOAD_FPS = 1.1 * CAPACITY_FPS
 PHASES = {"learning_wait_s": 0.01, "drain_s": 0.02, "rest_s": 0.02}
 
@@ -42,7 +45,7 @@ def plan(dut: str, seed: int) -> dict[str, object]:
         "calibration": "none",
         "seed": seed,
         "phases": PHASES,
-        "throughput": {"trial_s": 0.2, "resolution_percent": 2.0},
+        "throughput": {"trial_s": TRIAL_S, "resolution_percent": 2.0},
         "latency": {"trial_s": 0.2, "repetitions": 5, "rate_fps": 100_000},
         "trial": {"trial_s": 0.5, "rate_fps": LOAD_FPS},
     }
@@ -81,14 +84,16 @@ def table(runs: dict[tuple[str, bool], list[dict]]) -> str:
         for name in ("throughput", "p50", "p99", "loss"):
             everything = [one[name] for state in (False, True) for one in runs[device, state] if name in one]
             truth = statistics.median(figure["value"] for figure in everything) if everything else 0.0
+            most = truth
             if "300" in device and name in ("throughput", "loss"):
                 truth = CAPACITY_FPS if name == "throughput" else 100 * (1 - CAPACITY_FPS / LOAD_FPS)
+                most = CAPACITY_FPS * (1 + BURST_S / TRIAL_S) if name == "throughput" else truth
             elif all(figure.get("bound") == "at least" for figure in everything):
-                truth = max((figure["value"] for figure in everything), default=0.0)
+                most = truth = max((figure["value"] for figure in everything), default=0.0)
             for state in (False, True):
                 figures = [one[name] for one in runs[device, state] if name in one]
                 bounds = [figure for figure in figures if figure.get("bound")]
-                right = sum(lower <= truth <= upper for lower, upper in map(ends, figures))
+                right = sum(lower <= most and truth <= upper for lower, upper in map(ends, figures))
                 widths = [(upper - lower) / 2 for f in figures if not f.get("bound") for lower, upper in [ends(f)]]
                 width = f"{statistics.median(widths):.3g}" if widths else ""
                 lines.append(
