@@ -26,6 +26,7 @@ from keisoku.device.testbed.host_ports import HostPortsTestbed
 FRAMES = 100
 FRAMES_PER_SECOND = 400.0
 """So slow that an emulated processor on a busy host keeps up; no case is about a rate."""
+_OF_STREAMS_PER_SECOND = 60.0
 _PATIENCE_S = 120.0
 _CARRIER_S = 60.0
 _OF_A_SLOW_MACHINE = (
@@ -177,6 +178,13 @@ class Bed:
             flows=tuple(Flow(transmit=tx, receive=rx, duration_ns=duration_ns, frame_bytes=sizes) for tx, rx in ways),
         )
 
+    def streams_trial(self, frames: int) -> Trial:
+        """With all streams of the plan. Its load ends in time, so it is slower still: a machine that stands still for a
+        while sends less."""
+        duration_ns = round(frames / _OF_STREAMS_PER_SECOND * NS_PER_S)
+        trial = self.trial(frames, rate=_OF_STREAMS_PER_SECOND)
+        return trial.model_copy(update={"flows": (), "duration_ns": duration_ns})
+
     def carry(
         self,
         engine: Engine,
@@ -201,17 +209,28 @@ class Bed:
 
     def complete(self, trial: Trial, facts: Facts) -> None:
         """Every frame was sent, arrived once, whole and in order, and nothing is said against the trial."""
-        tracked = facts.tracked
         meant = sum(trial.frames_of(one.port) for one in facts.transmitters)
-        seen = (facts.sent.offered_frames, tracked.forwarded_frames, tracked.lost_frames)
-        told = self.against(trial, facts)
-        assert seen == (meant, meant, 0), f"offered, arrived, lost: {seen}, expected {meant}; {told}"
+        assert facts.sent.offered_frames == meant, f"{facts.sent.offered_frames} of {meant} frames were sent"
+        self.arrived(trial, facts)
+
+    def arrived(self, trial: Trial, facts: Facts) -> None:
+        """Every frame that was sent, and at least half of those that were to be, arrived once, whole and in order, and
+        nothing is said against the trial."""
+        tracked, offered = facts.tracked, facts.sent.offered_frames
+        meant = sum(trial.frames_of(one.port) for one in facts.transmitters)
+        told = [one for one in self.against(trial, facts) if not one.startswith("the tester offered ")]
+        seen = (tracked.forwarded_frames, tracked.lost_frames)
+        assert seen == (offered, 0) and 2 * offered >= meant, f"arrived, lost: {seen} of {offered} of {meant}; {told}"
         assert (tracked.corrupt.count, tracked.duplicated.count, tracked.reordered.count) == (0, 0, 0)
         assert not told, told
 
     def against(self, trial: Trial, facts: Facts) -> list[str]:
         """Reasons against the trial that are not those of a slow machine."""
-        return [one for one in reasons(trial, facts) if not any(words in one for words in _OF_A_SLOW_MACHINE)]
+        return [one for one in reasons(trial, facts) if not of_a_slow_machine(one)]
+
+
+def of_a_slow_machine(reason: str) -> bool:
+    return any(words in reason for words in _OF_A_SLOW_MACHINE)
 
 
 def _gone_so_far(engine: Engine) -> int:

@@ -24,7 +24,12 @@ class Case:
     work: Callable[[Bed], None]
     each_engine: bool
     """It is carried out with every engine; otherwise once for each driver."""
-    drivers: tuple[str, ...]
+    absent: dict[str, str]
+    """Drivers that it is not carried out with, and what they or their emulated cards lack."""
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        return tuple(driver.name for driver in DRIVERS if driver.name not in self.absent)
 
     @property
     def engines(self) -> tuple[str | None, ...]:
@@ -32,13 +37,14 @@ class Case:
 
 
 def case(
-    each_engine: bool = True, only: Callable[[Driver], bool] = lambda driver: True
+    each_engine: bool = True, lacking: Callable[[Driver], str] = lambda driver: ""
 ) -> Callable[[Callable[[Bed], None]], Case]:
-    """Makes a case of a function of a bed; its docstring is what the table says."""
+    """Makes a case of a function of a bed; its docstring is what the table says. `lacking` says what a driver lacks for
+    it, if anything."""
 
     def made(work: Callable[[Bed], None]) -> Case:
-        drivers = tuple(driver.name for driver in DRIVERS if only(driver))
+        absent = {driver.name: why for driver in DRIVERS if (why := lacking(driver))}
         assert work.__doc__, work.__name__
-        return Case(work.__name__, " ".join(work.__doc__.split()), work, each_engine, drivers)
+        return Case(work.__name__, " ".join(work.__doc__.split()), work, each_engine, absent)
 
     return made

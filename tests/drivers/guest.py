@@ -14,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from drivers.driver import DRIVERS, ENDS
 from drivers.initrd import initrd
@@ -29,8 +32,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keis
 _QEMU = "qemu-system-x86_64"
 _MEMORY_MIB = 3072
 _BOOT_S = {"kvm": 60.0, "tcg": 900.0}
-_CASE_S = 400.0
+_CASE_S = 700.0
 """Longer than the guest's own limit for a case."""
+_TEST_S = 1200.0
+"""Between two reports of tests: the first one's files are imported before."""
 
 
 class NoGuestError(Exception):
@@ -42,6 +47,7 @@ class Guest:
 
     def __init__(self) -> None:
         self._kernel = _kernel()
+        self._asked = 0
         self._folder = Path(tempfile.mkdtemp(prefix="keisoku-drivers-"))
         began_s = time.monotonic()
         try:
@@ -53,9 +59,12 @@ class Guest:
 
     def carry_out(self, case: str, driver: str, engine: str | None) -> dict[str, Any]:
         """The outcome of a case: `outcome` (passed, failed, skipped), `reason`, `seconds`, `shown`."""
-        self._send({"case": case, "driver": driver, "engine": engine})
+        self._asked += 1
+        self._send({"case": case, "driver": driver, "engine": engine, "number": self._asked})
         while True:
             told = self._receive(_CASE_S)
+            if told["number"] != self._asked:
+                continue  # late words of a case that was given up
             if "ask" not in told:
                 return told
             name, *parameters = told["ask"]
@@ -64,6 +73,20 @@ class Guest:
                 self._send({"done": True})
             except (RuntimeError, TimeoutError, OSError) as error:
                 self._send({"error": f"{name}: {error}"})
+
+    def carry_out_tests(self, names: Sequence[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """Runs tests of this tree in the guest; gives the name of each that has ended, and pytest's reports of it in
+        plain values."""
+        self._send({"tests": list(names)})
+        reports = []
+        while "code" not in (told := self._receive(_TEST_S)):
+            if "report" in told:
+                reports.append(told["report"])
+            else:
+                yield told["finished"], reports
+                reports = []
+        if told["code"] not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            raise OSError(f"pytest ended with {told['code']} in the guest; its console: {self.console()}")
 
     def console(self) -> str:
         """The last lines that the guest's kernel and processes wrote."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from drivers.cases import CASES
@@ -11,6 +13,7 @@ from drivers.driver import DRIVERS
 
 PAGE = Path(__file__).parents[2] / "docs/drivers.md"
 BEGIN, END = "<!-- written by `make docs-drivers` -->\n", "<!-- end -->\n"
+BEGIN_LABS = "<!-- tests of labs, written by `make docs-drivers` -->\n"
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,36 @@ class Outcome:
     seconds: float
 
 
-def write(outcomes: Sequence[Outcome], guest: str) -> None:
-    """Replaces the table of the page."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    seconds = sum(outcome.seconds for outcome in outcomes)
-    failed = sum(not outcome.passed for outcome in outcomes)
-    whole = f"{len(outcomes)} runs of {len({outcome.case for outcome in outcomes})} cases in {seconds / 60:.0f} minutes"
-    told = f"{guest}. {whole}, {failed} failed."
-    PAGE.write_text(f"{before}{BEGIN}\n{told}\n\n{table(outcomes)}\n{sentences(outcomes)}{END}{after}")
+@dataclass(frozen=True)
+class LabOutcome:
+    """Of one test of labs that ran in the guest."""
+
+    test: str
+    """With its parameters, as pytest names it."""
+    outcome: str
+    """passed, failed or skipped."""
+    seconds: float
+
+
+def write(outcomes: Sequence[Outcome], earlier: Sequence[Outcome], of_labs: Sequence[LabOutcome], guest: str) -> None:
+    """Replaces the tables of the page, those of which something was run; `earlier` are outcomes to be kept beside."""
+    if outcomes:
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        failed = sum(not outcome.passed for outcome in outcomes)
+        cases = len({outcome.case for outcome in outcomes})
+        told = f"{guest}. {len(outcomes)} runs of {cases} cases in {seconds / 60:.0f} minutes, {failed} failed."
+        whole = {(one.case, one.driver, one.engine): one for one in (*earlier, *outcomes)}
+        if beside := len(whole) - len(outcomes):
+            told += f" {beside} other cells are of earlier runs."
+        found = list(whole.values())
+        _replace(BEGIN, f"\n{told}\n\n{table(found)}{absences()}{sentences(found)}\n")
+    if of_labs:
+        _replace(BEGIN_LABS, f"\n{guest}.\n{labs(of_labs)}\n")
+
+
+def _replace(begin: str, text: str) -> None:
+    before, _, rest = PAGE.read_text().partition(begin)
+    PAGE.write_text(before + begin + text + END + rest.partition(END)[2])
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -52,20 +76,82 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def absences() -> str:
+    """Why cells have a dash."""
+    lines = [f"- `{case.name}`, {driver}: {why}" for case in CASES for driver, why in case.absent.items()]
+    return "\n".join(["", "Cells with a dash, and what is not there:", "", *lines, ""])
+
+
+def labs(outcomes: Sequence[LabOutcome]) -> str:
+    """A row for each test of labs, with its parameters by outcome."""
+    minutes = sum(one.seconds for one in outcomes) / 60
+    lines = [
+        "",
+        f"{len(outcomes)} tests in {minutes:.0f} minutes:",
+        "",
+        "| test | passed | failed | skipped |",
+        "|---|---|---|---|",
+    ]
+    for test, group in groupby(outcomes, lambda one: one.test.partition("[")[0]):
+        own = list(group)
+        cells = [
+            ", ".join(_parameters(one) for one in own if one.outcome == outcome)
+            for outcome in ("passed", "failed", "skipped")
+        ]
+        lines.append(f"| `{test}` | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _parameters(outcome: LabOutcome) -> str:
+    _, bracket, parameters = outcome.test.partition("[")
+    return f"`{parameters.removesuffix(']')}`" if bracket else "yes"
+
+
 def sentences(outcomes: Sequence[Outcome]) -> str:
     """What the cases saw, where they say it."""
     lines = [
-        f"- `{one.case}`, {one.driver}{f', `{one.engine}:`' if one.engine else ''}: {one.shown}"
-        for one in outcomes
-        if one.shown
+        f"- {_head(one.case, one.driver, one.engine)}: {one.shown}" for one in sorted(outcomes, key=_place) if one.shown
     ]
     return "\n".join(["", "What cases saw:", "", *lines, ""]) if lines else ""
 
 
 def kept_cases() -> list[str]:
     """Names of the cases in the kept page."""
+    return [line.split("`")[1] for line in _kept_rows()]
+
+
+def kept() -> list[Outcome]:
+    """Outcomes in the kept page, of cases and drivers that still exist."""
+    names = [driver.name for driver in DRIVERS]
     text = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
-    return [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    shown = {head: told for head, told in re.findall(r"^- (`.*?): (.*)$", text, re.M)}
+    found = []
+    for line in _kept_rows():
+        cells = line.strip("| ").split(" | ")
+        case = next((case for case in CASES if case.name == cells[0].strip("`")), None)
+        if case is None:
+            continue
+        for name, cell in zip(names, cells[2:], strict=True):
+            for engine in case.engines if name in case.drivers else ():
+                passed = {_word(engine, True): True, _word(engine, False): False}
+                word = next((word for word in cell.split(", ") if word in passed), None)
+                if word is not None:
+                    told = shown.get(_head(case.name, name, engine), "")
+                    found.append(Outcome(case.name, name, engine, passed[word], told, 0.0))
+    return found
+
+
+def _kept_rows() -> list[str]:
+    text = PAGE.read_text().partition(BEGIN)[2].partition("\n\nCells with a dash")[0]
+    return [line for line in text.splitlines() if line.startswith("| `")]
+
+
+def _head(case: str, driver: str, engine: str | None) -> str:
+    return f"`{case}`, {driver}{f', `{engine}:`' if engine else ''}"
+
+
+def _place(outcome: Outcome) -> int:
+    return next(number for number, case in enumerate(CASES) if case.name == outcome.case)
 
 
 def _word(engine: str | None, passed: bool | None) -> str:

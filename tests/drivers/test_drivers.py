@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from drivers.cases import CASES
@@ -10,8 +12,25 @@ from drivers.driver import DRIVERS
 from drivers.guest import Guest
 from drivers.page import Outcome
 
+SHORT = {
+    "transmit-igb-xdp", "transmit-virtio_net-xdp", "transmit-e1000e-xdp", "transmit-vmxnet3-afxdp",
+    "receive-igb-afxdp", "receive-virtio_net-xdp", "receive-virtio_net-afxdp",
+    "first_trial-igb-xdp", "several_queues-igb-xdp", "vlan_tags-igb-xdp",
+    "no_carrier_before-vmxnet3-packet", "carrier_lost_in_a_trial-igb-xdp", "carrier_lost_in_a_trial-e1000e-packet",
+    "unplugged_in_a_trial-virtio_net-xdp",
+    "hardware_stamps-igb-packet", "hardware_stamps-e1000e-packet", "best_stamps-e1000e-packet",
+    "facts_of_ports-vmxnet3", "line_rate-virtio_net", "command-igb-xdp",
+}  # fmt: skip
+"""Each driver, each engine, and each fault that a real driver has shown."""
+
+
+def run_of(case: str, driver: str, engine: str | None) -> Any:
+    name = "-".join(filter(None, (case, driver, engine)))
+    return pytest.param(case, driver, engine, id=name, marks=() if name in SHORT else pytest.mark.long_form)
+
+
 RUNS = [
-    pytest.param(case.name, driver.name, engine, id="-".join(filter(None, (case.name, driver.name, engine))))
+    run_of(case.name, driver.name, engine)
     for driver in DRIVERS
     for case in CASES
     if driver.name in case.drivers

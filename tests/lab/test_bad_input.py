@@ -108,6 +108,23 @@ def test_a_port_with_somebody_elses_program_keeps_it(ports: None, tmp_path: Path
     assert "prog/xdp" not in state()[0]
 
 
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_a_port_that_another_run_uses_is_refused_until_that_one_ends(ports: None, tmp_path: Path, engine: str) -> None:
+    """On packet ports two runs once took each other's frames for their own."""
+    uris = ["--tx", f"{engine}:good@{PORTS}", "--rx", f"{engine}:good-peer@{PORTS}"]
+    more = ["--size", "64", "--rate", "1kpps", "--waits", "0.1s"]
+    first = start("trial", *uris, *more, "--duration", "300s", "--out", "first", cwd=tmp_path)
+    assert first.stderr is not None
+    assert any("trying" in line for line in first.stderr)
+    keisoku("trial", *uris, *more, "--duration", "0.1s", "--out", "second", cwd=tmp_path).refused(
+        "tx: good is used by another keisoku", str(first.pid), "choose another port"
+    )
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    third = keisoku("trial", *uris, *more, "--duration", "0.1s", "--out", "third", cwd=tmp_path)
+    third.measured_or_said_why_not()
+
+
 def test_the_hosts_way_out_is_refused(tmp_path: Path) -> None:
     routed = [port.name for port in list_ports() if port.default_route]
     if not routed:
@@ -159,7 +176,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_keeps_the_finished_trials_and_room_lets_it_go_on(tmp_path: Path, small_disk: Path) -> None:
     run = small_disk / "run"
-    done = keisoku(*SERIES, "--duration", "0.05s", "--repetitions", "12", "--out", str(run), cwd=tmp_path)
+    done = keisoku(*SERIES, "-v", "--duration", "0.05s", "--repetitions", "12", "--out", str(run), cwd=tmp_path)
     assert done.code == 2
     *told, sentence = done.stderr.splitlines()
     finished = [line for line in told if " latency: " in line]
@@ -215,11 +232,11 @@ TRIALS = 4
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:
-    child = start(*SERIES, "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
+    child = start(*SERIES, "-v", "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
     assert child.stderr
     assert child.stderr.readline().startswith("latency, 1 size: ")
     assert child.stderr.readline().startswith("host ")
-    assert " 0 latency" in child.stderr.readline()
+    assert any(" 0 latency" in line for line in child.stderr)
     left = namespaces_of(child.pid)
     assert len(left) == 2
     wait_for_trial(child, 1)
@@ -230,7 +247,8 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
     kept = len(finished)
     assert finished == [False] * kept
     assert done.stdout == ""
-    *told, sentence = done.stderr.splitlines() + [""] * (number == signal.SIGKILL)
+    *lines, sentence = done.stderr.splitlines() + [""] * (number == signal.SIGKILL)
+    told = [line for line in lines if ": offered " in line]
     # A trial is told once it is kept; where this process was held up, a second one may have ended before the signal.
     assert 1 + len(told) <= kept <= 1 + len(told) + (number == signal.SIGKILL) < TRIALS
     if number == signal.SIGKILL:
@@ -242,7 +260,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
         assert "interrupted; what was measured is kept" in sentence and "keisoku run --resume run" in sentence
     assert namespaces_of(child.pid) == []
 
-    resumed = keisoku("run", "--resume", "run", cwd=tmp_path)
+    resumed = keisoku("run", "-v", "--resume", "run", cwd=tmp_path)
     resumed.measured_or_said_why_not()
     assert len(trials(run)) >= TRIALS, "a trial that the tester itself spoils is repeated"
     assert resumed.stderr.count(": offered ") == len(trials(run)) - kept, "finished trials are not done again"
@@ -253,7 +271,9 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
 
 def test_what_the_caller_ignores_does_not_end_a_run(tmp_path: Path) -> None:
     ignoring = ["sh", "-c", 'trap \'\' HUP; exec "$0" "$@"']  # as nohup does
-    child = start(*SERIES, "--duration", "0.3s", "--repetitions", "2", "--out", "run", cwd=tmp_path, prefix=ignoring)
+    child = start(
+        *SERIES, "-v", "--duration", "0.3s", "--repetitions", "2", "--out", "run", cwd=tmp_path, prefix=ignoring
+    )
     assert child.stderr
     child.stderr.readline()
     wait_for_trial(child, 1)

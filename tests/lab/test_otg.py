@@ -199,3 +199,52 @@ def _link(api: Any, state: str) -> str:
     request = snappi.MetricsRequest()
     request.port.port_names = ["p1"]
     return str(api.get_metrics(request).port_metrics[0].link)
+
+
+def test_a_link_that_a_script_sets_down_and_up_is_an_event_with_its_times(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    flow = udp_flow(config)
+    flow.packet[0].src.value, flow.packet[0].dst.value = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
+    flow.rate.pps = 2000
+    flow.duration.choice = "continuous"
+    config.options.flow_options.packet_loss_duration = True
+    config.events.cp_events.enable = config.events.dp_events.enable = True
+    api.set_config(config)
+    set_traffic(api, "start")
+    until(api, lambda found: found[0].frames_rx > 200)
+    set_link(api, "down")
+    (now,) = flow_metrics(api)
+    until(api, lambda found: found[0].frames_tx > now.frames_tx + 400)
+    set_link(api, "up")
+    (now,) = flow_metrics(api)
+    until(api, lambda found: found[0].frames_rx > now.frames_rx + 400)
+    set_traffic(api, "stop")
+    (metric,) = flow_metrics(api)
+    request = snappi.MetricsRequest()
+    request.convergence.flow_names = []
+    (found,) = api.get_metrics(request).convergence_metrics
+    times = {event.type: event for event in found.events}
+    down, up = times["link_down"], times["link_up"]
+    below, above = times["flow_rx_rate_below_threshold"], times["flow_rx_rate_above_threshold"]
+    gap_ns = 1e9 / 2000
+    assert down.source == up.source == "p2" and below.source == above.source == "f1"
+    # The link is down at some moment of the call, and the first frame is lost at most a frame gap later.
+    assert down.begin_timestamp_ns - gap_ns <= below.begin_timestamp_ns <= down.end_timestamp_ns + gap_ns
+    assert above.begin_timestamp_ns >= up.begin_timestamp_ns - gap_ns
+    lost_ms = 1e3 * (metric.frames_tx - metric.frames_rx) / 2000
+    # Longer than the lost frames say if the host stopped the sender meanwhile.
+    assert metric.packet_loss_duration.value >= lost_ms - 2
+    assert found.data_plane_convergence_us == pytest.approx(
+        (above.begin_timestamp_ns - below.begin_timestamp_ns) / 1e3, abs=1
+    )
+    assert found.data_plane_convergence_us <= 1e3 * metric.packet_loss_duration.value + 1
+    since_us = (above.begin_timestamp_ns - up.begin_timestamp_ns) / 1e3
+    causes_us = {since_us, (above.begin_timestamp_ns - down.begin_timestamp_ns) / 1e3}
+    assert any(found.control_plane_data_plane_convergence_us == pytest.approx(each) for each in causes_us)
+
+
+def set_link(api: Any, state: str) -> None:
+    control = snappi.ControlState()
+    control.port.link.port_names = ["p2"]
+    control.port.link.state = state
+    api.set_control_state(control)

@@ -22,6 +22,7 @@ from pyroute2 import IPRoute
 from support.command_line import namespaces_of
 from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
+from keisoku.host.capability import BITS
 from keisoku.host.namespace import Namespace
 from keisoku.otg.privilege import LABS, PORTS
 
@@ -59,8 +60,8 @@ def status(process: int) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def capabilities(names: dict[str, int]) -> int:
-    return sum(1 << bit for bit in names.values())
+def capabilities(names: tuple[str, ...]) -> int:
+    return sum(1 << BITS[name] for name in names)
 
 
 def programs(process: int) -> list[int]:
@@ -107,7 +108,7 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
         until(api, lambda found: found[0].frames_tx > 0)
         found = status(process.pid)
         assert "0" not in found["Uid"].split()
-        assert int(found["CapEff"], 16) == int(found["CapBnd"], 16) == capabilities(PORTS | LABS)
+        assert int(found["CapEff"], 16) == int(found["CapBnd"], 16) == capabilities(PORTS + LABS)
         assert found["NoNewPrivs"] == "1"
         held = programs(process.pid)
         assert len(held) >= 2

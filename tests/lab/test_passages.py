@@ -17,7 +17,8 @@ NAMES = [
     "bond", "bond?mode=active-backup&links=3", "bond?mode=balance-xor", "bond?mode=802.3ad", "team", "vlan",
     "vlan?id=4094&protocol=802.1ad", "macvlan", "vrf", "hsr", "mpls", "wireguard", "macsec", "macsec?encrypt=off",
     "ipsec", "xfrm", "netem", "netem?delay=1ms", "tbf", "htb", "hfsc", "cbs", "codel", "fq_codel", "pie", "red",
-    "cake", "cake?tins=diffserv4", "ets", "mqprio", "mqprio?classes=8", "etf",
+    "cake", "cake?tins=diffserv4", "ets", "mqprio", "mqprio?classes=8", "taprio", "etf",
+    "diamond?bfd=off", "vrrp", "stp", "ecmp", "multicast-router", "serial",
     "police", "police?rate=100kpps", "gate", "flower", "flower?mark=10",
 ]  # fmt: skip
 GROWTH = {
@@ -80,8 +81,8 @@ def test_every_pair_of_many_ports(family: str, ports: int, tap: MakeTap) -> None
         ("ovs?flows=1&flows=2", "is not a list of parameters"),
         ("ovs-mpls", "ovs-mpls cannot have no action; write ovs-mpls?action=push, pop or swap"),
         ("ovs-mpls?action=peek", "ovs-mpls cannot have action=peek"),
-        ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge alone, or with capacity="),
-        ("bridge?capacity=fast", "bridge cannot have capacity=fast; write bridge alone, or with capacity=300kpps"),
+        ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge?snooping=on&leave=fast&groups="),
+        ("bridge?capacity=fast", "groups=4096, or with capacity=300kpps"),
         ("bridge?capacity=0", "bridge cannot have capacity=0; write"),
         ("bridge?capacity=2Tbps", "bridge cannot have capacity=2Tbps; write"),
         ("bridge?burst=1ms", "bridge cannot have burst=1ms; write"),

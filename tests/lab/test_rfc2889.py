@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyroute2 import IPRoute
 from support.lab_trials import on_lab
-from support.trials import drive, of_no_use
+from support.trials import drive, of_no_use, without_interference
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.trial import TrialRecord
 from keisoku.host.namespace import within
 from keisoku.host.program import Program
 from keisoku.lab.device.lab import Lab
@@ -48,11 +48,6 @@ def measure(
             engine.close()
     assert result is not None
     return result, records
-
-
-def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
-    """Other programs may delay a frame here: counts are what is tested."""
-    return facts.model_copy(update={"interference": None})
 
 
 def value(row: Row, name: str) -> float:

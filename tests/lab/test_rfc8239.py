@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyroute2 import IPRoute
 from support.lab_trials import on_lab
-from support.trials import Spoiled, drive, incomplete, later_than
+from support.trials import Spoiled, drive, incomplete, later_than, without_interference
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.trial import TrialRecord
 from keisoku.host.namespace import within
 from keisoku.lab.device.lab import Lab
 from keisoku.run.result import Result
@@ -67,11 +67,6 @@ def measured(
             engine.close()
     assert result is not None
     return result, records
-
-
-def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
-    """Other programs may delay a frame here; trials that have to be calm are."""
-    return facts.model_copy(update={"interference": None})
 
 
 def test_buffering_finds_the_queue_of_a_slow_output() -> None:

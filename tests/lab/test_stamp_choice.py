@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.lab_trials import on_lab, plan_for, trial
 
+from keisoku.device.engine.stamps import StampOffer, choose
 from keisoku.device.engine.wired import WiredEngine
-from keisoku.device.testbed.lab import lab_port
+from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.device.testbed.lab import LabTestbed, lab_port
 from keisoku.errors import EngineError
 from keisoku.lab.device.lab import Lab
 
@@ -33,3 +36,34 @@ def test_a_chosen_hardware_clock_that_the_driver_refuses_is_never_passed_off() -
                 engine.finish()
         finally:
             engine.close()
+
+
+@pytest.mark.parametrize("wanted", ["best", "hardware"])
+def test_the_best_timestamps_fall_back_to_the_kernels_where_the_driver_takes_none(wanted: Any) -> None:
+    """The run ended with "give --stamps software", also where nobody had asked for hardware."""
+    offer = StampOffer(rx_hardware_socket=True, rx_software=True, phc_index=0)
+    plan = plan_for("cable", engine="packet", frame_bytes=[64])
+    with Lab("cable") as lab:
+        testbed = LabTestbed(wanted_testbed(plan), lab)
+        choice = choose(offer, "packet", wanted)
+        # A veth refuses what this offer promises.
+        testbed.ports[1] = replace(testbed.ports[1], phc=0, stamps=choice)
+        engine = testbed.engine(wanted_traffic(plan))
+        try:
+            engine.start(trial(plan), stream=1, seed=0)
+            if wanted == "hardware":
+                with pytest.raises(EngineError, match=r"t2: the driver refused hardware .*--stamps software"):
+                    engine.finish()
+                assert testbed.remarks == []
+                return
+            facts, _ = engine.finish()
+        finally:
+            engine.close()
+            testbed.close()
+    assert facts.tracked.forwarded_frames == facts.sent.offered_frames > 0
+    assert facts.receivers[0].stamped is None and facts.receive_stamp.startswith("CLOCK_REALTIME of the kernel")
+    [remark] = testbed.remarks
+    start = "t2: the kernel's timestamps instead of the hardware's, because the driver refused hardware timestamps: "
+    assert remark.startswith(start)
+    assert engine.context()["stamps_replaced"] == [remark]
+    assert engine.capabilities.receive_stamp == "CLOCK_MONOTONIC at the packet socket"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from support.lab_frames import Tap, headers, signed
@@ -121,3 +121,50 @@ def test_frames_of_somebody_else_are_foreign_and_change_nothing(engine_name: str
     assert tracked.foreign_frames == strangers
     assert (tracked.forwarded_frames, tracked.lost_frames) == (facts.sent.offered_frames, 0)
     assert tracked.duplicated.count == tracked.reordered.count == tracked.corrupt_arrivals == 0
+
+
+def hostile(plain: bytes, chance: random.Random) -> Iterator[bytes]:
+    """Frames for ever that look like the trial's and are not: cut off, with changed bits, with wrong lengths in their
+    headers, with a wrong checksum in the signature or with the signature of another stream; and noise of any length.
+
+    A frame with a right signature of the trial is one of its frames: nothing tells them apart."""
+    while True:
+        frame = signed(plain, stream=STREAM, sequence=chance.randrange(FRAMES))
+        kind = chance.randrange(5)
+        if kind == 0:
+            yield frame[: chance.randrange(15, len(frame))]
+        elif kind == 1:
+            at = len(frame) - 2 - chance.randrange(SIGNATURE_BYTES - 1)
+            yield frame[:at] + bytes(byte ^ 0x5A for byte in frame[at : at + 2]) + frame[at + 2 :]
+        elif kind == 2:
+            yield frame[:16] + chance.randbytes(2) + frame[18:] + bytes(1 + chance.randrange(1400))
+        elif kind == 3:
+            yield signed(plain, stream=chance.randrange(0x1000, 0x10000), sequence=chance.randrange(1 << 48))
+        else:
+            yield chance.randbytes(chance.randrange(15, 1500))
+
+
+@pytest.mark.parametrize("engine_name", ["xdp", "afxdp", "packet"])
+def test_hostile_frames_at_full_rate_are_never_taken_for_the_trials(
+    engine_name: str, pytestconfig: pytest.Config
+) -> None:
+    """They come as fast as a loop sends them, so that the device may lose some of the trial's too: what is said of
+    those stays true."""
+    count = 1_000_000 if pytestconfig.getoption("--long") else 10_000
+    with Lab("faulty", own_core=False, faults=Faults()) as lab:
+        source, target = lab.ports
+        frames = hostile(headers(source, target, 64, l3=False), random.Random(1242))
+        tap = Tap(source)
+
+        def intrude() -> None:
+            for _ in range(count):
+                tap.send(next(frames))
+
+        facts = measure(lab, engine_name, 64, intrude)
+        tap.close()
+    tracked, offered = facts.tracked, facts.sent.offered_frames
+    assert tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count == offered
+    assert tracked.lost_frames + tracked.corrupt.count <= offered / 100
+    assert 0 < tracked.foreign_frames <= count
+    assert tracked.duplicated.count == tracked.reordered.count == 0
+    assert tracked.latency is not None and tracked.latency.count == tracked.forwarded_frames

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 import tracemalloc
 from pathlib import Path
@@ -112,3 +113,19 @@ def test_gaps_are_kept_in_little_memory_and_written_as_before() -> None:
     assert adapter.dump_python(gaps[:1], mode="json") == [
         {"first": 0, "last": 0, "count": 1, "after_ns": 0, "before_ns": 1, "bitmap": None}
     ]
+
+
+@pytest.mark.parametrize("name", ["p50", "p99", "p99.9"])
+def test_percentiles_of_latencies_that_crowd_within_one_bucket_are_not_those_of_even_ones(name: str) -> None:
+    """Of 39 µs with a deviation of 12 ns, in buckets of 256 ns, p99 was 20 ns too high, and 3 of 4 intervals missed."""
+    crowd = Device(constant_ns=39_000.0, jitter="normal", spread_ns=12.0)
+    truth = crowd.latency(64, FPS, 1).quantiles[name]
+    inside, errors = 0, []
+    for seed in range(3000, 3040):
+        found = measured(crowd, seed, "trial", frame_bytes=[64], trial={"trial_s": 0.2, "rate_fps": FPS})["trial"]
+        figure = found.rows[0].figures[name]
+        lower, upper = figure.bounds
+        inside += lower <= truth <= upper
+        errors.append(abs(figure.value - truth))
+    assert inside >= 36
+    assert statistics.median(errors) < 5

@@ -25,18 +25,27 @@ link_bits_per_second = 100_000_000
 service_bits_per_second = 6e7
 buffer_bytes = 20_000
 """
-OTHERWISE = {"port_map": ("limit_trial_s", "whether the largest frame passes shows at once, so --limit-trial is short")}
+OTHERWISE = {
+    "port_map": ("limit_trial_s", "whether the largest frame passes shows at once, so --limit-trial is short"),
+    "qos": ("window_s", "one class, or two, are sent for --window each before all are sent together"),
+    "marking": ("saturation_s", "what the queue holds shows at once, so --saturation is short"),
+}
 """Procedures of which some trials have a length of their own, by its setting, and why."""
 LENGTHS = {
     "back_to_back": "a trial is a burst of so many frames: --limit, and --search for the trials before it",
     "recovery": "a trial is an overload and the time after it: --overload and --watch, and --search",
     "reset": "a trial is the time before the reset and after it: --stable and --watch, and --search",
+    "convergence": "a trial is the time before the event and after it: --stable and --watch",
     "buffering": "a trial is as long as its extra frames need: --limit",
     "microburst": "a trial is as long as its burst: --limit",
+    "group_delay": "a trial is as long as its joins and leaves take",
+    "group_capacity": "a trial is as long as its groups need at the rate of messages",
     "address_caching": "a trial is as long as its addresses need at the given rates",
     "address_learning": "a trial is as long as its addresses need at the rate that is tried",
 }
 """Procedures whose trials have no one length, and what sets it."""
+BY_FLOWS = ("qos", "multicast")
+"""Procedures of which a trial has parts: the load of each has the length, and what comes before it its own."""
 NOT_SIMULATED = {"forward_pressure": "only the FPGA instrument sends gaps of 88 bits"}
 WITH = [name for name in PROCEDURES if name not in LENGTHS and name not in NOT_SIMULATED]
 
@@ -70,6 +79,8 @@ def test_every_trial_has_the_length_that_was_asked_for(name: str, monkeypatch: p
     found = trials_of(plan)
     assert found
     lengths = {trial.duration_ns for trial in found}
+    if name in BY_FLOWS:
+        lengths = {flow.duration_ns or trial.duration_ns for trial in found for flow in trial.flows if not flow.message}
     asked_ns = round(DURATION_S * NS_PER_S)
     assert asked_ns in lengths
     if name in OTHERWISE:

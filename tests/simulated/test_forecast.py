@@ -29,6 +29,8 @@ DEVICES = {
     "carries 93 %": f"{LINK}[output]\nservice_bits_per_second = 9.3e7\nbuffer_bytes = 30_000\n{RESET}",
 }
 SEARCHES = {
+    "multicast": "where the search ends depends on the device",
+    "group_capacity": "how many groups it tries depends on the device",
     "throughput": "where the search ends depends on the device",
     "latency": "it searches for the throughput first",
     "delay": "it searches for the throughput first",
@@ -54,6 +56,7 @@ OWN: dict[str, dict[str, Any]] = {
     "address_caching": {"ageing_s": 5, "most_addresses": 1024, "addresses": 256},
     "address_learning": {"ageing_s": 5, "addresses": 256},
     "incast": {"burst_frames": 8},
+    "group_capacity": {"groups": 16, "most_groups": 64, "leave_s": 0.2, "settle_s": 0},
 }
 TESTER = Capabilities(
     engine="xdp",
@@ -64,6 +67,7 @@ TESTER = Capabilities(
     transmit_stamp="",
     receive_stamp="",
     resets="on command",
+    abilities=frozenset({"compare", "marks"}),
 )
 
 

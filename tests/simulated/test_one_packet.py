@@ -196,6 +196,13 @@ def test_budget_was_exceeded_sixfold(budget_s: float) -> None:
         assert any(probe.train is not None for probe in run.kept)
 
 
+@pytest.mark.parametrize("budget_s", [0.2, 0.5, 1.0])
+def test_small_budget_is_kept_and_measures_what_fits(budget_s: float) -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(20 * M), budget_s=budget_s)
+    assert run.wire.now <= budget_s * 1e9
+    assert len(run.kept) > 20
+
+
 def test_budget_that_is_over_before_the_hops_are_known_is_one_sentence() -> None:
     with pytest.raises(EngineError, match=r"the budget of 1 s was over while the hops were looked for"):
         Campaign(VirtualHop(silent=True), VirtualHop(), budget_s=1.0)

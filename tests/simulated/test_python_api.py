@@ -37,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> ks.Measured:
 
 
 def test_importing_costs_nothing_that_is_not_used() -> None:
-    heavy = "{'numpy', 'pydantic', 'pyarrow', 'plotly', 'scapy', 'pandas', 'duckdb', 'starlette', 'jinja2'}"
+    heavy = "{'numpy', 'pydantic', 'pyarrow', 'scapy', 'pandas', 'duckdb', 'starlette', 'jinja2'}"
     code = f"import keisoku, sys; print({heavy} & set(sys.modules), keisoku.measure.__name__, dir(keisoku))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.startswith("set() measure")
@@ -127,7 +127,7 @@ def test_tables_hold_what_the_records_hold(found: ks.Measured) -> None:
     with pytest.raises(ks.PlanError, match="kept no row of any frame"):
         found.arrow("frames")
     with pytest.raises(
-        ks.PlanError, match=r"this run has no table 'nothing'; use figures, trials, streams, lost, latencies$"
+        ks.PlanError, match=r"this run has no table 'nothing'; use figures, trials, streams, lost, changes, latencies$"
     ):
         found.arrow("nothing")
     with pytest.raises(ks.PlanError, match="kept no row of any frame; measure with --frames"):

@@ -109,11 +109,12 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
     (tmp_path / "plan.toml").write_text(LONG)
     (tmp_path / "slow.toml").write_text(SLOW)
     child = subprocess.Popen(
-        [*KEISOKU, "run", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*KEISOKU, "run", "-v", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )
     assert child.stderr is not None
+    told = (line for line in child.stderr if ": offered " in line)
     for _ in range(3):  # three trials are finished, the fourth is under way
-        child.stderr.readline()
+        next(told)
     os.kill(child.pid, number)
     rest = child.stderr.read()
     code = child.wait()
@@ -126,7 +127,7 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
 
     kept = (tmp_path / "cut" / "trials.jsonl").read_bytes().count(b"\n")
     assert kept >= 3
-    done = keisoku("run", "--resume", "cut", cwd=tmp_path)
+    done = keisoku("run", "-v", "--resume", "cut", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "cut" / "result.json").read_text() == (whole / "result.json").read_text()
     fresh = [line for line in done.stderr.splitlines() if "offered" in line]

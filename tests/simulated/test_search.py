@@ -92,3 +92,21 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
     assert result.rows[0].figures == {}
     assert result.nothing_because == f"nothing was measured: {said}"
     assert result.remarks[-1] == f"64 byte: {said}"
+
+
+@pytest.mark.parametrize("first", [1.0, 500.0, 1000.0, 1300.0, 1480.0])
+@pytest.mark.parametrize("service", [0.2, 0.7, 1.0])
+def test_where_a_search_begins_changes_the_number_of_trials_and_not_the_throughput(
+    service: float, first: float
+) -> None:
+    toml = buffered(service, 0.01)
+    value, _, records = searched(toml, resolution_percent=1, first=((64, first),))
+    assert value == pytest.approx(searched(toml, resolution_percent=1)[0], rel=0.015)
+    assert records[0].trial.frames_per_second == pytest.approx(first, rel=0.001)
+
+
+def test_a_search_that_begins_near_the_throughput_needs_fewer_trials() -> None:
+    toml = buffered(0.21, 0.01)
+    _, _, far = searched(toml, resolution_percent=1)
+    _, _, near = searched(toml, resolution_percent=1, first=((64, 0.2 * LINE),))
+    assert len(near) < len(far)

@@ -18,10 +18,12 @@ from keisoku.cli import procedures
 from keisoku.cli.main import keisoku
 from keisoku.clock.stability.measurement import MEASUREMENT as STABILITY
 from keisoku.clock.stability.settings import StabilitySettings
+from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.trial import Facts
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.measurement.carry_out import Outcome, carry_out, resume
+from keisoku.measurement.carry_out import Outcome, analyse, carry_out, resume
 from keisoku.measurement.entry import Measurement, Work
 from keisoku.measurement.table import DEVICE, MODULES, find
 from keisoku.measurement.within import fitted, no_longer_than
@@ -29,8 +31,12 @@ from keisoku.run.directory import RunDirectory
 
 OWN = {"address_caching": {"ageing_s": 1, "most_addresses": 200, "addresses": 20, "settle_s": 0, "learning_fps": 1e4}}
 OWN["address_learning"] = {"ageing_s": 1, "addresses": 20, "settle_s": 0}
+OWN["group_delay"] = {"groups": 2, "stay_s": 0.2, "leave_s": 0.2}
+OWN["group_capacity"] = {"groups": 16, "most_groups": 64, "leave_s": 0.2, "settle_s": 0}
 OWN["incast"] = {"burst_frames": 8}
 SECONDS = {"buffering": 60, "microburst": 60, "address_caching": 60, "address_learning": 60, "reset": 60}
+SECONDS["group_capacity"] = 180
+SECONDS |= {"qos": 3, "head_of_line": 4, "congestion": 4, "marking": 4}  # whose every frame is simulated one by one
 NO_RESETS = {"reset", "forward_pressure"}
 """Of a device that cannot be reset, by a tester that cannot send gaps of 88 bits."""
 
@@ -57,7 +63,7 @@ def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_pa
     assert spent_s(outcome) <= 1.1 * within_s
     (result,) = outcome.results
     assert not [row for row in result.rows if "stopped" in row.remark]
-    assert f" of {within_s} s" in said[0].replace("1 min", "60 s")
+    assert f" of {within_s} s" in said[0].replace("1 min", "60 s").replace("3 min", "180 s")
 
 
 def test_what_it_buys_is_said_and_deviations_are_named(tmp_path: Path) -> None:
@@ -141,6 +147,45 @@ def test_a_time_in_which_no_size_can_be_measured_is_refused(tmp_path: Path) -> N
 def test_python_takes_the_same_settings(tmp_path: Path) -> None:
     run = ks.measure("throughput", dut="sim:gs908e", frame_bytes=64, within_s=10, out=tmp_path / "run")
     assert run.results[0].rows[0].figures["throughput"].value > 1.48e6
+
+
+def test_a_procedure_gets_the_time_that_the_ones_before_it_left(tmp_path: Path) -> None:
+    """The search over a device that forwards everything ends after one trial a size."""
+    source = {"methods": ["throughput", "latency"], "dut": "sim:gs908e", "frame_bytes": [64, 512, 1518], "within_s": 60}
+    outcome, said = measured(parse(source), tmp_path / "run")
+    plan = parse(outcome.directory.plan)
+    lengths = [json.loads(line)["trial"] for line in outcome.directory.lines("trials.jsonl")]
+    last_s = lengths[-1]["duration_ns"] / 1e9
+    assert last_s > 1.2 * plan.latency.trial_s
+    assert f"latency: trials of {last_s:g} s" in said[1]
+    assert 40 < spent_s(outcome) <= 60
+    assert f"the stream lasts {last_s:g} s" in " ".join(outcome.results[1].deviations)
+    assert all(row.figures for result in outcome.results for row in result.rows)
+    assert analyse(outcome.directory).results == outcome.results
+
+
+def test_a_procedure_after_slow_ones_has_shorter_trials_and_a_resumed_run_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host is busy for the first two trials, which take ten times as long as the forecast says."""
+    source = {"methods": ["trial", "loss"], "dut": "sim:gs908e", "frame_bytes": [64, 512], "within_s": 60}
+    finish, factors = SimulatedEngine.finish, iter((10, 10))
+
+    def slowly(engine: SimulatedEngine) -> tuple[Facts, float]:
+        facts, seconds = finish(engine)
+        return facts, seconds * next(factors, 1)
+
+    monkeypatch.setattr(SimulatedEngine, "finish", slowly)
+    outcome, said = measured(parse(source), tmp_path / "run")
+    records = [json.loads(line) for line in outcome.directory.lines("trials.jsonl")]
+    plan = parse(outcome.directory.plan)
+    length_s = records[-1]["trial"]["duration_ns"] / 1e9
+    assert length_s < plan.loss.trial_s and f"frame loss rate: trials of {length_s:g} s" in said[1]
+    assert spent_s(outcome) <= 60 and all(row.figures for result in outcome.results for row in result.rows)
+    path = outcome.directory.path / "trials.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
+    again = resume(outcome.directory.path)
+    assert again.results == outcome.results
 
 
 # Profiles

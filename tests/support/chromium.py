@@ -31,6 +31,6 @@ def drawn(browser: Any, plot: str) -> dict[str, int]:
     script = """
         const seen = (selector) => [...document.querySelectorAll('#plot-' + arguments[0] + ' ' + selector)]
             .filter((node) => node.getBBox().width + node.getBBox().height > 0).length;
-        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point') };
+        return { curves: seen('path.curve'), points: seen('.point'), bars: seen('rect') };
     """
     return dict(browser.execute_script(script, plot))

@@ -87,6 +87,11 @@ def carried(
     pytest.skip(f"the host disturbed {ATTEMPTS} trials running: {reasons(trial, facts)}")
 
 
+def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
+    """For `drive`: other programs may delay a frame here; counts, and times with their bounds, are what is tested."""
+    return facts.model_copy(update={"interference": None})
+
+
 def record_of(trial: Trial, facts: Facts, *, index: int = 0, method: str = "test", seconds: float = 0.0) -> TrialRecord:
     """The record that the runner would make of it."""
     return TrialRecord(

@@ -44,3 +44,9 @@ def test_frames_for_the_ports_own_address_need_nothing(next_hop: str, content: d
 )
 def test_frames_for_other_addresses_and_tagged_ones_do(next_hop: str, content: dict[str, object]) -> None:
     assert filtered(next_hop, **content) == [1]
+
+
+def test_a_group_behind_a_router_needs_a_promiscuous_port() -> None:
+    """A router leaves a group's MAC address as it is, and a card keeps only groups that somebody joined on it."""
+    headers = "Ether(dst='01:00:5e:01:00:00')/IP(dst='239.1.0.0')/UDP()"
+    assert filtered(ROUTER, headers=headers) == [1]

@@ -1,8 +1,12 @@
 """The kept table of docs/drivers.md is that of the cases that exist."""
 
+from pathlib import Path
+
+import pytest
+from drivers import page
 from drivers.cases import CASES
 from drivers.driver import DRIVERS
-from drivers.page import Outcome, kept_cases, table
+from drivers.page import BEGIN, BEGIN_LABS, END, LabOutcome, Outcome, kept, kept_cases, table, write
 
 
 def test_the_kept_page_has_the_cases_that_exist() -> None:
@@ -18,3 +22,26 @@ def test_a_case_that_failed_or_was_not_run_never_looks_like_one_that_passed() ->
     row = next(line for line in table(outcomes).splitlines() if line.startswith(f"| `{case.name}`"))
     assert row.split(" | ")[2] == "`packet` yes, `xdp` NO, `afxdp` not run"
     assert "yes" not in row.split(" | ")[3] and "not run" in row.split(" | ")[3]
+
+
+def test_a_run_that_was_ended_early_is_carried_on_from_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{BEGIN}{END}between\n{BEGIN_LABS}{END}after\n")
+    monkeypatch.setattr(page, "PAGE", path)
+    first, once = (next(case for case in CASES if case.each_engine is each) for each in (True, False))
+    outcomes = [
+        Outcome(first.name, "igb", "xdp", True, "what it saw, with `igb0`: all", 0.0),
+        Outcome(first.name, "igb", "afxdp", False, "", 0.0),
+        Outcome(once.name, "e1000e", None, True, "", 0.0),
+    ]
+    write(outcomes, [], [LabOutcome("test_lab[taprio]", "passed", 1.0)], "A guest")
+    assert kept() == outcomes
+    mended = Outcome(first.name, "igb", "afxdp", True, "", 0.0)
+    write([mended], kept(), [], "Another guest")
+    assert set(kept()) == {outcomes[0], mended, outcomes[2]}
+    text = path.read_text()
+    assert "1 runs of 1 cases in 0 minutes, 0 failed. 2 other cells are of earlier runs." in text
+    assert "| `test_lab` | `taprio` |" in text, "what was not run again is kept"
+    assert text.startswith("before\n") and "\nbetween\n" in text and text.endswith("after\n")

@@ -14,7 +14,7 @@ from keisoku.device.plan_testbed import wanted_testbed
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
-from keisoku.device.testbed.wanted import WantedPort
+from keisoku.device.testbed.wanted import OpenedPort, WantedPort
 from keisoku.errors import EngineError
 
 Speeds = dict[str, float | str]
@@ -123,5 +123,8 @@ def test_a_bare_interface_asks_for_a_choice(name: str, scheme: str) -> None:
 
 def test_a_resumed_run_keeps_the_engines_that_were_chosen() -> None:
     plan = parse({"methods": ["throughput"], "tx": "eth1", "rx": "packet:eth2"})
-    assert [one.name for one in wanted_testbed(plan, ["afxdp", "packet"]).ports] == ["afxdp:eth1", "packet:eth2"]
+    assert [one.name for one in wanted_testbed(plan, [OpenedPort("afxdp"), OpenedPort("packet")]).ports] == [
+        "afxdp:eth1",
+        "packet:eth2",
+    ]
     assert [one.name for one in wanted_testbed(plan).ports] == ["eth1", "packet:eth2"]

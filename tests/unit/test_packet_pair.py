@@ -244,6 +244,15 @@ def test_a_loaded_path_whose_long_trains_let_nothing_in_is_called_busy() -> None
     assert 15 < flag.figures["waited"].value < 45
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dense_load_of_64_byte_packets_read_low_without_a_word(seed: int) -> None:
+    path = SyntheticPath([Link(2 * FAST), Link(FAST, 0.6, cross_bytes=64)], noise_ns=100.0, seed=seed)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 150)
+    (flag,) = [flag for flag in _observed(path, noise_ns=100.0).flags if flag.name == "busy-path"]
+    assert flag.text.endswith("the capacity may be 10 to 30 % too low")
+
+
 @pytest.mark.parametrize("noise_ns", [100.0, 3_000.0])
 def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: float) -> None:
     for seed in range(12):

@@ -9,7 +9,8 @@ import pytest
 
 from keisoku.analysis import biweight, signed_rank
 from keisoku.analysis.against import judge_against
-from keisoku.analysis.paired import ALARM_ERROR, Differences, Judgement, Rule, differences, judge
+from keisoku.analysis.difference import Better
+from keisoku.analysis.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, judge
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.spending import looks
 from keisoku.report.paired import pairs_plot, sentence
@@ -56,15 +57,25 @@ def test_too_few_differences_exclude_nothing() -> None:
 
 
 def test_looks_use_the_probability_of_error_once() -> None:
-    found = looks(evenly(100), ALARM_ERROR)
+    found = looks(evenly(100), 2 * FALSELY_WORSE)
     assert sum(look.share for look in found) == pytest.approx(1.0)
     assert found[-1].pairs == 100
-    assert all(look.share * ALARM_ERROR >= signed_rank.smallest_error(look.pairs) for look in found)
+    assert all(look.share * 2 * FALSELY_WORSE >= signed_rank.smallest_error(look.pairs) for look in found)
+
+
+@pytest.mark.parametrize(("better", "sign"), [("higher", 1), ("lower", -1)])
+def test_to_be_called_better_takes_more_than_to_be_called_worse(better: Better, sign: int) -> None:
+    used, rule = [0.01] * 7 + [1.0], Rule(better)
+    verdicts = []
+    for change in (-0.05, 0.05):
+        apart = np.full(8, sign * change)
+        verdicts.append(judge(Differences(apart, apart, 0.0, True, 1.0), used, rule).verdict)
+    assert verdicts == ["worse", "open"]
 
 
 def test_a_budget_that_ends_late_is_used_up_by_its_last_look() -> None:
-    assert looks([0.3, 0.7, 1.0], ALARM_ERROR) == []
-    assert [look.pairs for look in looks([*evenly(20)[:-1], 1.0], ALARM_ERROR)][-1] == 20
+    assert looks([0.3, 0.7, 1.0], 2 * FALSELY_WORSE) == []
+    assert [look.pairs for look in looks([*evenly(20)[:-1], 1.0], 2 * FALSELY_WORSE)][-1] == 20
 
 
 def test_a_budget_too_small_for_a_last_look_ends_with_the_one_before() -> None:

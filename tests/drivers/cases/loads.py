@@ -60,31 +60,35 @@ def all_sizes(bed: Bed) -> None:
 def many_streams(bed: Bed) -> None:
     """16 streams, which differ by their ports, are told apart."""
     with bed.opened(bed.sender, bed.engine, streams=_STREAMS) as engine:
-        trial = bed.trial(frames=16 * 10).model_copy(update={"flows": (), "duration_ns": 400_000_000})
+        trial = bed.streams_trial(_STREAMS * 10)
         facts = bed.carry(engine, trial)
-        bed.complete(trial, facts)
+        bed.arrived(trial, facts)
     assert len(facts.streams) == _STREAMS
-    assert {stream.tracked.forwarded_frames for stream in facts.streams} == {10}
+    for stream in facts.streams:
+        assert stream.tracked.forwarded_frames == stream.offered_frames > 0, stream
 
 
-@case(only=lambda driver: driver.queues > 1)
+@case(lacking=lambda driver: driver.one_queue)
 def several_queues(bed: Bed) -> None:
     """With two receive queues, over which RSS spreads the streams, all rows are in the order of their stamps and no
     frame is called reordered."""
     for end in range(2):
         bed.ethtool("-L", bed.port(end), "combined", "2")
+    # The streams differ by their UDP ports; igb hashes addresses alone unless it is told to.
+    assert bed.ethtool("-N", bed.port(1), "rx-flow-hash", "udp4", "sdfn"), "the driver does not hash ports"
     bed.until_carrier()
     before = _queue_packets(bed)
     rows = Rows()
     with bed.opened(bed.sender, bed.engine, streams=_STREAMS) as engine:
-        trial = bed.trial(frames=16 * 20).model_copy(update={"flows": (), "duration_ns": 800_000_000})
-        bed.complete(trial, bed.carry(engine, trial, rows=rows))
+        trial = bed.streams_trial(_STREAMS * 20)
+        facts = bed.carry(engine, trial, rows=rows)
+        bed.arrived(trial, facts)
     used = sum(now > then for now, then in zip(_queue_packets(bed), before, strict=False))
     times = rows.array()["receive_ns"]
-    assert len(times) == 320
+    assert len(times) == facts.sent.offered_frames
     assert bool(np.all(np.diff(times) >= 0)), "rows are not in the order of their stamps"
     bed.shown = f"{used} queues used"
-    assert used > 1 or not before, f"RSS used {used} queue"
+    assert used == 2, f"RSS used {used} queues"
 
 
 @case()
@@ -100,7 +104,7 @@ def full_ring(bed: Bed) -> None:
     assert tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count == sent.offered_frames
     told = bed.against(trial, facts)
     bed.shown = f"{tracked.lost_frames} of {sent.offered_frames} lost; {'; '.join(told) or 'nothing was full'}"
-    assert tracked.lost_frames == 0 or told, f"{tracked.lost_frames} frames are missing and nothing is said"
+    assert tracked.lost_frames == 0 or told, f"{bed.shown}: {tracked.lost[:4]}, {facts.counters}, {facts.links}"
 
 
 def _one_way(bed: Bed, tx: str, rx: str, frames: int = 100) -> None:

@@ -49,20 +49,23 @@ def promiscuous(bed: Bed) -> None:
 
 @case()
 def jumbo(bed: Bed) -> None:
-    """Frames of 9018 bytes arrive whole; a driver that cannot have XDP programs at this MTU is refused in one
-    sentence."""
+    """Frames of 9018 bytes arrive whole, or the trial says that the tester's own port dropped them; a driver that
+    cannot have XDP programs at this MTU, or send such frames by XDP, is refused in one sentence."""
     for end in range(2):
         ip("link", "set", bed.port(end), "mtu", "9000")
     bed.until_carrier()
     try:
         with bed.opened(bed.sender, bed.engine, sizes=(1519, 9018)) as engine:
             trial = bed.trial(frames=60, frame_bytes=5000, sizes=(1519, 4096, 9018))
-            bed.complete(trial, bed.carry(engine, trial))
-        bed.shown = "9018 bytes"
+            facts = bed.carry(engine, trial)
+        dropped = [reason for reason in bed.against(trial, facts) if f"{bed.port(1)} itself dropped" in reason]
+        if not dropped:
+            bed.complete(trial, facts)
+        bed.shown = dropped[0] if dropped else "9018 bytes"
     except (EngineError, PlanError) as error:
         bed.shown = str(error)
         assert bed.engine != "packet", bed.shown
-        assert "MTU" in bed.shown, bed.shown
+        assert "MTU" in bed.shown or "sends frames of at most" in bed.shown, bed.shown
 
 
 @case()

@@ -1,0 +1,72 @@
+"""What a user sees of a measurement on the terminal: lines while it runs, and the end on one screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keisoku.cli import summary
+from keisoku.cli.progress import WIDTH, Lines, rate
+from keisoku.cli.summary import MOST_LINES, summary_lines
+from keisoku.device.record.trial import Trial
+from keisoku.report.table import Head, Table
+from keisoku.run.result import Result
+
+
+def _trial(size: int, fps: float) -> Trial:
+    return Trial(purpose="search", frame_bytes=size, frames_per_second=fps, duration_ns=1_000_000_000)
+
+
+def test_lines_are_at_most_100_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines() as lines:
+        lines.tell("word " * 90)
+        lines.trial_started(0, "throughput", _trial(64, 610_000.0))
+        lines.trial_started(1, "throughput", _trial(1518, 81_000.0))
+    said = capsys.readouterr().err.splitlines()
+    assert max(map(len, said)) <= WIDTH
+    assert said[5:] == [
+        "throughput 64 byte: trying 0.61 Mf/s",
+        "throughput 64 byte: done (0 valid)",
+        "throughput 1518 byte: trying 81 kf/s",
+        "throughput 1518 byte: ended (0 valid)",
+    ]
+
+
+def test_a_row_says_what_is_tried_after_what() -> None:
+    lines = Lines()
+    lines.planned(("throughput",), (64, 1518))
+    lines.rows.found["throughput", 64].last = "loss at 0.64 Mf/s"
+    lines.trial_started(0, "throughput", _trial(64, 610_000.0))
+    assert [row.state for row in lines.rows.found.values()] == ["trying 0.61 Mf/s after loss at 0.64 Mf/s", "waits"]
+
+
+def test_rates_are_short() -> None:
+    assert [rate(each) for each in (1_487_800.0, 81_274.0, 12.0)] == ["1.49 Mf/s", "81.3 kf/s", "12 f/s"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+@pytest.mark.parametrize("count", [1, 4, 30])
+def test_the_end_is_at_most_20_lines_that_fit(width: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table("Throughput", [Head("Frame size", "byte"), Head("Throughput", "Mframes/s")], [["64", "1.5"]] * 40, [])
+    monkeypatch.setattr(summary, "all_tables", lambda result: [table])
+    result = Result(measurement="throughput", title="Throughput", rows=[], deviations=["d"] * 12, sentence="long " * 60)
+    said = summary_lines([result] * count, [], Path("runs/x/report.html"), width)
+    assert len(said) <= MOST_LINES
+    assert max(map(len, said)) <= width
+    assert said[-1] == "report: runs/x/report.html"
+    assert any(f"{12 * count} deviations" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "offered"), [("keisoku through", 1, "throughput"), ("keisoku throughput --verb", 2, "--verbose")]
+)
+def test_a_shell_is_offered_commands_and_options(words: str, at: int, offered: str) -> None:
+    asked = {"_KEISOKU_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+    child = subprocess.run(
+        [sys.executable, "-m", "keisoku"], env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert child.stdout == f"plain,{offered}\n"
