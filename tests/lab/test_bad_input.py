@@ -193,6 +193,20 @@ def test_a_full_disk_keeps_the_finished_trials_and_room_lets_it_go_on(tmp_path: 
     assert_adds_up(run)
 
 
+def test_a_directory_that_cannot_be_written_is_one_sentence_before_the_first_trial(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    """Root may write anywhere but on a disk that is mounted read-only."""
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    done = keisoku(*SERIES, "--out", str(small_disk / "run"), cwd=tmp_path)
+    assert done.code == 2
+    sentence = done.stderr.splitlines()[-1]
+    for word in (str(small_disk / "run"), "Read-only file system", "choose"):
+        assert word in sentence
+    assert "Traceback" not in done.stderr and done.stdout == ""
+    assert namespaces_of(done.pid) == []
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_full_disk_behind_standard_output_keeps_the_result(tmp_path: Path, form: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
