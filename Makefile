@@ -34,7 +34,7 @@ test: $(BUILT) lint
 	@./setup.sh docs
 	@./setup.sh fpga
 	cargo test --locked --quiet
-	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 \
+	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 -m "not long" \
 		tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs tests/fpga fpga/tb fpga/formal
 	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" -rR tests/lab
 	$(PY) -m pytest -m alone -rR tests/lab
@@ -62,7 +62,7 @@ test-faults: $(BUILT)
 test-long: test
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
 
-# Every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
+# The long proofs, every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
 test-fpga: $(BUILT)
 	@./setup.sh fpga
 	$(MAKE) -C fpga long

@@ -8,7 +8,7 @@ TIME = [f"rtl/{name}.sv" for name in ("cdc/sync_bit", "cdc/sync_pulse", "cdc/asy
                                       "time/time_base", "time/reference", "time/time_block")]  # fmt: skip
 
 
-@pytest.mark.parametrize("testcase", ["sets_and_captures", "queues_marks"])
+@pytest.mark.parametrize("testcase", [pytest.param("sets_and_captures", marks=pytest.mark.long), "queues_marks"])
 def test_time_block(testcase):
     sources = [generated_registers()[0], *TIME, "tb/time_block/time_bench.sv"]
     simulate_four_state("time_bench", sources, FPGA / "tb/time_block/test_time_block.py", testcase=testcase)

@@ -86,6 +86,7 @@ def test_a_reset_begins_well() -> None:
     assert holds, log[-3000:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arrives", STEPS)
 def test_from_one_arrival_to_the_next(arrives: str) -> None:
     window, steps = STEPS[arrives]
@@ -93,6 +94,7 @@ def test_from_one_arrival_to_the_next(arrives: str) -> None:
     assert holds, log[-3000:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arrives", ["-D BEHIND", "-D AHEAD=0", "-D JUMP", "-D FLUSH"])
 def test_the_step_ends_within_the_proof(arrives: str) -> None:
     name = "reached-" + arrives.removeprefix("-D ").lower()
