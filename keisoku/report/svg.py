@@ -161,14 +161,19 @@ def _lines(trace: Trace, places: Sequence[Place]) -> list[str]:
     """A path that is broken where a value is missing."""
     line, stepped = trace.get("line", {}), trace.get("line", {}).get("shape") == "hv"
     steps: list[str] = []
-    broken = True
+    last: tuple[str, str] | None = None
     for place in thinned(places):
         if not place:
-            broken = True
+            last = None
             continue
-        x, y = place
-        steps.append(f"M{x:.1f} {y:.1f}" if broken else f"H{x:.1f}V{y:.1f}" if stepped else f"L{x:.1f} {y:.1f}")
-        broken = False
+        x, y = (f"{each:.1f}" for each in place)
+        if last is None:
+            steps.append(f"M{x} {y}")
+        elif stepped or x == last[0] or y == last[1]:
+            steps.append((f"H{x}" if x != last[0] else "") + (f"V{y}" if y != last[1] else ""))
+        else:
+            steps.append(f"L{x} {y}")
+        last = x, y
     dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
     paint = _paint("stroke", line.get("color"))
     drawn = f'd="{"".join(steps)}" fill="none" stroke-width="{line.get("width", 1.5)}"'
