@@ -187,8 +187,27 @@ frames = {other}
     }
     loop = rows["10 to 4"].figures
     assert loop["first"].value == pytest.approx(0.15, abs=1e-4)
-    assert loop["longest"].value == pytest.approx(39 / 20_000, abs=1e-6)
+    assert loop["longest"].value == pytest.approx(40 / 20_000, abs=1e-6)
     assert result.rows[0].figures["interruption"].value == pytest.approx(20 * MS, abs=60_000)
+
+
+def test_short_loops_after_several_events_were_taken_for_another_way() -> None:
+    # Three rounds of an event and its undoing, 0.5 s apart: a loop of 2 ms after each, another way between the two.
+    starts = [2000 + 10_000 * place for place in range(6)]
+    looped = [frame for start in starts for frame in range(start + 1000, start + 1040)]
+    other = [frame for start in starts[::2] for frame in range(start + 1040, start + 10_000)]
+    toml = f"""
+[[rewrite]]
+changes = ["IP.ttl=-6"]
+frames = {looped}
+[[rewrite]]
+changes = ["IP.ttl=-1"]
+frames = {other}
+"""
+    result, _ = measured(interruption(duration_ns=20 * MS) + toml, rate_fps=20_000, hops=True, watch_s=0.5, rounds=3)
+    rows = {row.case: row for row in result.rows if row.group == HOPS}
+    assert {case: row.remark for case, row in rows.items()} == {"10 to 4": "a loop", "10 to 9": "another way"}
+    assert rows["10 to 4"].figures["longest"].value == pytest.approx(6 * 40 / 20_000, abs=1e-6)
 
 
 def test_a_flow_that_does_not_come_back_before_it_is_undone_has_a_bound_and_the_time_from_the_undoing() -> None:

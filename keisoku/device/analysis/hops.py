@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from keisoku.device.analysis.outage import frame_gap_ns
 from keisoku.device.record.changed_headers import changes_of
-from keisoku.device.record.trial import Facts
+from keisoku.device.record.trial import TrialRecord
 
 _HOP_COUNTS = {"IP.ttl", "IP[1].ttl", "IPv6.hlim", "IPv6[1].hlim"}
 """Of the outermost header."""
+_LASTING = 0.5
+"""A hop count that a flow has for so much of the time after an event is that of a way, and not of a loop."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,22 @@ class HopCount:
     """When the first and the last of them arrived, since the first frame of the trial was due."""
     last_ns: int
     longest_ns: int
-    """The longest time from the first to the last such frame of a flow."""
+    """For how long a flow had it at most, all spells together: its frames times the time between two of them. From the
+    first to the last frame it would be the time between two events where each of them made a short loop."""
+
+    def is_loop(self, watch_ns: float, round_ns: float) -> bool:
+        """Whether these frames went round in a loop, where events are `watch_ns` apart and come again after `round_ns`.
+
+        Another way is used from one event to the next at least, in each of the rounds in which it is seen at all.
+        """
+        rounds = max(1, math.ceil((self.last_ns - self.first_ns) / round_ns))
+        return self.found < self.expected and self.longest_ns < _LASTING * watch_ns * rounds
 
 
-def hop_counts(facts: Facts) -> list[HopCount]:
+def hop_counts(record: TrialRecord) -> list[HopCount]:
     """Those of most hops first."""
     spans: dict[tuple[int, int], dict[int, list[tuple[int, int, int]]]] = {}
-    for place, stream in enumerate(facts.streams):
+    for place, stream in enumerate(record.facts.streams):
         for kind in stream.changes.kinds if stream.changes else ():
             for change in () if kind.corrupt else changes_of(kind):
                 if change.field in _HOP_COUNTS and change.before and change.after:
@@ -38,7 +51,10 @@ def hop_counts(facts: Facts) -> list[HopCount]:
     found = []
     for (expected, seen), flows in spans.items():
         every = [span for own in flows.values() for span in own]
-        lengths = (max(last for _, _, last in own) - min(first for _, first, _ in own) for own in flows.values())
+        lengths = (
+            sum(frames for frames, _, _ in own) * frame_gap_ns(record, record.facts.streams[place])
+            for place, own in flows.items()
+        )
         found.append(
             HopCount(
                 expected,
@@ -47,7 +63,7 @@ def hop_counts(facts: Facts) -> list[HopCount]:
                 len(flows),
                 min(first for _, first, _ in every),
                 max(last for _, _, last in every),
-                max(lengths),
+                round(max(lengths)),
             )
         )
     return sorted(found, key=lambda one: (one.found - one.expected, one.expected))

@@ -25,8 +25,6 @@ from keisoku.run.result import Result, Row
 SAMPLING_NS = 10_000_000
 """RFC 6413 §4.1.4: the sampling interval of the rate should be 10 ms or less."""
 _DEFAULT_FPS = 10_000.0
-_LASTING = 0.5
-"""A hop count that a flow has for so much of the time after an event is that of a way, and not of a loop."""
 HOPS = "Hop count"
 """Header of the column of cases."""
 _INTERVALS = 20_000
@@ -61,7 +59,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         record = yield from _calm(trial.model_copy(update=more))
         if record.valid:
             rows += _rows(record, size)
-            rows += _hops(record, size, settings.watch_s) if settings.hops else []
+            rows += _hops(record, size, settings) if settings.hops else []
         else:
             rows.append(Row(frame_bytes=size, figures={}, remark="; ".join(record.invalid_because)))
     return Result(
@@ -115,12 +113,13 @@ def _rows(record: TrialRecord, size: int) -> list[Row]:
     ]
 
 
-def _hops(record: TrialRecord, size: int, watch_s: float) -> list[Row]:
-    """Frames that came with another hop count than expected: for less than half of the time after an event and with
-    fewer hops left, they went round in a loop; for longer, they took another way."""
+def _hops(record: TrialRecord, size: int, settings: ConvergenceSettings) -> list[Row]:
+    """Frames that came with another hop count than expected: in a loop, or by another way."""
     found = []
-    for one in hop_counts(record.facts):
-        loops = one.found < one.expected and one.longest_ns < _LASTING * watch_s * 1e9
+    watch_ns = settings.watch_s * 1e9
+    round_ns = watch_ns * max(1, len(record.trial.events) // settings.rounds)
+    for one in hop_counts(record):
+        loops = one.is_loop(watch_ns, round_ns)
         times = {"first": one.first_ns, "last": one.last_ns, "longest": one.longest_ns}
         figures = {"frames": _count(one.frames, "frames"), "flows": _count(one.flows, "")}
         figures |= {name: Quantity(value=time_ns / 1e9, unit="s") for name, time_ns in times.items()}
