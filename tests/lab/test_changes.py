@@ -74,6 +74,23 @@ def test_the_report_equals_the_list_of_rewritten_frames(engine: str, frame_bytes
     assert facts.tracked.forwarded_frames == FRAMES
 
 
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_each_row_has_the_value_that_its_frame_was_given(engine: str) -> None:
+    values = {17: 0, 400: 10, 999: 63}
+    with Lab("faulty") as probe:
+        before = sent_header(probe, 64)
+    written = {
+        rest: patches(before, applied(expectations([f"IP.dscp={value}"]), before, 60)) for rest, value in values.items()
+    }
+    known = {sequence: values[sequence % 1000] for sequence in range(FRAMES) if sequence % 1000 in values}
+    rewrite = tuple((sequence, written[sequence % 1000]) for sequence in known)
+    with Lab("faulty", faults=Faults(rewrite=rewrite)) as lab:
+        facts, rows = carry(lab, engine, 64)
+    texts = {kind: one.text for one in findings(facts) for kind in one.kinds}
+    told = [(int(row["sequence"]), texts[int(row["flags"]) >> 8]) for row in rows.rows()]
+    assert sorted(told) == [(sequence, f"IP.dscp 46 to {value}") for sequence, value in sorted(known.items())]
+
+
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 @pytest.mark.parametrize("frame_bytes", [64, 1518])
 def test_a_field_that_may_become_anything_is_told_by_no_engine(engine: str, frame_bytes: int) -> None:
