@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.device.record.trial import TrialRecord
-from keisoku.device.report.device import Device, frame_sizes
+from keisoku.device.report.device import Device, frame_sizes, rows_of_curves
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -18,13 +18,7 @@ def critical_load_plot(devices: Sequence[Device]) -> Plot | None:
 
     A point is a valid trial: at 100 % if no frame was lost, at 0 % if one was.
     """
-    rows = [
-        (device, row)
-        for device in devices
-        if (result := device.result(METHOD))
-        for row in result.rows
-        if row.at is not None
-    ]
+    rows = rows_of_curves(devices, METHOD)
     if not rows:
         return None
     divisor, unit = digits.scale("frames/s", max(row.figures["load"].value for _, row in rows))

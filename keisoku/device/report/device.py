@@ -69,3 +69,14 @@ def frame_sizes(found: Sequence[Device], method: str) -> list[int]:
     """Every frame size in bytes that `method` was run with on any of the devices, ascending."""
     results = [device.result(method) for device in found]
     return sorted({row.frame_bytes for result in results if result for row in result.rows})
+
+
+def rows_of_curves(found: Sequence[Device], method: str) -> list[tuple[Device, Row]]:
+    """The rows of `method` that are points of a curve, each with its device."""
+    return [
+        (device, row)
+        for device in found
+        if (result := device.result(method))
+        for row in result.rows
+        if row.at is not None
+    ]

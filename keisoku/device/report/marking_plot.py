@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.device.report.device import Device, frame_sizes
+from keisoku.device.report.device import Device, frame_sizes, rows_of_curves
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -14,13 +14,7 @@ METHOD = "marking"
 
 def marking_plot(devices: Sequence[Device]) -> Plot | None:
     """x: queue, y: marked frames in %; None without any."""
-    rows = [
-        (device, row)
-        for device in devices
-        if (result := device.result(METHOD))
-        for row in result.rows
-        if row.at is not None
-    ]
+    rows = rows_of_curves(devices, METHOD)
     if not rows:
         return None
     divisor, unit = digits.scale("byte", max(row.at.value for _, row in rows if row.at))
