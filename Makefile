@@ -4,6 +4,8 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
+# Where a shell forbids it, each of the thousands of child processes of the tests compiles the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
 .PHONY: setup demo check test test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench lint clean wheel deb test-install
@@ -36,8 +38,8 @@ test: $(BUILT) lint
 	cargo test --locked --quiet
 	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 -m "not long" \
 		tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs tests/fpga fpga/tb fpga/formal
-	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" -rR tests/lab
-	$(PY) -m pytest -m alone -rR tests/lab
+	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone and not long" -rR tests/lab
+	$(PY) -m pytest -m "alone and not long" -rR tests/lab
 
 # The documentation as a site in build/docs; a warning, such as a broken link, ends it.
 docs: $(BUILT)
@@ -57,9 +59,10 @@ test-faults: $(BUILT)
 	$(PY) -m pytest -rs tests/lab/test_truth.py -k hostile --long
 	$(PY) tests/support/otg_fuzz.py
 
-# What also has to be green before a release, and is too long for CI on two cores: all cases of drivers, and the lab
-# devices of kernel parts in their virtual machine.
+# What also has to be green before a release, and is too long for CI on two cores: ladders of the lab, all cases of
+# drivers, and the lab devices of kernel parts in their virtual machine.
 test-long: test
+	$(PY) -m pytest -m long -rR tests/lab
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
 
 # The long proofs, every frame size, a million frames a port, and the bitstreams of all boards with three seeds.

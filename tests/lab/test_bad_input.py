@@ -244,7 +244,14 @@ TRIALS = 4
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        signal.SIGKILL,
+        *(pytest.param(other, marks=pytest.mark.long) for other in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:
     child = start(*SERIES, "-v", "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
     assert child.stderr

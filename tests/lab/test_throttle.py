@@ -70,7 +70,9 @@ def least_lost(facts: Facts) -> float:
 
 
 @pytest.mark.parametrize("device", ["bridge", "router"])
-@pytest.mark.parametrize("load", [0.9, 0.98, 0.99])
+@pytest.mark.parametrize(
+    "load", [pytest.param(0.9, marks=pytest.mark.long), 0.98, pytest.param(0.99, marks=pytest.mark.long)]
+)
 def test_below_its_capacity_it_loses_nothing(device: str, load: float) -> None:
     # In the sender's softirq the device cannot lose a frame of its own accord.
     with Lab(f"{device}?capacity={CAPACITY}pps", own_core=False) as lab:
@@ -78,7 +80,9 @@ def test_below_its_capacity_it_loses_nothing(device: str, load: float) -> None:
     assert (facts.tracked.lost_frames, dropped) == (0, 0)
 
 
-@pytest.mark.parametrize("load", [1.01, 1.02, 1.1])
+@pytest.mark.parametrize(
+    "load", [pytest.param(1.01, marks=pytest.mark.long), 1.02, pytest.param(1.1, marks=pytest.mark.long)]
+)
 def test_above_its_capacity_it_loses_what_arithmetic_says(load: float) -> None:
     with Lab(f"bridge?capacity={CAPACITY}pps", own_core=False) as lab:
         facts, dropped = measure(lab, at(load))
