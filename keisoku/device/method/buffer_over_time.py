@@ -10,14 +10,16 @@ from collections.abc import Generator
 
 import numpy as np
 
+from keisoku.analysis.budget import student
 from keisoku.analysis.line import POINTS_MIN, fit_line
 from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular
 from keisoku.device.analysis.behaviour import Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings
+from keisoku.device.record.gaps import Gaps
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -66,7 +68,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
     resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
-    found = behaviour(samples, resolution_ns, _first_drop(record))
+    found = behaviour(samples, resolution_ns, first_drop(record.facts.tracked.lost, record.offered_fps))
     base_ns = min(sample.min_ns for sample in samples)
     sizing = _Sizing(setting, record, base_ns)
     starts, ends = [None, *found.bends], [*found.bends, None]
@@ -81,21 +83,20 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     return rows, [sentence] if (sentence := _sentence(size, found, rows)) else []
 
 
-def _first_drop(record: TrialRecord) -> FirstDrop | None:
-    """None if no frame was lost, or if it is not known when.
+def first_drop(lost: Gaps, offered_fps: float) -> FirstDrop | None:
+    """None if frames were lost at fewer than three times, or if it is not known when.
 
     Frames that come at regular times find a full buffer at regular times. By how much drops are irregular, the first
     one was early or late as well, and so was the frame from which on the queue grew: in this run, and in the next.
     """
-    lost = record.facts.tracked.lost
     times_s = lost.after_ns[:_DROPS_MOST] / NS_PER_S
-    if not len(times_s) or np.isnan(times_s).any():
+    if len(times_s) < POINTS_MIN or np.isnan(times_s).any():
         return None
-    scatter_s = 0.0
-    if len(times_s) >= POINTS_MIN:
-        line = fit_line(np.cumsum(lost.counts[:_DROPS_MOST], dtype=np.float64), times_s)
-        scatter_s = 2 * math.sqrt(float((line.residuals**2).sum()) / (len(times_s) - 2))
-    return FirstDrop(float(times_s[0]) + 1 / record.offered_fps, scatter_s)
+    line = fit_line(np.cumsum(lost.counts[:_DROPS_MOST], dtype=np.float64), times_s)
+    # Few drops show badly how irregular they are.
+    freedom = len(times_s) - 2
+    scatter_s = 2 * math.sqrt(float((line.residuals**2).sum()) / freedom) * student(freedom) / COVERAGE_FACTOR
+    return FirstDrop(float(times_s[0]) + 1 / offered_fps, scatter_s)
 
 
 class _Sizing:
