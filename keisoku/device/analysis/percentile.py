@@ -105,6 +105,34 @@ def percentile(
     return Percentile(value, width, min(width / 2, max(abs(value - even), off_ns)))
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a percentile lies in its bucket."""
+
+    inside: float
+    """The part of the bucket's frames that are below it."""
+    of_all: float
+    """The bucket's part of all frames."""
+    ns_per_frame: float
+    """By how much the percentile moves if one frame moves from below the bucket to above it, in ns."""
+    first: bool
+    last: bool
+
+
+def place(buckets: Buckets, percent: float, min_ns: float, max_ns: float) -> Place:
+    """Of a percentile that `percentile` gives. Raises ValueError if there are no frames in buckets."""
+    total = buckets.negative + sum(buckets.counts)
+    if total == buckets.negative:
+        raise ValueError("no frame is in a bucket")
+    rank = min(max(percent / 100 * total, buckets.negative + 1.0), total)
+    cumulative = buckets.negative + np.cumsum(np.asarray(buckets.counts, dtype=np.int64))
+    index = min(int(np.searchsorted(cumulative, rank * (1 - 1e-12))), len(buckets.counts) - 1)
+    count = buckets.counts[index]
+    lower, upper = _Edges(buckets, min_ns, max_ns).of(index)
+    inside = min(max((rank - int(cumulative[index]) + count) / count, 0.0), 1.0)
+    return Place(inside, count / total, (upper - lower) / count, index == 0, index == len(buckets.counts) - 1)
+
+
 def narrowed(found: Percentile, percent: float, latencies: Sequence[Latency], share: float = 1.0) -> Percentile:
     """A percentile kept as near to the mean as it must be, by mean and standard deviation, which are exact.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.behaviour import correlation
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import percentile, within
+from keisoku.device.analysis.percentile import Within, percentile, place, within
 from keisoku.device.analysis.samples import Sample
-from keisoku.device.analysis.shape import moments
+from keisoku.device.analysis.shape import moments, shape_of
 from keisoku.device.record.counts import Buckets, Latency
 
 ALIKE = 0.25
@@ -45,21 +46,55 @@ def of_percentile(
     samples: Sequence[Sequence[Sample]],
 ) -> float:
     """Of a percentile of the frames of all trials, in ns: the rank is binomial, for as many frames as are independent
-    of each other (order statistics). `histograms` are of all frames or of some of each trial."""
+    of each other (order statistics). `histograms` are of all frames or of some of each trial.
+
+    A place in a bucket that is taken to be filled evenly scatters less than a frame's own: with a share C of all frames
+    in the bucket, of which s are below the place, the variance of its rank is p(1 − p) − C s(1 − s) (that of B + sC,
+    multinomial). The end of the outermost buckets is that of the extreme latency, which scatters by itself.
+    """
     whole = merged(histograms)
     count = whole.negative + sum(whole.counts)
-    spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / count * _frames_alike(latencies, samples))
     ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    inside = within(latencies)
+    alike, inside = _frames_alike(latencies, samples), within(latencies)
+    if count == whole.negative:
+        return 0.0
+    at = place(whole, percent, *ends)
+    share = percent / 100
+    spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
     low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
     own_error = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    extremes = [at.inside * at.last, (1 - at.inside) * at.first]
+    own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
+    if inside.shape is not None:
+        own_error = math.hypot(own_error, _of_shape(percent, whole, latencies, inside, alike))
     own = [
-        percentile(histogram, percent, one.min_ns, one.max_ns, inside)
+        percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))
         for histogram, one in zip(histograms, latencies, strict=True)
     ]
     values = [found.value_ns for found in own if found is not None]
     between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
     return _pooled(between, len(values) - 1, own_error, math.inf)
+
+
+def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], inside: Within, alike: float) -> float:
+    """How a percentile that rests on the mean, the standard deviation and the extremes of all latencies repeats, in ns:
+    by how much it moves with each of them (standard uncertainty)."""
+    known = moments(latencies)
+    ends, count = (known.min_ns, known.max_ns), known.count / alike
+    mean = known.deviation_ns / math.sqrt(count)
+    changed = (
+        replace(known, mean_ns=known.mean_ns + mean),
+        replace(known, mean_ns=known.mean_ns - mean),
+        replace(known, deviation_ns=known.deviation_ns * (1 + 1 / math.sqrt(2 * count))),
+        replace(known, deviation_ns=known.deviation_ns * (1 - 1 / math.sqrt(2 * count))),
+    )
+    base = percentile(whole, percent, *ends, inside)
+    square = 0.0
+    for one in changed:
+        moved = percentile(whole, percent, *ends, replace(inside, shape=shape_of(one)))
+        if base is not None and moved is not None:
+            square += (moved.value_ns - base.value_ns) ** 2 / 2
+    return math.sqrt(square)
 
 
 def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool) -> float:
