@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from keisoku.device.analysis.behaviour import behaviour
+from keisoku.device.analysis.drift import drift
 from keisoku.device.analysis.samples import Sample
+from keisoku.device.analysis.stamp_phase import tilt_share
 from keisoku.device.method.buffer_over_time import first_drop
 from keisoku.device.record.gaps import Gap, Gaps
 
@@ -59,3 +61,34 @@ def test_when_a_buffer_is_full_is_as_uncertain_as_so_few_drops_show(count: int) 
 
 def test_two_drops_do_not_tell_how_irregular_they_are() -> None:
     assert first_drop(drops(2, np.random.default_rng(3)), 1e5) is None
+
+
+def stamped(resolution_ns: float, frames: int = 2500) -> list[Sample]:
+    """Twenty samples of a queue that grows steadily, each the mean of frames whose latencies are whole steps."""
+    found = []
+    for number in range(20):
+        at_s = (number + (np.arange(frames) + 0.5) / frames) / 20
+        latencies = 10_000.3137 + SLOPE * at_s
+        if resolution_ns:
+            latencies = np.round(latencies / resolution_ns) * resolution_ns
+        middle_s, mean = float(at_s.mean()), float(latencies.mean())
+        found.append(Sample(number / 20, (number + 1) / 20, mean, mean - 2400, mean + 2400, frames, 0, middle_s))
+    return found
+
+
+@pytest.mark.parametrize(("resolution_ns", "most"), [(0.001, 0.0005), (8.0, 0.5)])
+def test_a_slope_over_many_steps_of_the_stamps_is_not_as_uncertain_as_one_step_at_its_end(
+    resolution_ns: float, most: float
+) -> None:
+    """Uncertainties of slopes were 1500 errors, and 1000 with stamps of 8 ns: a whole step was stated for each end."""
+    (piece,) = behaviour(stamped(resolution_ns), resolution_ns=resolution_ns).pieces
+    assert abs(piece.fit.slope - SLOPE) < 2 * piece.slope_error < most
+    found = drift([stamped(resolution_ns)], resolution_ns)
+    assert found is not None
+    assert abs(found.slope - SLOPE) < 2 * found.error < most
+
+
+def test_a_growth_by_whole_steps_from_frame_to_frame_crosses_none() -> None:
+    assert tilt_share(8.0 * 1000, 1000, 8.0) == 1.0
+    assert tilt_share(0.0, 1000, 8.0) == 1.0
+    assert tilt_share(800.0, 1000, 8.0) == pytest.approx(0.01)

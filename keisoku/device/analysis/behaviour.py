@@ -18,6 +18,7 @@ from keisoku.analysis.change_points import PARAMETERS, local_noise, penalty, pie
 from keisoku.analysis.line import POINTS_MIN, LineFit, fit_line
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.samples import Sample
+from keisoku.device.analysis.stamp_phase import tilt_share
 
 RESOLUTION_NS = 1.0
 """Timestamps are whole nanoseconds: a smaller change is not significant."""
@@ -274,7 +275,11 @@ def _piece(
     grain_ns = abs(fit.slope) * max(one.at_error_s for one in samples) + resolution_ns / 2
     # Few samples show their scatter badly (GUM G.3).
     own = fit.slope_error * correlation(fit.residuals / sigmas) * student(len(fitted) - PARAMETERS) / COVERAGE_FACTOR
-    slope_error = math.hypot(own, GRAIN * grain_ns / (x[-1] - x[0]))
+    # A line that crosses many steps of the stamps meets all their phases from its beginning to its end.
+    frames = sum(series[index].forwarded_frames for index in fitted)
+    phases = tilt_share(fit.slope * (x[-1] - x[0]), frames, resolution_ns)
+    tilt_ns = grain_ns - resolution_ns / 2 * (1 - phases)
+    slope_error = math.hypot(own, GRAIN * tilt_ns / (x[-1] - x[0]))
     lost = sum(sample.lost_frames for sample in samples)
     span_s = samples[-1].at_s - samples[0].at_s
     rise_ns = abs(fit.slope) * span_s

@@ -18,6 +18,7 @@ from keisoku.analysis.uncertainty import COVERAGE_FACTOR, rectangular
 from keisoku.device.analysis.behaviour import RESOLUTION_NS, SIGNIFICANT, correlation
 from keisoku.device.analysis.group_line import exceeds
 from keisoku.device.analysis.samples import Sample
+from keisoku.device.analysis.stamp_phase import tilt_share
 
 TOLERANCE_PPM = 200.0
 """IEEE 802.3: each of two clocks may be off by ±100 ppm."""
@@ -84,9 +85,11 @@ def drift(trials: Sequence[Sequence[Sample]], resolution_ns: float = 0.0) -> Dri
             error *= math.sqrt(count)
     seconds = max(samples[-1].end_s - samples[0].start_s for samples in trials if samples)
     slope = float(slopes.mean())
-    # Steps of the stamps that a slow growth crosses at most once move all later samples alike.
-    crossed = min(1.0, resolution_ns / max(1e-9, abs(slope) * seconds))
-    unseen = STEP_REACH * max(resolution_ns * crossed, ARITHMETIC_NS) / seconds
+    # Steps that a growth crosses at most once move all later samples alike.
+    frames = min(sum(one.forwarded_frames for one in samples) for samples in trials if samples)
+    steps_ns = (resolution_ns, ARITHMETIC_NS)
+    unseen_ns = [step_ns * tilt_share(slope * seconds, frames, step_ns) for step_ns in steps_ns]
+    unseen = STEP_REACH * max(unseen_ns) / seconds
     return Drift(slope, math.hypot(error, rectangular(unseen)), seconds)
 
 
@@ -103,6 +106,10 @@ def _fit(samples: Sequence[Sample], resolution_ns: float) -> tuple[float, float,
     scatter_ns = max(float(np.std(fit.residuals, ddof=2)), ARITHMETIC_NS, steps_ns)
     while first and abs(y[first - 1] - fit.at(x[first - 1])) <= NEAR * scatter_ns * _far(x[first:], x[first - 1]):
         first -= 1
+        fit = fit_line(x[first:], y[first:])
+    if len(samples) - first > 2 * POINTS_MIN:
+        # The queue may have grown past the jitter within the first sample that is near the line.
+        first += 1
         fit = fit_line(x[first:], y[first:])
     return fit.slope, fit.slope_error * correlation(fit.residuals), len(samples) - first - 2
 

@@ -39,6 +39,19 @@ def phase_share(gap: float, frames: int) -> float:
     return float(min(1.0, above + below))
 
 
+def tilt_share(growth_ns: float, frames: int, step_ns: float) -> float:
+    """By how much steps of the stamps can tilt a line through latencies that grow by `growth_ns` over so many frames,
+    as a share of a step at its ends.
+
+    All of it if the latencies cross one step or none; where they cross many, each part of the line meets all phases.
+    A growth by whole steps from frame to frame crosses none.
+    """
+    if not step_ns or frames < 1:
+        return 1.0
+    each = abs(growth_ns) / frames / step_ns
+    return min(1.0, 1 / max(1e-9, frames * abs(each - round(each))))
+
+
 def percentile_share(value_ns: float, latencies: Sequence[Latency], step_ns: float, mean_share: float) -> float:
     """Largest error of a percentile as a share of the step of the stamps; `mean_share` is that of the mean.
 

@@ -30,6 +30,8 @@ from keisoku.run.result import Result, Row
 
 LINE_RATE = "line rate"
 AT_RATE = "throughput rate"
+_ROUNDING_PPM = 2 * 1e6 * 2**-53
+"""Of a ratio of two rates that is nearly one, and of its difference from one."""
 _AT_LINE = 1 - 1e-9
 """Share of the line rate from which on a load is that rate, whatever the arithmetic."""
 SAW_TOOTH = 0.02
@@ -223,7 +225,9 @@ def _mismatch(setting: Setting, load: _Load, way: PortPair, after: Drift | None)
     if line is None:
         return Quantity(value=at_rate.ppm, unit="ppm", uncertainty=expanded(at_rate.ppm_error))
     offered_fps, wrong_fps = _offered_fps(load)
-    error_ppm = expanded(combine(at_rate.ppm_error, rectangular(1e6 * wrong_fps / offered_fps)))
+    error_ppm = expanded(
+        combine(at_rate.ppm_error, rectangular(1e6 * wrong_fps / offered_fps), rectangular(_ROUNDING_PPM))
+    )
     valid = [(record, _of(record, way)) for record in load.records if record.valid]
     idle = [_idle_ns(record, tracked) for record, tracked in valid]
     if at_rate.is_there and all(ns is not None for ns in idle):
