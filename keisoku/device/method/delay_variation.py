@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
@@ -79,7 +80,9 @@ def _errors(records: list[TrialRecord]) -> dict[str, tuple[float, float]]:
     histograms = [one.histogram for one in latencies]
     all_trials = repeatability.of_percentile(PDV_PERCENT, histograms, latencies, samples)
     # No trial finds the least latency that there can be.
-    least = max(repeatability.of_extreme([one], [own], least=True) for one, own in zip(latencies, samples, strict=True))
+    least = statistics.fmean(
+        repeatability.of_extreme([one], [own], least=True) for one, own in zip(latencies, samples, strict=True)
+    )
     found = {"pdv": (all_trials * math.sqrt(len(latencies)), least)}
     variations = [one.variation for one in measured if one.variation is not None]
     medians = [own["ipdv_median"].value_ns for one in measured if "ipdv_median" in (own := _variations(one))]
