@@ -158,7 +158,7 @@ def search(system: System, name: str, mechanism: Mechanism, seconds: float) -> s
     with tempfile.TemporaryDirectory(prefix=f"keisoku-{name}-") as folder:
         directory = RunDirectory.create(Path(folder) / "run", NAME, settings.plain(), {})
         with IntervalLog(directory) as log:
-            carry_out(system, settings, log, lambda text: print(f"  {text}", file=sys.stderr))
+            carry_out(system, settings, log, _print, _print)
         found = again(settings, kept_intervals(directory))
     assert isinstance(found, LimitFound)
     gain = (
@@ -171,6 +171,10 @@ def search(system: System, name: str, mechanism: Mechanism, seconds: float) -> s
     return (
         f"Search: advised {limit_text(found.limit)}, thought best {limit_text(found.candidate)}{gain}; {found.ended}."
     )
+
+
+def _print(line: str) -> None:
+    print(f"  {line}", file=sys.stderr)
 
 
 def _mean(values: list[float], digits: int = 1) -> str:

@@ -75,7 +75,7 @@ def command(
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))
         with watching() as display:
-            outcome = carry_out(find("ab"), asked, out, tell=display.tell, observer=display, came_to=display.came_to)
+            outcome = carry_out(find("ab"), asked, out, **display.receivers)
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))

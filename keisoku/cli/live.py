@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,9 +17,10 @@ from keisoku.cli.progress import Lines, Row, line
 if TYPE_CHECKING:
     from keisoku.device.engine.engine import Progress
     from keisoku.device.record.trial import Trial, TrialRecord
+    from keisoku.run.directory import RunDirectory
 
-_AROUND = 6
-"""Lines of the screen that are not rows: heads, sentence, overall progress, and the line of the cursor."""
+_AROUND = 8
+"""Lines of the screen that are not rows: heads, three of sentences, overall progress, and the line of the cursor."""
 _LEAST_ROWS = 3
 _PER_SECOND = 4
 """Drawing takes time of a host that measures."""
@@ -32,7 +32,7 @@ class Live(Lines):
     def __init__(self, console: Console, verbose: bool = False) -> None:
         super().__init__(verbose)
         self.console = console
-        self._now, self._trial = "", ""
+        self._said, self._trial = "", ""
         self._measures = False
         self._region = Region(
             console=console,
@@ -51,28 +51,32 @@ class Live(Lines):
     ) -> None:
         self._region.stop()
 
-    def tell(self, said: str) -> None:
-        """The plan stays above the table; later sentences say what is done now, and stay with -v."""
-        if self._measures and not self.verbose:
-            self._now = said
-        else:
-            self.console.print(Text(said))
-            self._now = said if self._measures else ""
+    def refresh(self) -> None:
+        """Draws now."""
+        self._region.refresh()
 
-    def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
-        """From now on it is measured."""
-        super().planned(methods, sizes)
+    def tell(self, said: str) -> None:
+        """The plan stays above the table; later sentences are replaced by the next one, and stay only with -v."""
+        if self._measures:
+            self._said = said
+        if self.verbose or not self._measures:
+            self.console.print(Text(said))
+
+    def warn(self, said: str) -> None:
+        """Above the table, where it stays."""
+        self.console.print(Text(said))
+
+    def begun(self, directory: RunDirectory) -> None:
+        """What is told from now on is of the moment."""
         self._measures = True
 
     def came_to(self, done: float, whole: float, said: str) -> None:
         """Drawn at the next time."""
         check()
-        self._measures = True
-        self._share, self._now = (done, whole, said), said or self._now
+        self._share = (done, whole, said)
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
         """Its row says so."""
-        self._measures = True
         self.rows.started(method, trial)
         self._trial = ""
 
@@ -92,11 +96,17 @@ class Live(Lines):
         rows = list(self.rows.found.values())
         if rows:
             parts.append(self._table(rows))
-        if said := self._trial if self.rows.now is not None else self._now:
-            parts.append(Text(said, no_wrap=True, overflow="ellipsis", style="dim"))
-        if rows or self._share is not None or self._expected is not None:
+        # What was told last, the counts of the trial, and what the share is of: each in its own line.
+        said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
+        parts += [Text(line, no_wrap=True, overflow="ellipsis", style="dim") for line in dict.fromkeys(said) if line]
+        if rows or self._known:
             parts.append(self._overall(bool(rows)))
         return Group(*parts)
+
+    @property
+    def _known(self) -> bool:
+        """Whether it is known how much is left."""
+        return self._share is not None or self._expected is not None
 
     def _table(self, rows: list[Row]) -> Table:
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -113,10 +123,11 @@ class Live(Lines):
         return table
 
     def _overall(self, trials: bool) -> RenderableType:
+        counts = [self.rows.trials] if trials else []
+        if not self._known:
+            return Text(", ".join(counts))
         left = self.left()
-        words = [f"{self.percent():.0f} %"] if self._share is not None or self._expected is not None else []
-        words += [f"{left} left"] if left else []
-        words += [self.rows.trials] if trials else []
+        words = [f"{self.percent():.0f} %", *([f"{left} left"] if left else []), *counts]
         grid = Table.grid(padding=(0, 1))
         grid.add_row(ProgressBar(total=100.0, completed=self.percent(), width=20), Text(", ".join(words)))
         return grid

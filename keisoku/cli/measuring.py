@@ -192,7 +192,7 @@ def command(name: str) -> click.Command:
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
-                outcome = carry_out(*asked(**given), out, tell=display.tell, observer=display, came_to=display.came_to)
+                outcome = carry_out(*asked(**given), out, **display.receivers)
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))

@@ -58,9 +58,7 @@ def command(procedure: Procedure) -> click.Command:
     def run(**given: Any) -> None:
         measurement, plan = asked(**given)
         with watching() as display:
-            outcome = carry_out(
-                measurement, plan, given["out"], tell=display.tell, observer=display, came_to=display.came_to
-            )
+            outcome = carry_out(measurement, plan, given["out"], **display.receivers)
         sys.exit(show(outcome, given["as_json"]))
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"

@@ -1,7 +1,7 @@
 """What a running measurement says, as short lines: for files, pipes, and `--plain`.
 
 `watching` gives the receiver of all progress: of trials (it is the runner's observer), of shares (`came_to`) and of
-sentences (`tell`). It writes to standard error only; results go to standard output.
+sentences (`tell`, `warn`). It writes to standard error only; results go to standard output.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from keisoku.cli.amount import amount
 from keisoku.cli.interruption import check
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from keisoku.device.engine.engine import Progress
     from keisoku.device.forecast.forecast import Forecast
     from keisoku.device.record.trial import Trial, TrialRecord
+    from keisoku.run.directory import RunDirectory
 
 WIDTH = 100
 """Characters of the longest line."""
@@ -128,9 +129,27 @@ class Lines:
             self.rows.ended()
             self._print(f"{row.name}: {row.state} ({row.trials})")
 
+    @property
+    def receivers(self) -> dict[str, Any]:
+        """Everything that `carry_out` tells, by the names of its parameters."""
+        return {
+            "tell": self.tell,
+            "warn": self.warn,
+            "begun": self.begun,
+            "came_to": self.came_to,
+            "observer": self,
+        }
+
     def tell(self, said: str) -> None:
-        """A sentence of the measurement."""
+        """A sentence of the measurement: its plan, and then what is done now."""
         self._print(said)
+
+    def warn(self, said: str) -> None:
+        """A sentence that the user must not miss."""
+        self._print(said)
+
+    def begun(self, directory: RunDirectory) -> None:
+        """The plan is told, and measuring begins."""
 
     def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
         """Rows that will be measured."""

@@ -55,9 +55,7 @@ def command(
         limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
         measurement, settings = read(plan_file, limit)
         with watching() as display:
-            outcome = carry_out(
-                measurement, settings, out, tell=display.tell, observer=display, came_to=display.came_to
-            )
+            outcome = carry_out(measurement, settings, out, **display.receivers)
     else:
         assert resume is not None
         if out is not None:
@@ -65,5 +63,5 @@ def command(
         typed = {"duration_s": ("--duration", duration), "within_s": ("--within", within)}
         changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
         with watching() as display:
-            outcome = go_on(resume, changes, tell=display.tell, observer=display, came_to=display.came_to)
+            outcome = go_on(resume, changes, **display.receivers)
     sys.exit(show(outcome, as_json))

@@ -59,7 +59,7 @@ def measure(work: Work[Plan]) -> None:
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, work.tell, _opened(work.resumed)) as engine:
+    with open_engine(plan, work.tell, work.warn, _opened(work.resumed)) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, None
         if capabilities.on_host:

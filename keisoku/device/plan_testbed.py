@@ -18,9 +18,14 @@ from keisoku.errors import PlanError
 
 
 @contextmanager
-def open_engine(plan: Plan, tell: Tell = lambda line: None, opened: Sequence[OpenedPort] = ()) -> Iterator[Engine]:
-    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is opened and
-    when it is closed.
+def open_engine(
+    plan: Plan,
+    tell: Tell = lambda line: None,
+    warn: Tell = lambda line: None,
+    opened: Sequence[OpenedPort] = (),
+) -> Iterator[Engine]:
+    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is opened, and
+    `warn` one about the capture when it is closed.
 
     `opened` are the ports of the run that is resumed: nothing is chosen again for them. Raises PlanError for a DUT or
     port that does not exist or cannot be used, EngineError if opening fails.
@@ -31,7 +36,7 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None, opened: Sequence[Ope
         if plan.capture is not None:
             if not testbed.captures:
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
-            capture = PortCapture(plan.capture, plan.snap_bytes, tell)
+            capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
         engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
         for remark in testbed.remarks:

@@ -53,14 +53,16 @@ def carry_out(
     out: Path | None = None,
     resume: RunDirectory | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    warn: Callable[[str], None] = lambda line: None,
     observer: Any = None,
     begun: Callable[[RunDirectory], None] = lambda directory: None,
     came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
 ) -> Outcome:
     """Measures into the directory `out` (default: a new one in `runs`), or continues `resume`.
 
-    `tell` receives lines for the user during the run, `came_to` the progress (how much is done, of how much, and the
-    same in words), `observer` the details, and `begun` the directory as soon as it exists. Raises PlanError if the
+    `tell` receives lines for the user: until `begun` has received the directory what is going to be done, and then what
+    is done now. `warn` receives lines that the user must not miss, `came_to` the progress (how much is done, of how
+    much, and the same in words), and `observer` the details. Raises PlanError if the
     settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError when interrupted, with
     what is kept and how to continue.
     """
@@ -71,7 +73,7 @@ def carry_out(
         settings = fitted(measurement, wanted)
         if beforehand := said_before(measurement, wanted, settings):
             tell(beforehand)
-    work = Work(measurement, settings, out, resume, tell, observer, begun, came_to)
+    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to)
     try:
         with no_longer_than(None if measurement.ends_in_time else settings.within_s):
             measurement.measure(work)
@@ -80,7 +82,7 @@ def carry_out(
         over = f"the time of {time_text(settings.within_s)} is over"
         if work.directory is None or not work.directory.holds_rows:
             raise KeisokuError(f"within: {over}, and nothing was measured; give more time") from error
-        tell(f"{over}: what was measured until now is analysed")
+        warn(f"{over}: what was measured until now is analysed")
     except (EngineError, KeyboardInterrupt) as error:
         directory = work.directory
         if directory is None or not (directory.holds_rows or measurement.resumes):
@@ -93,7 +95,7 @@ def carry_out(
     assert work.directory is not None, "a measurement that ends without an error has called begin"
     outcome = analyse(work.directory)
     if said := measurement.keep(outcome.directory, outcome.results):
-        tell(said)
+        warn(said)
     return outcome
 
 

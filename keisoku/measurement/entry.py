@@ -48,13 +48,16 @@ class Work(Generic[Settings_]):
         out: Path | None = None,
         resumed: RunDirectory | None = None,
         tell: Callable[[str], None] = lambda line: None,
+        warn: Callable[[str], None] = lambda line: None,
         observer: Any = None,
         begun: Callable[[RunDirectory], None] = lambda directory: None,
         came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
     ) -> None:
         self.measurement, self.settings = measurement, settings
         self.tell = tell
-        """Receives a line for the user."""
+        """Receives a line for the user: before `begin` of the plan, then what is done now, until the next line."""
+        self.warn = warn
+        """Receives a line that the user must not miss, such as a fault it met or a file it kept: it stays."""
         self.came_to = came_to
         """Is given how far the measurement has come: how much is done, of how much, and the same in words."""
         self.observer = observer

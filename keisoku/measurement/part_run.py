@@ -37,10 +37,20 @@ class _PartWork(Work[RunSettings]):
         path: Path,
         resumed: RunDirectory | None,
         came_to: Callable[[float, float, str], None],
+        said: str,
     ) -> None:
         # What the first part says of the host and of its plan, all others would say again.
         tell = whole.tell if whole.directory is None else lambda line: None
-        super().__init__(measurement, settings, path, resumed, tell, whole.observer, came_to=came_to)
+        super().__init__(
+            measurement,
+            settings,
+            path,
+            resumed,
+            tell,
+            lambda line: whole.warn(f"{said}: {line}"),
+            whole.observer,
+            came_to=came_to,
+        )
         self._whole = whole
 
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
@@ -90,17 +100,17 @@ def carried_out(
         whole.came_to(share[0] + (share[1] - share[0]) * part, 1.0, f"{said}: {words}" if words else said)
 
     come_to(0.0, 1.0, "")
-    work = _PartWork(whole, measurement, settings, path, begun, come_to)
+    work = _PartWork(whole, measurement, settings, path, begun, come_to, said)
     measurement.measure(work)
     assert work.directory is not None, "a measurement that ends without an error has called begin"
     try:
         results = findings_of(work.directory).results
     except PlanError as error:
-        whole.tell(f"{said} gives no result: {error}")
+        whole.warn(f"{said} gives no result: {error}")
         return work.directory, []
     work.directory.finish(results)  # its page is made when it is asked for: a hundred of them would fill the disk
     if kept := measurement.keep(work.directory, results):
-        whole.tell(kept)
+        whole.warn(kept)
     return work.directory, results
 
 

@@ -230,6 +230,7 @@ class _Run:
                 self._settings,
                 self.path,
                 tell=self._told,
+                warn=self._told,
                 observer=self,
                 came_to=self._came_to,
                 begun=self._has_begun,

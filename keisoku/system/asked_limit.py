@@ -21,9 +21,9 @@ class AskedLimit:
     """Of the ports towards these clients. Every interval is logged; the caller leaves the system."""
 
     def __init__(
-        self, system: System, clients: Sequence[str], log: IntervalLog, tell: Callable[[str], None], settle_s: float
+        self, system: System, clients: Sequence[str], log: IntervalLog, warn: Callable[[str], None], settle_s: float
     ) -> None:
-        self._system, self._clients, self._log, self._tell = system, clients, log, tell
+        self._system, self._clients, self._log, self._warn = system, clients, log, warn
         self._settle_s = settle_s
         self._now: Limit | str = "nothing was set yet"
         self._lost = 0
@@ -46,7 +46,7 @@ class AskedLimit:
         self._lost = 0 if kept.used else self._lost + 1
         if not kept.used:
             self._now = "lost"
-            self._tell(f"the ports did not keep {limit_text(limit)}: that interval is not used, and it is set again")
+            self._warn(f"the ports did not keep {limit_text(limit)}: that interval is not used, and it is set again")
         if self._lost >= TRIES:
             raise EngineError(
                 f"{limit_text(limit)} was set {TRIES} times and did not stay: another program changes the ports, or"

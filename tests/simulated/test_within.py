@@ -289,7 +289,7 @@ def endless(rows: bool) -> Measurement[TickSettings]:
 def test_what_takes_longer_is_ended_and_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODULES, tiny_measurement.NAME, tiny_measurement.__name__)
     began_s, said = time.monotonic(), list[str]()
-    outcome = carry_out(endless(rows=True), TickSettings(within_s=3), tmp_path / "run", tell=said.append)
+    outcome = carry_out(endless(rows=True), TickSettings(within_s=3), tmp_path / "run", warn=said.append)
     assert 2.8 <= time.monotonic() - began_s < 10
     assert outcome.results[0].rows[0].figures["mean"].value > 0
     assert said[-1] == "the time of 3 s is over: what was measured until now is analysed"

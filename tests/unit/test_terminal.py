@@ -8,12 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from support.screen import Screen
 
 from keisoku.cli import summary
+from keisoku.cli.live import Live
 from keisoku.cli.progress import WIDTH, Lines, rate
 from keisoku.cli.summary import MOST_LINES, summary_lines
 from keisoku.device.record.trial import Trial
 from keisoku.report.table import Head, Table
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
 
@@ -34,6 +38,40 @@ def test_lines_are_at_most_100_characters(capsys: pytest.CaptureFixture[str]) ->
         "throughput 1518 byte: trying 81 kf/s",
         "throughput 1518 byte: ended (0 valid)",
     ]
+
+
+def _on_a_screen(verbose: bool = False) -> tuple[Live, Screen]:
+    screen = Screen(80, 24)
+    return Live(Console(file=screen, force_terminal=True, width=80, height=24), verbose), screen
+
+
+def test_a_warning_stays_above_the_table_and_other_sentences_go() -> None:
+    live, screen = _on_a_screen()
+    with live:
+        live.tell("3 sizes, about 4 min")
+        live.begun(RunDirectory(Path("runs/x"), "throughput", {}, {}))
+        live.tell("looking for the hops")
+        live.warn("the reference did not answer 3 times")
+        live.tell("5 of 6 hops answer")
+        live.came_to(1.0, 4.0, "round 2")
+        live.refresh()
+        assert screen.text.splitlines()[:4] == [
+            "3 sizes, about 4 min",
+            "the reference did not answer 3 times",
+            "5 of 6 hops answer",
+            "round 2",
+        ]
+    assert screen.text.splitlines() == ["3 sizes, about 4 min", "the reference did not answer 3 times"]
+    assert screen.shows_cursor
+
+
+def test_with_v_every_sentence_stays() -> None:
+    live, screen = _on_a_screen(verbose=True)
+    with live:
+        live.begun(RunDirectory(Path("runs/x"), "throughput", {}, {}))
+        live.tell("looking for the hops")
+        live.tell("5 of 6 hops answer")
+    assert screen.text.splitlines() == ["looking for the hops", "5 of 6 hops answer"]
 
 
 def test_a_row_says_what_is_tried_after_what() -> None:

@@ -54,7 +54,7 @@ def measure(work: Work[StabilitySettings]) -> None:
             logger.keep()
             raise
     if logger.failures:
-        work.tell(f"the reference did not answer {logger.failures} times; those readings are missing")
+        work.warn(f"the reference did not answer {logger.failures} times; those readings are missing")
 
 
 def analyse(directory: RunDirectory) -> Findings:

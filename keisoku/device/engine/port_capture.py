@@ -1,6 +1,6 @@
 """The capture of an engine's ports during its trials: evidence, from which no result is computed.
 
-It never overwrites a file, and reports at the end how many frames it holds and lost.
+It never overwrites a file, and reports to `warn` at the end how many frames it holds and lost.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class PortCapture:
     exists or cannot be made.
     """
 
-    def __init__(self, path: Path, snap_bytes: int, tell: Tell) -> None:
+    def __init__(self, path: Path, snap_bytes: int, warn: Tell) -> None:
         self.path, self.snap_bytes = path, snap_bytes
-        self._tell = tell
+        self._warn = warn
         self._capture: Capture | None = None
         try:
             path.open("xb").close()
@@ -67,7 +67,7 @@ class PortCapture:
             + (f" and {counts.dropped} LOST BY THE CAPTURE" if counts.dropped else "")
             for port, counts in zip(capture.ports, capture.counts, strict=True)
         ]
-        self._tell(f"capture: {self.path}: {', '.join(held)}")
+        self._warn(f"capture: {self.path}: {', '.join(held)}")
 
     def context(self) -> dict[str, object]:
         """Where it is, for a record."""

@@ -24,19 +24,21 @@ def measure(work: Work[GovernSettings]) -> None:
     """Governs for as long as the settings say; without a duration an interruption is the normal end."""
     with set_up(work) as (system, settings, log):
         try:
-            carry_out(system, settings, log, work.tell)
+            carry_out(system, settings, log, work.tell, work.warn)
         except KeyboardInterrupt:
             if settings.duration_s is not None or not log.intervals:
                 raise
-            work.tell("interrupted: the result until now follows")
+            work.warn("interrupted: the result until now follows")
 
 
-def carry_out(system: System, settings: GovernSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
+def carry_out(
+    system: System, settings: GovernSettings, log: IntervalLog, tell: Callable[[str], None], warn: Callable[[str], None]
+) -> None:
     """Governs a system, which the caller leaves, until the time is over or it is interrupted."""
     governor = govern(settings.weighted_objective, settings.candidates, settings.governor, settings.client)
     command = next(governor)
     told: Command | None = None
-    asked = AskedLimit(system, settings.client, log, tell, settings.settle_s)
+    asked = AskedLimit(system, settings.client, log, warn, settings.settle_s)
     used = True
     while settings.duration_s is None or asked.passed_s < settings.duration_s:
         if told is None or (command.phase, command.why) != (told.phase, told.why):

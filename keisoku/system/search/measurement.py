@@ -27,12 +27,14 @@ from keisoku.system.system import System
 def measure(work: Work[LimitSettings]) -> None:
     """Searches or sweeps; what the run holds that is continued is not evaluated again."""
     with set_up(work) as (system, settings, log):
-        carry_out(system, settings, log, work.tell)
+        carry_out(system, settings, log, work.tell, work.warn)
 
 
-def carry_out(system: System, settings: LimitSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
+def carry_out(
+    system: System, settings: LimitSettings, log: IntervalLog, tell: Callable[[str], None], warn: Callable[[str], None]
+) -> None:
     """Carries out the evaluations in order. The caller leaves the system."""
-    asked_limit = AskedLimit(system, settings.client, log, tell, settings.settle_s)
+    asked_limit = AskedLimit(system, settings.client, log, warn, settings.settle_s)
     shown = [] if settings.sweep else looks(log.held)
     while not settings.sweep and len(shown) < LOOKS:
         shown.append(asked_limit.until_used(None, settings.interval_s, LOOK))
