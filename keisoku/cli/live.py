@@ -75,6 +75,11 @@ class Live(Lines):
         check()
         self._share = (done, whole, said)
 
+    def _end_row(self) -> None:
+        """The table says so itself."""
+        self.rows.ended()
+        self._trial = ""
+
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
         """Its row says so."""
         self.rows.started(method, trial)

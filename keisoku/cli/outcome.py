@@ -34,17 +34,17 @@ def show(outcome: Outcome, as_json: bool) -> int:
         else:
             from rich.console import Console  # drawing is loaded when something is drawn
 
-            from keisoku.cli.summary import criterion_line, print_summary
+            from keisoku.cli.summary import criterion_line, print_summary, summary_of
             from keisoku.report.text import print_results
 
-            report = outcome.directory.path / "report.html"
+            console = Console()
             if amount().verbose:
-                print_results(outcome.results, Console())
+                print_results(outcome.results, console)
                 for verdict in outcome.verdicts:
                     click.echo(criterion_line(verdict))
-                click.echo(f"report: {report}")
+                click.echo(f"report: {outcome.directory.path / 'report.html'}")
             else:
-                print_summary(outcome.results, outcome.verdicts, report, Console())
+                print_summary(summary_of(outcome), console)
     if outcome.failure:
         click.echo(f"keisoku: {outcome.failure}", err=True)
         return FAILED

@@ -124,8 +124,12 @@ class Lines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self.rows.now is not None:
-            row = self.rows.now
+        if kind is None:
+            self._end_row()
+
+    def _end_row(self) -> None:
+        row = self.rows.now
+        if row is not None:
             self.rows.ended()
             self._print(f"{row.name}: {row.state} ({row.trials})")
 
@@ -152,7 +156,9 @@ class Lines:
         """The plan is told, and measuring begins."""
 
     def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
-        """Rows that will be measured."""
+        """Rows that will be measured, in place of those of the run before."""
+        self._end_row()
+        self.rows = Rows()
         self.rows.planned(methods, sizes)
 
     def expects(self, remaining: Forecast | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from keisoku.cli.amount import AMOUNT, amount
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="STUDY", required=False)
 @click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
 @click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
+@AMOUNT[0]
+@AMOUNT[1]
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
     """Repeats a published experiment and prints its figures beside the published ones.
 
@@ -44,9 +47,10 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         return
     from rich.console import Console
 
+    from keisoku.cli.summary import Summary, print_summary
     from keisoku.measurement.carry_out import findings_of, page
     from keisoku.report.finding import print_findings
-    from keisoku.study.report import study_findings, study_json, write_study_csv
+    from keisoku.study.report import VERDICT, cell_table, study_findings, study_json, study_verdicts, write_study_csv
     from keisoku.study.run import carry_out
 
     studies = find_studies(name)
@@ -55,7 +59,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         raise PlanError("--out", f"{directory} already holds a study", "choose another directory")
     with watching() as display:
         try:
-            outcomes = [carry_out(study, directory, display) for study in studies]
+            outcomes = [carry_out(study, directory, display.receivers) for study in studies]
         except KeyboardInterrupt:
             raise KeisokuError(f"interrupted: finished runs are kept in {directory}") from None
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
@@ -76,11 +80,19 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         raise KeisokuError(f"study: cannot write in {directory}: {error.strerror}; choose another --out") from error
     if as_json:
         click.echo(json.dumps(answer, indent=1))
-    else:
+    elif amount().verbose:
         print_findings(findings, Console())
         for note in notes:
             click.echo(f"note: {note}")
         click.echo(f"report: {report}")
+    else:
+        table = cell_table(outcomes)
+        more = sum(len(finding.tables) for finding in findings) - len(findings)
+        explanations = {one.text for outcome in outcomes for cell in outcome.cells for one in cell.explained}
+        counts = {"explanation": len(explanations), "note": len(notes)}
+        print_summary(
+            Summary([title, *study_verdicts(outcomes)], str(report), (), table, VERDICT, more, counts), Console()
+        )
     sys.exit(_code(outcomes))
 
 

@@ -1,4 +1,4 @@
-"""The end of a measurement on one screen: at most 20 lines, with the path of the report, which has all the rest.
+"""The end of a measurement or a study on one screen: at most 20 lines, with the path of the report, which has the rest.
 
 `-v` prints everything instead (`report/text.py`).
 """
@@ -6,44 +6,105 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from keisoku.measurement.carry_out import Outcome
+from keisoku.measurement.table import of_run
 from keisoku.report.digits import MARKS
-from keisoku.report.table import Table, all_tables
+from keisoku.report.table import Table, all_tables, main_table
 from keisoku.report.text import aligned
 from keisoku.report.verdict import verdict_text
 from keisoku.run.criterion import Verdict
-from keisoku.run.result import Result
 
 MOST_LINES = 20
 PIPED_WIDTH = 100
 """Characters of a line in a file or a pipe."""
+_CRITERIA, _SENTENCES = 5, 6
+"""Lines of each that are shown however long the table is."""
 
 
-def summary_lines(results: Sequence[Result], verdicts: Sequence[Verdict], report: Path, width: int) -> list[str]:
-    """At most 20 lines of at most `width` characters: verdicts, tables, counts of what the report says besides.
+@dataclass(frozen=True)
+class Summary:
+    """What is said at the end."""
 
-    Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
-    """
-    criteria = [criterion_line(verdict) for verdict in verdicts]
-    end = [*_counts(results, width), f"report: {report}"]
-    # A run of many procedures needs room for a table of each: sentences get a third of the screen.
-    top = _cut([_short(said, width) for said in criteria], 5, "criteria", width)
-    sentences = [line for result in results if result.sentence for line in _folded(result.sentence, width)]
-    top += _cut(sentences, 6, "lines", width)
-    every = [table for result in results for table in all_tables(result)]
-    return [*top, *_tables(every, MOST_LINES - len(top) - len(end), width), *end]
+    sentences: Sequence[str]
+    report: str
+    criteria: Sequence[str] = ()
+    table: Table | None = None
+    """The main one: as many of its rows are shown as there is room for, and no other table."""
+    main: int = 0
+    """Its column that is shown where not all fit."""
+    more_tables: int = 0
+    counts: Mapping[str, int] | None = None
+    """How many of each there are of what only the report says: `{"remark": 3}`."""
+
+    def lines(self, width: int) -> list[str]:
+        """At most 20 lines of at most `width` characters.
+
+        Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
+        """
+        end = [*_counted(self.counts or {}, width), f"report: {self.report}"]
+        top = _cut([_short(said, width) for said in self.criteria], _CRITERIA, "criteria", width)
+        room = MOST_LINES - len(top) - len(end)
+        wanted = len(self._table(MOST_LINES, width))
+        said = [line for sentence in self.sentences for line in _folded(sentence, width)]
+        top += _cut(said, max(_SENTENCES, room - wanted), "lines", width)
+        return [*top, *self._table(MOST_LINES - len(top) - len(end), width), *end]
+
+    def _table(self, room: int, width: int) -> list[str]:
+        """Title, heads, rows, and what its marks mean; then how much is left out."""
+        if self.table is None:
+            return []
+        (heads, *rows), kept = aligned(self.table, width, self.main)
+        title = self.table.title
+        if kept < len(self.table.heads):
+            title = f"{title} ({kept} of {len(self.table.heads)} columns)".strip()
+        marks = [
+            line
+            for mark in self.table.marks
+            if any(mark in row for row in rows)
+            for line in _folded(f"{mark} {MARKS[mark]}", width)
+        ]
+        before = [_short(line, width) for line in (title, heads)]
+        shown = room - len(before) - len(marks)
+        more = [f"{self.more_tables} more table{_s(self.more_tables)}"] if self.more_tables else []
+        if shown - bool(more) < len(rows):
+            shown = max(1, shown - 1)
+            more.insert(0, f"{len(rows) - shown} more row{_s(len(rows) - shown)}")
+        left_out = [_short(f"… {' and '.join(more)} in the report", width)] if more else []
+        return [*before, *(_short(row, width) for row in rows[:shown]), *marks, *left_out]
 
 
-def print_summary(results: Sequence[Result], verdicts: Sequence[Verdict], report: Path, console: Console) -> None:
-    """The same on a console, in its width."""
+def summary_of(outcome: Outcome) -> Summary:
+    """The end of a measurement."""
+    results, directory = outcome.results, outcome.directory
+    entry = of_run(directory)
+    found = [main_table(result, entry.figure_of(result.measurement, directory.plan)) for result in results]
+    table, main = next((each for each in found if each is not None), (None, 0))
+    return Summary(
+        [result.sentence for result in results if result.sentence],
+        str(directory.path / "report.html"),
+        [criterion_line(verdict) for verdict in outcome.verdicts],
+        table,
+        main,
+        sum(len(all_tables(result)) for result in results) - (table is not None),
+        {
+            "deviation": sum(len(result.deviations) for result in results),
+            "remark": sum(len(result.remarks) for result in results),
+            "flag": sum(len(result.flags) for result in results),
+        },
+    )
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """On a console, in its width."""
     width = console.width if console.is_terminal else PIPED_WIDTH
-    for line in summary_lines(results, verdicts, report, width):
+    for line in summary.lines(width):
         console.print(Text(line), soft_wrap=True, highlight=False)
 
 
@@ -53,38 +114,13 @@ def criterion_line(verdict: Verdict) -> str:
     return f"{said:<6}  {verdict.text}   (measured: {verdict_text(verdict)})"
 
 
-def _counts(results: Sequence[Result], width: int) -> list[str]:
-    kinds = {
-        "deviation": sum(len(result.deviations) for result in results),
-        "remark": sum(len(result.remarks) for result in results),
-        "flag": sum(len(result.flags) for result in results),
-    }
-    said = ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in kinds.items() if count)
+def _counted(counts: Mapping[str, int], width: int) -> list[str]:
+    said = ", ".join(f"{count} {name}{_s(count)}" for name, count in counts.items() if count)
     return _folded(f"{said}: see the report, or use -v", width) if said else []
 
 
-def _tables(every: Sequence[Table], room: int, width: int) -> list[str]:
-    """As many as there is room for, each with as many rows as the others."""
-    shown = [_lines(table, width) for table in every]
-    if sum(map(len, shown)) <= room:
-        return [line for lines in shown for line in lines]
-    # A table is at least its title, heads, one row, and the count of the others.
-    while shown and (len(shown) * 4 + (len(shown) < len(every))) > room:
-        shown.pop()
-    left_out = len(every) - len(shown)
-    share = (room - bool(left_out)) // len(shown) if shown else 0
-    kept = [line for lines in shown for line in _cut(lines, share, "rows", width)]
-    return kept + ([_short(f"… {left_out} more tables in the report", width)] if left_out and room > 0 else [])
-
-
-def _lines(table: Table, width: int) -> list[str]:
-    """Title, heads and rows, with the first columns that fit side by side."""
-    rows, kept = aligned(table, width)
-    title = table.title
-    if kept < len(table.heads):
-        title = f"{title} ({kept} of {len(table.heads)} columns)".strip()
-    marks = [f"{mark} {MARKS[mark]}" for mark in table.marks]
-    return [_short(line, width) for line in [*([title] if title else []), *rows, *marks]]
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _cut(lines: list[str], most: int, what: str, width: int) -> list[str]:

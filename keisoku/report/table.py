@@ -206,6 +206,16 @@ def all_tables(result: Result) -> list[Table]:
     return [*tables(result), *([line_table(result.line)] if result.line else [])]
 
 
+def main_table(result: Result, figure: str) -> tuple[Table, int] | None:
+    """The first table of a result with its main figure, and the figure's column; else its first table."""
+    every, named = all_tables(result), {head(figure), head(figure, of_frames=False)}
+    for table in every:
+        for column, each in enumerate(table.heads):
+            if each.title in named:
+                return replace(table, title=table.title or result.title or result.measurement), column
+    return (every[0], 0) if every else None
+
+
 def head(name: str, of_frames: bool = True) -> str:
     """The header of a figure's column: 'forward_rate' is 'Forward rate'.
 

@@ -65,16 +65,22 @@ def _rich(table: Table) -> RichTable:
     return shown
 
 
-def aligned(table: Table, width: int | None = None) -> tuple[list[str], int]:
-    """Heads and rows as lines, and how many columns they have: as many as fit into `width` characters, at least one."""
+def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list[str], int]:
+    """Heads and rows as lines, and how many columns they have: as many as fit into `width` characters, at least one.
+
+    Where not all fit, the first one and `main` are kept before the others.
+    """
     heads = [f"{head.title} ({head.unit})" if head.unit else head.title for head in table.heads]
     grid = [heads, *table.rows]
     widths = [max(cell_len(row[column]) for row in grid) for column in range(len(heads))]
-    kept = len(widths)
-    while width is not None and kept > 1 and sum(widths[:kept]) + len(_GAP) * (kept - 1) > width:
-        kept -= 1
-    cells = [[_padded(row[column], widths[column], left=column == 0) for column in range(kept)] for row in grid]
-    return [_GAP.join(row).rstrip() for row in cells], kept
+    wanted, kept = dict.fromkeys([0, main, *range(len(widths))]), list[int]()
+    for column in wanted:
+        if width is not None and kept and sum(widths[each] + len(_GAP) for each in kept) + widths[column] > width:
+            break
+        kept.append(column)
+    kept.sort()
+    cells = [[_padded(row[column], widths[column], left=column == 0) for column in kept] for row in grid]
+    return [_GAP.join(row).rstrip() for row in cells], len(kept)
 
 
 def _padded(cell: str, width: int, left: bool) -> str:

@@ -13,7 +13,7 @@ from keisoku.host.activity import ActivityWatch
 from keisoku.run.result import Result
 from keisoku.study.busiest_cpu import BUSIEST, EVERY_S, Intervals, busiest
 from keisoku.study.file import LoadStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import most_bps, with_share
 from keisoku.system.load.analysis import group_title
 from keisoku.system.load.rows import RUNS
@@ -22,7 +22,7 @@ from keisoku.system.load.schedule import ALONE, TOGETHER
 MTU = 1500
 
 
-def measure_load(step: LoadStep, path: Path) -> Result:
+def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     rates = ",".join([str(step.slow_bps)] * step.slow_clients + ["none"])
     line = "" if step.server_bps is None else f"&server-rate={step.server_bps}"
@@ -31,6 +31,7 @@ def measure_load(step: LoadStep, path: Path) -> Result:
         outcome = run_step(
             "app load",
             path,
+            receivers,
             target=[f"lab:system?rates={rates}&servers={step.servers}{line}"],
             with_=step.by,
             duration_s=step.duration_s,

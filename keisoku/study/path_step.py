@@ -19,7 +19,7 @@ from keisoku.path.train.serve import Server
 from keisoku.run.result import Result
 from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import PathStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import with_share
 
 _QUEUE_BYTES = 600_000
@@ -28,19 +28,19 @@ LATE_MOST = 0.1
 TRIES = 3
 
 
-def measure_path(step: PathStep, path: Path) -> Result:
+def measure_path(step: PathStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step, and repeats it if the link itself reports late packets.
 
     The last of `TRIES` counts in any case. Raises PlanError where a lab is not possible.
     """
     for number in range(1, TRIES + 1):
-        result, truth = _measure_once(step, path if number == 1 else path.with_name(f"{path.name}-{number}"))
+        result, truth = _measure_once(step, path if number == 1 else path.with_name(f"{path.name}-{number}"), receivers)
         if truth.late_packets <= LATE_MOST * truth.in_packets:
             break
     return result
 
 
-def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
+def _measure_once(step: PathStep, path: Path, receivers: Receivers) -> tuple[Result, DirectionTruth]:
     hop = Hop(step.rate_bps, mtu=step.mtu, queue_bytes=_QUEUE_BYTES)
     with PathLab([hop]) as lab:
         server = Server(Place(lab.target_address, lab.target_namespace), 0)
@@ -51,6 +51,7 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
                 outcome = run_step(
                     "path clocks",
                     path,
+                    receivers,
                     host=f"{lab.target_address}@{lab.tester_namespace}",
                     port=server.port,
                     repetitions=step.repetitions,

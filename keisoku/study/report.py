@@ -15,7 +15,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.report import digits
 from keisoku.report.finding import Finding
 from keisoku.report.table import Head, Table
-from keisoku.study.cell import Cell, as_json
+from keisoku.study.cell import FAILED, Cell, as_json
 from keisoku.study.explanation import Check, Checked
 from keisoku.study.run import Outcome
 
@@ -45,6 +45,10 @@ _SAID = {
     "refuted": "DIFFERS, EXPLANATION REFUTED",
     "unexplained": "DIFFERS, UNEXPLAINED",
 }
+_WORST_FIRST = ("refuted", "unexplained", "not found", "undecided", "differs", "open", "agrees")
+VERDICT = 3
+"""The column of `cell_table` that says whether they agree."""
+_INTO = "Input: "
 _PUBLISHED_DIGITS = 12
 """More than any publication prints, so that its figures are shown as they were."""
 
@@ -83,6 +87,38 @@ def study_findings(outcome: Outcome) -> list[Finding]:
             )
         )
     return findings
+
+
+def study_verdicts(outcomes: Sequence[Outcome]) -> list[str]:
+    """How many cells of all tables agree: predictions, those with a true value, and inputs by themselves."""
+    cells = [cell for outcome in outcomes for cell in outcome.cells if cell.agreement != "open"]
+    true = [cell for cell in cells if cell.is_tolerance]
+    published = [cell for cell in cells if not cell.is_tolerance]
+    said = [line for mine, truth in ((published, False), (true, True)) if mine for line in _counts(mine, truth)]
+    return [line for line in said if not line.startswith(_INTO)]
+
+
+def cell_table(outcomes: Sequence[Outcome]) -> Table:
+    """The cells of all tables in a few words, what disagrees first; without inputs that are found again or explained,
+    which are only counted."""
+    cells = [cell for outcome in outcomes for cell in outcome.cells if not cell.input or cell.agreement in FAILED]
+    cells.sort(key=lambda cell: _WORST_FIRST.index(cell.agreement))
+    rows = []
+    for cell in cells:
+        known = (
+            "" if cell.agreement == "open" else _with_unit(digits.significant(cell.published, _PUBLISHED_DIGITS), cell)
+        )
+        ours = "–"
+        if cell.ours is not None:
+            of_cell = Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error, bound=cell.bound)
+            ours = _with_unit(digits.digits(of_cell).number, cell)
+        rows.append([f"{cell.row}: {cell.column}", known, ours, cell.agreement])
+    heads = [Head("Cell", ""), Head("Published", ""), Head("Ours", ""), Head("Verdict", "")]
+    return Table("Ours beside the published figures", heads, rows, [])
+
+
+def _with_unit(number: str, cell: Cell) -> str:
+    return f"{number} {cell.unit}".rstrip()
 
 
 def study_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -172,7 +208,7 @@ def _counts(cells: Sequence[Cell], truth: bool) -> list[str]:
         said.append("No cell of this table is an independent prediction.")
     if given:
         said.append(_count(given, "inputs of our models", "are found again, which confirms nothing about the device"))
-        said += [f"Input: {into}" for into in dict.fromkeys(cell.input for cell in given)]
+        said += [f"{_INTO}{into}" for into in dict.fromkeys(cell.input for cell in given)]
     return said
 
 

@@ -5,20 +5,55 @@ Prints nothing; the command does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from keisoku.device.plan.plan import Plan
-from keisoku.device.runner import Observer
 from keisoku.measurement.carry_out import Outcome as RunOutcome
 from keisoku.measurement.carry_out import carry_out as carry_out_run
 from keisoku.measurement.table import DEVICE, find
+from keisoku.run.result import Result
 from keisoku.simulated_device.device import SimulatedDevice, find_device, write_device
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
 from keisoku.study.path_step import measure_path
+from keisoku.study.step import Receivers
 from keisoku.study.stream_step import measure_stream
 from keisoku.study.transfer_step import measure_transfer
+
+Measure: TypeAlias = Callable[[Any, Path, Receivers], Result]
+"""Measures a step into a directory."""
+
+
+def _measure_load() -> Measure:
+    from keisoku.study.load_step import measure_load  # what loads is loaded by nothing else
+
+    return measure_load
+
+
+def _measure_web() -> Measure:
+    from keisoku.study.web_step import measure_web  # likewise
+
+    return measure_web
+
+
+def _measure_system() -> Measure:
+    from keisoku.study.system_step import measure_system  # likewise: what searches and simulates
+
+    return measure_system
+
+
+_KINDS: dict[str, Callable[[], Measure]] = {
+    "path": lambda: measure_path,
+    "stream": lambda: measure_stream,
+    "transfer": lambda: measure_transfer,
+    "load": _measure_load,
+    "web": _measure_web,
+    "system": _measure_system,
+}
+"""What measures the steps of each list of a study, besides those on devices."""
 
 
 @dataclass(frozen=True)
@@ -33,34 +68,39 @@ class Outcome:
     """Differences from the experiment."""
 
 
-def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
+def carry_out(study: Study, directory: Path, receivers: Receivers) -> Outcome:
     """Measures every step below `directory`. Raises PlanError or EngineError like any run."""
     device = find(DEVICE)
-    runs = [
-        carry_out_run(device, _plan(step, path), path, observer=observer)
-        for step in study.step
-        for path in [directory / f"{study.name}-{step.name}"]
-    ]
-    results = {step.name: run.results[-1] for step, run in zip(study.step, runs, strict=True)}
-    results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
-    results |= {step.name: measure_stream(step, directory / f"{study.name}-{step.name}") for step in study.stream}
-    results |= {step.name: measure_transfer(step, directory / f"{study.name}-{step.name}") for step in study.transfer}
-    if study.load:
-        from keisoku.study.load_step import measure_load  # what loads is loaded by nothing else
-
-        results |= {one.name: measure_load(one, directory / f"{study.name}-{one.name}") for one in study.load}
-    if study.web:
-        from keisoku.study.web_step import measure_web  # likewise
-
-        results |= {one.name: measure_web(one, directory / f"{study.name}-{one.name}") for one in study.web}
-    if study.system:
-        from keisoku.study.system_step import measure_system  # likewise: what searches and simulates
-
-        results |= {one.name: measure_system(one, directory / f"{study.name}-{one.name}") for one in study.system}
+    runs: list[RunOutcome] = []
+    results: dict[str, Result] = {}
+    steps = [(step, measure) for kind, measure in _KINDS.items() for step in getattr(study, kind)]
+    every = [*study.step, *(step for step, _ in steps)]
+    for number, step in enumerate(study.step):
+        path = directory / f"{study.name}-{step.name}"
+        within = _within(receivers, study, step.name, number, len(every))
+        runs.append(carry_out_run(device, _plan(step, path), path, **within))
+        results[step.name] = runs[-1].results[-1]
+    for number, (other, measure) in enumerate(steps, len(study.step)):
+        within = _within(receivers, study, other.name, number, len(every))
+        results[other.name] = measure()(other, directory / f"{study.name}-{other.name}", within)
     deviations = [
         f"{study.name}-{step.name}: {text}" for step in study.transfer for text in results[step.name].deviations
     ]
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study), *deviations])
+
+
+def _within(receivers: Receivers, study: Study, name: str, number: int, count: int) -> Receivers:
+    """The receivers of a step, whose progress is that of the study."""
+    whole_came_to = receivers.get("came_to")
+    if whole_came_to is None:
+        return receivers
+    said = f"{study.name}: step {number + 1} of {count}, {name}"
+
+    def came_to(done: float, whole: float, words: str) -> None:
+        whole_came_to(number + (done / whole if whole else 0.0), count, f"{said}: {words}" if words else said)
+
+    came_to(0.0, 1.0, "")
+    return {**receivers, "came_to": came_to}
 
 
 def device_of(step: Step) -> SimulatedDevice:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from keisoku.measurement.carry_out import Outcome, carry_out
 from keisoku.measurement.table import find
 from keisoku.run.settings import parsed
 
+Receivers: TypeAlias = Mapping[str, Any]
+"""Of what is said while measuring: parameters of `carry_out`."""
 
-def run_step(name: str, path: Path, **settings: object) -> Outcome:
+
+def run_step(name: str, path: Path, receivers: Receivers, **settings: object) -> Outcome:
     """Carries out a measurement of the table in the directory `path`. Raises what it raises."""
     measurement = find(name)
-    return carry_out(measurement, parsed(measurement.settings, settings), path)
+    return carry_out(measurement, parsed(measurement.settings, settings), path, **receivers)

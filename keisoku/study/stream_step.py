@@ -21,19 +21,20 @@ from keisoku.stream.serve import StreamServer
 from keisoku.stream.settings import NONE
 from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import StreamStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import ETHERNET_BYTES, most_bps, with_share
 
 _BUCKET_S, _QUEUE_S = 0.002, 0.02
 """A token bucket that is soon empty, and a queue that TCP keeps full without long delays."""
 
 
-def measure_stream(step: StreamStep, path: Path) -> Result:
+def measure_stream(step: StreamStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with _way(step) as (host, port), ActivityWatch(interval_s=EVERY_S) as watch:
         outcome = run_step(
             "stream tcp",
             path,
+            receivers,
             host=host,
             port=port,
             size_bytes=step.sizes,

@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.measurement.carry_out import Outcome
 from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 from keisoku.system.interval_log import kept_intervals
 from keisoku.system.objective import Goal
 from keisoku.system.search.analysis import NAME
@@ -34,16 +34,16 @@ _CHANCE = 4.0
 _INTERVAL_S, _SETTLE_S = 3.0, 5.0
 
 
-def measure_system(step: SystemStep, path: Path) -> Result:
+def measure_system(step: SystemStep, path: Path, receivers: Receivers) -> Result:
     """Sweeps and searches, each kept as a run of its own; the figures of both in one row."""
     system = model(step)
     steady = replace(system, server=replace(system.server, unsteady=0.0))
     swept = _limit(
-        step, steady, path, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S
+        step, steady, path, receivers, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S
     ).directory
     settings = LimitSettings.model_validate(swept.plan)
     points = curve(kept_intervals(swept), settings.weighted_objective, settings.client)
-    search = _limit(step, system, path.with_name(f"{path.name}-search")).directory
+    search = _limit(step, system, path.with_name(f"{path.name}-search"), receivers).directory
     found = again(LimitSettings.model_validate(search.plan), kept_intervals(search))
     assert isinstance(found, LimitFound)
     return Result(measurement=NAME, rows=[Row(frame_bytes=step.file_bytes, figures=figures(points, found))])
@@ -92,7 +92,7 @@ def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[flo
     return [point.requests for point in points], [point.governed for point in points]
 
 
-def _limit(step: SystemStep, system: SystemModel, path: Path, **settings: object) -> Outcome:
+def _limit(step: SystemStep, system: SystemModel, path: Path, receivers: Receivers, **settings: object) -> Outcome:
     """One run of 'app limit' on this system, whose description is kept beside the run's directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     described = path.with_name(f"{path.name}.toml")
@@ -100,6 +100,7 @@ def _limit(step: SystemStep, system: SystemModel, path: Path, **settings: object
     return run_step(
         NAME,
         path,
+        receivers,
         system=f"sim:{described}",
         client=["fast"],
         floor_bps=step.floor_bps,

@@ -22,13 +22,13 @@ from keisoku.run.result import Result
 from keisoku.stream.message import random_bytes
 from keisoku.stream.serve import StreamServer
 from keisoku.study.file import TransferStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 
 _CHUNK = 1 << 20
 _NAME, _FOLDER = "file.bin", "came"
 
 
-def measure_transfer(step: TransferStep, path: Path) -> Result:
+def measure_transfer(step: TransferStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with ExitStack() as stack:
         # Beside the run, and so on a disk that was chosen for much.
@@ -50,6 +50,7 @@ def measure_transfer(step: TransferStep, path: Path) -> Result:
         outcome = run_step(
             "stream file",
             path,
+            receivers,
             source=str(source),
             host=f"{TARGET_ADDRESS}@{lab.tester_namespace}",
             port=server.port,

@@ -13,7 +13,7 @@ from keisoku.host.activity import ActivityWatch
 from keisoku.run.result import Result
 from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import WebStep
-from keisoku.study.step import run_step
+from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import ETHERNET_BYTES, TCP_HEADERS
 from keisoku.system.load.schedule import TOGETHER
 from keisoku.system.simulated.model import HEADER_BYTES, log_normal_sizes
@@ -24,13 +24,14 @@ _CONTROL_FRAMES, _SYN_OPTIONS = 4, 8
 end's FIN; more bytes of options in the first."""
 
 
-def measure_web(step: WebStep, path: Path) -> Result:
+def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
     with ActivityWatch(interval_s=EVERY_S) as watch:
         outcome = run_step(
             "app load",
             path,
+            receivers,
             target=[f"lab:system?clients={step.clients}&rates={step.line_bps}&file={files}"],
             concurrency=[step.concurrency],
             duration_s=step.duration_s,

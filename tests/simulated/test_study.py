@@ -357,7 +357,7 @@ def test_the_command_writes_everything_and_its_exit_code_tells(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     for name, constant in (("good", "0.811"), ("bad", "0.9")):
         (tmp_path / f"{name}.toml").write_text(SMALL.replace("CONSTANT", constant))
-    done = keisoku("study", "good.toml", "--out", "good")
+    done = keisoku("study", "good.toml", "--out", "good", "-v")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 independent predictions agree" in done.stdout
     assert "note: good: trial_s is 0.002; in the experiment it is 100.0" in done.stdout
@@ -365,6 +365,10 @@ def test_the_command_writes_everything_and_its_exit_code_tells(tmp_path: Path, m
     assert {"study.html", "study.csv", "study.json", "good-gs908e"} == {path.name for path in out.iterdir()}
     assert (out / "study.csv").read_text().count("\n") == 3
     assert "in the experiment it is 100" in (out / "study.html").read_text()
+    short = keisoku("study", "good.toml", "--out", "short").stdout.splitlines()
+    assert short[0].startswith("Study good.toml: ")
+    assert short[1].startswith("2 of 2 independent predictions agree")
+    assert len(short) <= 20 and short[-1] == "report: short/study.html"
     bad = keisoku("study", "bad.toml", "--out", "bad", "--json")
     assert bad.returncode == 1
     answer = json.loads(bad.stdout)

@@ -11,14 +11,12 @@ import pytest
 from rich.console import Console
 from support.screen import Screen
 
-from keisoku.cli import summary
 from keisoku.cli.live import Live
 from keisoku.cli.progress import WIDTH, Lines, rate
-from keisoku.cli.summary import MOST_LINES, summary_lines
+from keisoku.cli.summary import MOST_LINES, Summary
 from keisoku.device.record.trial import Trial
 from keisoku.report.table import Head, Table
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
 
 
 def _trial(size: int, fps: float) -> Trial:
@@ -88,15 +86,27 @@ def test_rates_are_short() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 100])
 @pytest.mark.parametrize("count", [1, 4, 30])
-def test_the_end_is_at_most_20_lines_that_fit(width: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_is_at_most_20_lines_that_fit(width: int, count: int) -> None:
     table = Table("Throughput", [Head("Frame size", "byte"), Head("Throughput", "Mframes/s")], [["64", "1.5"]] * 40, [])
-    monkeypatch.setattr(summary, "all_tables", lambda result: [table])
-    result = Result(measurement="throughput", title="Throughput", rows=[], deviations=["d"] * 12, sentence="long " * 60)
-    said = summary_lines([result] * count, [], Path("runs/x/report.html"), width)
-    assert len(said) <= MOST_LINES
+    said = Summary(
+        ["long " * 60] * count, "runs/x/report.html", ["met"] * count, table, 1, count, {"deviation": 12, "remark": 0}
+    ).lines(width)
+    assert len(said) == MOST_LINES
     assert max(map(len, said)) <= width
     assert said[-1] == "report: runs/x/report.html"
-    assert any(f"{12 * count} deviations" in line for line in said)
+    assert said[-2].startswith("12 deviations: see")
+    shown = sum(line.startswith("64") for line in said)
+    assert shown >= 3
+    assert said[-3].startswith(f"… {40 - shown} more rows and {count} more table")
+
+
+def test_the_end_shows_every_row_of_the_main_table_and_its_main_column() -> None:
+    heads = [Head("Source", ""), Head("Bulk", "ns"), Head("Minimum", "ns"), Head("Median", "ns")]
+    table = Table("Cost", heads, [[f"source {row}", "1" * 12, "2" * 12, f"{row}†"] for row in range(9)], ["†"])
+    said = Summary(["In short."], "report.html", (), table, 3, 0, {}).lines(40)
+    assert said[1:3] == ["Cost (3 of 4 columns)", "Source       Bulk (ns)  Median (ns)"]
+    assert [line.split()[-1] for line in said[3:12]] == [f"{row}†" for row in range(9)]
+    assert said[12:] == ["† uncertainty not known", "report: report.html"]
 
 
 @pytest.mark.parametrize(
