@@ -1,5 +1,5 @@
 """`python -m keisoku` is the `keisoku` command."""
 
-from keisoku.cli.main import main
+from keisoku.cli.entry import main
 
 main()

@@ -1,8 +1,7 @@
-"""The entry point: the group of subcommands, and the only place that turns errors into exit codes."""
+"""The group of subcommands, and the only place that turns errors into exit codes."""
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
@@ -103,7 +102,7 @@ _PLACES = {
     ),
     "completion": Place(
         "keisoku.cli.completion",
-        "Prints the script with which SHELL completes commands and options of keisoku.",
+        "Prints the script with which SHELL completes commands, options, devices, ports and studies of keisoku.",
     ),
     "devices": Place(
         "keisoku.cli.devices",
@@ -249,9 +248,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        # A shell that completes names the command by it, also where it runs as `python -m keisoku`.
-        named = {"prog_name": "keisoku"} if "_KEISOKU_COMPLETE" in os.environ else {}
-        keisoku(standalone_mode=False, **named)
+        keisoku(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)

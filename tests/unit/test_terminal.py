@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -107,14 +104,3 @@ def test_the_end_shows_every_row_of_the_main_table_and_its_main_column() -> None
     assert said[1:3] == ["Cost (3 of 4 columns)", "Source       Bulk (ns)  Median (ns)"]
     assert [line.split()[-1] for line in said[3:12]] == [f"{row}†" for row in range(9)]
     assert said[12:] == ["† uncertainty not known", "report: report.html"]
-
-
-@pytest.mark.parametrize(
-    ("words", "at", "offered"), [("keisoku through", 1, "throughput"), ("keisoku throughput --verb", 2, "--verbose")]
-)
-def test_a_shell_is_offered_commands_and_options(words: str, at: int, offered: str) -> None:
-    asked = {"_KEISOKU_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-    child = subprocess.run(
-        [sys.executable, "-m", "keisoku"], env=os.environ | asked, capture_output=True, text=True, check=False
-    )
-    assert child.stdout == f"plain,{offered}\n"
