@@ -101,7 +101,8 @@ bench: $(BUILT)
 	@./setup.sh bench
 	$(PY) benchmarks/bench.py
 
-# Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer).
+# Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
+# pages of the manual.
 wheel: $(BUILT)
 	@./setup.sh wheel
 	@./setup.sh web
@@ -109,6 +110,7 @@ wheel: $(BUILT)
 		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --quiet --zig \
 			--compatibility manylinux2014 --target $$target --out dist || exit 1; \
 	done
+	@$(PY) docs/site/manual.py dist/keisoku-*.whl
 	@ls -l dist/keisoku-*.whl
 
 # A Debian package of the wheel with the Python packages that it needs, for this machine's processor.

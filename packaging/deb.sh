@@ -15,6 +15,14 @@ grep -oE '^[A-Za-z0-9._-]+==[^ ]+' requirements.lock >"$root/constraints"
 .venv/bin/pip install --quiet --disable-pip-version-check --target "$root/usr/lib/keisoku" \
     --constraint "$root/constraints" "${wheel}[serve,board]"
 rm -r "$root/constraints" "$root/usr/lib/keisoku/bin"
+mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
+    "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
+mv "$root"/usr/lib/keisoku/share/man/man1/keisoku*.1 "$root/usr/share/man/man1/"
+gzip -9n "$root"/usr/share/man/man1/*.1
+rm -r "$root/usr/lib/keisoku/share"
+.venv/bin/python -m keisoku completion bash >"$root/usr/share/bash-completion/completions/keisoku"
+.venv/bin/python -m keisoku completion zsh >"$root/usr/share/zsh/vendor-completions/_keisoku"
+.venv/bin/python -m keisoku completion fish >"$root/usr/share/fish/vendor_completions.d/keisoku.fish"
 # What only tests and builds of these packages need: a seventh of their size.
 find "$root/usr/lib/keisoku" -type d -name tests -prune -exec rm -r {} +
 rm -rf "$root/usr/lib/keisoku/pyarrow/include" "$root/usr/lib/keisoku/pyarrow/src"

@@ -67,6 +67,7 @@ def test_the_wheel_is_installed_without_a_compiler_and_measures_a_bridge(root: C
     root.done("/opt/keisoku/bin/pip", "install", "--quiet", f"/tmp/{wheel}")
     said = root.done("/opt/keisoku/bin/keisoku", "--version")
     assert "xdp" in said and "left out" not in said
+    assert (root.path / "opt/keisoku/share/man/man1/keisoku-throughput.1").exists()
     measured(root, "/opt/keisoku/bin/keisoku")
 
 
@@ -139,6 +140,9 @@ def test_the_commands_of_the_readme_do_what_it_says_word_by_word(root: CleanRoot
 
 def test_the_debian_package_leaves_nothing(root: CleanRoot) -> None:
     measured(root, "/usr/bin/keisoku")
+    files = root.done("dpkg", "-L", "keisoku").split()
+    assert "/usr/share/man/man1/keisoku-throughput.1.gz" in files
+    assert "/usr/share/bash-completion/completions/keisoku" in files
     root.done("apt-get", "remove", "-y", "keisoku")
     assert not (root.path / "usr/lib/keisoku/keisoku").exists()
 

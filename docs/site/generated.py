@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 
 import click
 
@@ -46,7 +47,7 @@ def page_name(measurement: str) -> str:
 def measurement(name: str) -> str:
     """The frame of reference of a measurement: what stands in the table, its settings, and how it proceeds."""
     procedure = next((each for each in PROCEDURES.values() if each.command == name), None)
-    command = _command(name.split())
+    command = command_of(name.split())
     lines = _procedure(procedure) if procedure else _entry(name)
     return "\n".join([*lines, "", "### Settings of its own", "", *_options(_own(command)), ""])
 
@@ -67,7 +68,7 @@ def commands(title: str) -> str:
 def shared_options(title: str) -> str:
     """Options that all procedures have, or all other measurements."""
     found = dict(zip(_LISTS, _shared(), strict=True))[title]
-    examples = [_command(name.split()) for name in names() if name != "ab"]
+    examples = [command_of(name.split()) for name in names() if name != "ab"]
     of_name = {option.name: option for command in examples for option in command.params}
     return "\n".join(_options([of_name[name] for name in of_name if name in found]))
 
@@ -114,8 +115,8 @@ def _entry(name: str) -> list[str]:
 
 def _reference(words: list[str], level: int) -> Iterator[str]:
     """A command, then the commands of a group."""
-    command = _command(words)
-    context = _context(words)
+    command = command_of(words)
+    context = context_of(words)
     yield from (f"{'#' * level} keisoku {' '.join(words)}", "")
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ("```text", f"{context.command_path} {usage}", "```", "")
@@ -137,7 +138,7 @@ def _shared() -> tuple[set[str], set[str]]:
     """Names of the options of all procedures, and of all other measurements."""
     kinds = ([each.command for each in PROCEDURES.values()], [n for n in MODULES if n not in (DEVICE, "ab")])
     first, second = (
-        set.intersection(*({str(option.name) for option in _command(name.split()).params} for name in kind))
+        set.intersection(*({str(option.name) for option in command_of(name.split()).params} for name in kind))
         for kind in kinds
     )
     return first - {"duration"}, second
@@ -151,14 +152,21 @@ def _options(options: Iterable[click.Parameter]) -> list[str]:
     return _table(("option", "meaning"), rows) if rows else ["It has none."]
 
 
+def paragraphs(text: str) -> list[tuple[bool, str]]:
+    """Those of a command's help; True before one that keeps its lines: its examples."""
+    found = []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        is_code = paragraph.startswith(_CODE)
+        kept = dedent(paragraph.removeprefix(_CODE).lstrip("\n")) if is_code else " ".join(paragraph.split())
+        found.append((is_code, kept))
+    return found
+
+
 def _help(text: str) -> list[str]:
     """A command's help: examples become code."""
     lines: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
-        if paragraph.startswith(_CODE):
-            lines += [*_example(inspect.cleandoc(paragraph.removeprefix(_CODE).lstrip("\n"))), ""]
-        else:
-            lines += [_escaped(" ".join(paragraph.split())), ""]
+    for is_code, paragraph in paragraphs(text):
+        lines += [*(_example(paragraph) if is_code else [_escaped(paragraph)]), ""]
     return lines
 
 
@@ -189,7 +197,8 @@ def _escaped(text: str) -> str:
     return "`".join(parts)
 
 
-def _command(words: Iterable[str]) -> click.Command:
+def command_of(words: Iterable[str]) -> click.Command:
+    """The command of these words. Raises KeyError if there is none."""
     found: click.Command = group
     for word in words:
         assert isinstance(found, click.Group)
@@ -200,8 +209,9 @@ def _command(words: Iterable[str]) -> click.Command:
     return found
 
 
-def _context(words: list[str]) -> click.Context:
+def context_of(words: list[str]) -> click.Context:
+    """Of that command, with those of its groups."""
     context = click.Context(group, info_name="keisoku")
     for at in range(len(words)):
-        context = click.Context(_command(words[: at + 1]), info_name=words[at], parent=context)
+        context = click.Context(command_of(words[: at + 1]), info_name=words[at], parent=context)
     return context
