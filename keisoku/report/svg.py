@@ -1,7 +1,7 @@
 """A plot as a picture: SVG that needs no script, in the colours of the page around it or in shades of its own.
 
 A page shows it wide and narrow (`picture.py`); a notebook shows the first choice of the reader (`plot.choices[0]`).
-However many points a trace has, the picture holds no more of them than can be told apart.
+However many points a trace has, the picture holds no more of them than can be told apart, and says how many there are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace
 from keisoku.report.svg_axis import Axis
 from keisoku.report.svg_colour import HEAT_STEPS, heat, themed
-from keisoku.report.svg_points import Place, distinct, dots, marker, thinned
+from keisoku.report.svg_points import Place, Span, columns, dots, limit, marker, thinned, upright
 
 WIDTH = 760
-_LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW = 54, 24, 12, 52, 20
+_LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW, _NOTE = 54, 24, 12, 52, 20, 16
 _LETTER = 6.6
 """Width of a letter in pixels, as far as it can be known without the font."""
 _DASHES = {"dash": "6 4", "dot": "2 3"}
@@ -36,7 +37,8 @@ def svg(
     height: int | None = None,
     titled: bool = True,
 ) -> str:
-    """One SVG element, `width` pixels wide and as high as the plot, with a row more for each line of its legend.
+    """One SVG element, `width` pixels wide and as high as the plot, with a row more for each line of its legend, and
+    one for the number of points where not each is drawn.
 
     `choice` (default: the first one) and `axes` are what a reader may change. Points are `titled` with what they are.
     """
@@ -44,8 +46,11 @@ def svg(
     choice = choice if choice is not None else (plot.choices[0] if plot.choices else "")
     shown = [trace for trace in plot.traces if not trace["meta"] or not plot.choices or choice in trace["meta"]]
     legend, rows = _legend(shown, width)
-    top, whole = _TOP + rows * _LEGEND_ROW, (height or plot.height) + rows * _LEGEND_ROW
-    bottom = whole - _BOTTOM
+    lengths = [len(trace["x"]) for trace in shown]
+    many = limit(lengths)
+    hidden = sum(length for length in lengths if length > many)
+    top, bottom = _TOP + rows * _LEGEND_ROW, (height or plot.height) + rows * _LEGEND_ROW - _BOTTOM
+    whole = bottom + _BOTTOM + (_NOTE if hidden else 0)
     upright = _upright(axes, shown, bottom, top)
     names = [name for _, up in upright for _, name in up.ticks()]
     left = min(_LEFT + max((len(name) for name in names), default=0) * _LETTER, 0.5 * width)
@@ -54,8 +59,11 @@ def svg(
     drawn: list[str] = []
     for own, up in upright:
         drawn += _frame(up, left, right)
-        drawn += _traces(own, across, up, titled)
+        drawn += _traces(own, across, up, many, titled)
     drawn += _floor(across, bottom)
+    if hidden:
+        said = f"{digits.count(hidden)} points; those on the same pixels are drawn once."
+        drawn.append(f'<text class="note" x="{right}" y="{whole - 5}" text-anchor="end">{said}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" height="{whole}" '
         f'role="img" aria-label="{html.escape(plot.caption)}" style="max-width:100%;height:auto" '
@@ -107,10 +115,11 @@ def _frame(up: Axis, left: float, right: float) -> list[str]:
 
 def _floor(across: Axis, bottom: float) -> list[str]:
     """The horizontal axis, below everything; a name that would touch the one before is left out."""
-    parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}" stroke="currentColor" stroke-opacity=".6"/>']
+    ticks = sorted(across.ticks())
+    marks = upright(columns([(at, bottom, bottom + 5) for at, _ in ticks]))
+    parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}{marks}" stroke="currentColor" stroke-opacity=".6"/>']
     free = -math.inf
-    for at, text in sorted(across.ticks()):
-        parts.append(f'<path d="M{at:.1f} {bottom}v5" stroke="currentColor" stroke-opacity=".6"/>')
+    for at, text in ticks:
         half = len(text) * _LETTER / 2
         if at - half < free:
             continue
@@ -122,7 +131,8 @@ def _floor(across: Axis, bottom: float) -> list[str]:
     return parts
 
 
-def _traces(traces: Sequence[Trace], across: Axis, up: Axis, titled: bool) -> list[str]:
+def _traces(traces: Sequence[Trace], across: Axis, up: Axis, many: int, titled: bool) -> list[str]:
+    """Every trace; of one that has more than `many` points only what covers the same pixels."""
     parts: list[str] = []
     before: list[tuple[float, float]] = []
     for trace in traces:
@@ -130,20 +140,20 @@ def _traces(traces: Sequence[Trace], across: Axis, up: Axis, titled: bool) -> li
             parts += _matrix(trace, across, up)
             continue
         if trace.get("type") == "bar":
-            parts += _bars(trace, [each for each in traces if each.get("type") == "bar"], across, up)
+            parts += _bars(trace, [each for each in traces if each.get("type") == "bar"], across, up, many)
             continue
         places = [_place(across, up, x, y) for x, y in zip(trace["x"], trace["y"], strict=True)]
         points = [place for place in places if place is not None]
         if trace.get("fill") == "tonexty" and before and points:
-            edges = [*thinned(before), *reversed(thinned(points))]
+            edges = [*thinned(before, many), *reversed(thinned(points, many))]
             outline = " ".join(f"{place[0]:.1f},{place[1]:.1f}" for place in edges if place)
             parts.append(f'<polygon points="{outline}" {_paint("fill", trace.get("fillcolor"))}/>')
         lined = "lines" in trace.get("mode", "lines") and trace.get("line", {}).get("width", 1.5)
         if lined:
-            parts += _lines(trace, places)
-        parts += _errors(trace, across, up)
+            parts += _lines(trace, places, many)
+        parts += _errors(trace, across, up, many)
         if "markers" in trace.get("mode", "lines"):
-            parts += _markers(trace, places, titled)
+            parts += _markers(trace, places, many, titled)
         elif lined and titled:
             parts += _touched(trace, places)
         before = points
@@ -157,16 +167,16 @@ def _place(across: Axis, up: Axis, x: Any, y: Any) -> Place:
     return None if at is None or height is None else (at, height)
 
 
-def _lines(trace: Trace, places: Sequence[Place]) -> list[str]:
+def _lines(trace: Trace, places: Sequence[Place], many: int) -> list[str]:
     """A path that is broken where a value is missing."""
     line, stepped = trace.get("line", {}), trace.get("line", {}).get("shape") == "hv"
     steps: list[str] = []
     last: tuple[str, str] | None = None
-    for place in thinned(places):
+    for place in thinned(places, many):
         if not place:
             last = None
             continue
-        x, y = (f"{each:.1f}" for each in place)
+        x, y = (f"{each:.1f}".removesuffix(".0") for each in place)
         if last is None:
             steps.append(f"M{x} {y}")
         elif stepped or x == last[0] or y == last[1]:
@@ -180,14 +190,14 @@ def _lines(trace: Trace, places: Sequence[Place]) -> list[str]:
     return [f'<path class="curve" {drawn} {paint}{dash}/>']
 
 
-def _markers(trace: Trace, places: Sequence[Place], titled: bool) -> list[str]:
+def _markers(trace: Trace, places: Sequence[Place], many: int, titled: bool) -> list[str]:
     given = trace.get("marker", {})
     symbols, sizes = (
         each if isinstance(each, list) else [each] * len(places)
         for each in (given.get("symbol", "circle"), given.get("size", 6))
     )
-    if (few := distinct(places)) is not None:
-        return [dots(few, float(sizes[0]), _paint("stroke", given.get("color")))]
+    if len(places) > many:
+        return [dots(places, float(sizes[0]), _paint("stroke", given.get("color")))]
     paint = _paint("fill", given.get("color")), _paint("stroke", given.get("color"))
     return [
         marker(symbol, place, size / 2, *paint, _said(trace, index) if titled else "")
@@ -223,24 +233,27 @@ def _said(trace: Trace, index: int) -> str:
     return _VALUE.sub(value, template).replace("<br>", "\n")
 
 
-def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
+def _errors(trace: Trace, across: Axis, up: Axis, many: int) -> list[str]:
     given = trace.get("error_y")
     if not given:
         return []
-    parts = []
+    spans: list[Span] = []
     downwards = given.get("arrayminus", given["array"])
     for x, y, above, below in zip(trace["x"], trace["y"], given["array"], downwards, strict=True):
         if y is None or not (above or below):
             continue
         low, high = _place(across, up, x, y - below), _place(across, up, x, y + above)
         if high is not None:
-            foot = f"{up.start:.1f}" if low is None else f"{low[1]:.1f}"
-            paint = _paint("stroke", given.get("color"))
-            parts.append(f'<path class="error" d="M{high[0]:.1f} {foot}V{high[1]:.1f}" {paint}/>')
-    return parts
+            spans.append((high[0], up.start if low is None else low[1], high[1]))
+    return _spans("error", spans, _paint("stroke", given.get("color")), many)
 
 
-def _bars(trace: Trace, every: Sequence[Trace], across: Axis, up: Axis) -> list[str]:
+def _spans(kind: str, spans: Sequence[Span], paint: str, many: int) -> list[str]:
+    drawn = upright(columns(spans, many))
+    return [f'<path class="{kind}" d="{drawn}" {paint}/>'] if drawn else []
+
+
+def _bars(trace: Trace, every: Sequence[Trace], across: Axis, up: Axis, many: int) -> list[str]:
     """Bars of one trace beside those of the others where bars have names, else over them."""
     named = bool(trace["x"]) and isinstance(trace["x"][0], str)
     at = sorted({spot for each in every for x in each["x"] if (spot := across.place(x)) is not None})
@@ -248,25 +261,30 @@ def _bars(trace: Trace, every: Sequence[Trace], across: Axis, up: Axis) -> list[
     room = 0.8 * min(apart, default=abs(across.end - across.start) / 2)
     wide = room / len(every) if named else room * 1.2
     own = next(number for number, each in enumerate(every) if each is trace)
-    parts = []
+    parts: list[str] = []
+    bars: list[Span] = []
+    spans: list[Span] = []
+    paint = trace.get("marker", {}).get("color")
     errors = trace.get("error_y", {}).get("array") or [0.0] * len(trace["x"])
     for index, (x, y, error) in enumerate(zip(trace["x"], trace["y"], errors, strict=True)):
         place = _place(across, up, x, y)
         if place is None:
             continue
         left = place[0] - room / 2 + own * wide if named else place[0] - wide / 2
+        ends = up.place(y - error), up.place(y + error)
+        if error and ends[0] is not None and ends[1] is not None:
+            spans.append((left + wide / 2, ends[0], ends[1]))
+        if len(trace["x"]) > many:
+            bars.append((left + wide / 2, up.start, min(place[1], up.start)))
+            continue
         said = trace["hovertext"][index].replace("<br>", "\n") if "hovertext" in trace else _said(trace, index)
         parts.append(
             f'<rect class="bar" x="{left:.1f}" y="{place[1]:.1f}" width="{max(wide - 1, 0.5):.1f}" '
-            f'height="{max(up.start - place[1], 0):.1f}" {_paint("fill", trace.get("marker", {}).get("color"))}>'
+            f'height="{max(up.start - place[1], 0):.1f}" {_paint("fill", paint)}>'
             f"<title>{said}</title></rect>"
         )
-        ends = up.place(y - error), up.place(y + error)
-        if error and ends[0] is not None and ends[1] is not None:
-            middle = left + wide / 2
-            drawn = f'd="M{middle:.1f} {ends[0]:.1f}V{ends[1]:.1f}"'
-            parts.append(f'<path class="error" {drawn} stroke="currentColor"/>')
-    return parts
+    parts += _spans("bar", bars, _paint("stroke", paint), many)
+    return parts + _spans("error", spans, 'stroke="currentColor"', many)
 
 
 def _matrix(trace: Trace, across: Axis, up: Axis) -> list[str]:

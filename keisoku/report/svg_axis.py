@@ -25,6 +25,7 @@ class Axis:
             self._names = list(dict.fromkeys(values))
             if given.get("autorange") == "reversed":
                 self._names.reverse()
+            self._order = {name: float(at) for at, name in enumerate(self._names)}
             self._low, self._high = -0.5, max(1, len(self._names)) - 0.5
             return
         known = [float(value) for value in values if math.isfinite(value) and (value > 0 or not self._log)]
@@ -40,9 +41,9 @@ class Axis:
     def place(self, value: Any) -> float | None:
         """Position in pixels; None for a value that is not on the axis, such as zero on a logarithmic one."""
         if self._names:
-            if value not in self._names:
+            if value not in self._order:
                 return None
-            at = float(self._names.index(value))
+            at = self._order[value]
         elif not math.isfinite(value) or (self._log and value <= 0):
             return None
         else:

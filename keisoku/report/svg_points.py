@@ -6,15 +6,24 @@ from collections.abc import Sequence
 
 Place = tuple[float, float] | None
 """In pixels; None where a value is missing."""
+Span = tuple[float, float, float]
+"""An upright line: where it is, and its two ends, in pixels."""
 MANY = 1500
 """A trace of more points is thinned."""
+_MOST = 6000
+"""Points of a whole picture that are shown one by one: a browser needs seconds for many more."""
 _CELL_PX = 2
 """Points in one square of this width are one."""
 
 
-def thinned(places: Sequence[Place]) -> list[Place]:
-    """Of each column of pixels the first, lowest, highest and last point, where there are many; all of few points."""
-    if len(places) <= MANY:
+def limit(lengths: Sequence[int]) -> int:
+    """How many points a trace may have that is not thinned, among traces of these lengths: fewer in a full picture."""
+    return MANY if sum(lengths) <= _MOST else min(MANY, _MOST // len(lengths))
+
+
+def thinned(places: Sequence[Place], many: int = MANY) -> list[Place]:
+    """Of each column of pixels the first, lowest, highest and last point, of more than `many` points; else all."""
+    if len(places) <= many:
         return list(places)
     kept: list[Place] = []
     column: list[tuple[float, float]] = []
@@ -32,21 +41,44 @@ def thinned(places: Sequence[Place]) -> list[Place]:
 def _ends(column: Sequence[tuple[float, float]]) -> list[Place]:
     lowest = min(range(len(column)), key=lambda index: column[index][1])
     highest = max(range(len(column)), key=lambda index: column[index][1])
-    return [column[index] for index in sorted({0, lowest, highest, len(column) - 1})]
+    return [(round(column[0][0]), column[index][1]) for index in sorted({0, lowest, highest, len(column) - 1})]
 
 
-def distinct(places: Sequence[Place]) -> list[tuple[int, int]] | None:
-    """The squares in which many points lie, in order; None for few points, each of which is shown."""
-    if len(places) <= MANY:
-        return None
-    cells = {(round(place[0] / _CELL_PX), round(place[1] / _CELL_PX)): None for place in places if place}
-    return [(x * _CELL_PX, y * _CELL_PX) for x, y in cells]
+def columns(spans: Sequence[Span], many: int = MANY) -> list[Span]:
+    """Of more than `many` upright lines one for each column of pixels, which covers all that are in it; else all."""
+    if len(spans) <= many:
+        return list(spans)
+    ends: dict[int, tuple[float, float]] = {}
+    for x, one, other in spans:
+        low, high = ends.get(round(x), (one, one))
+        ends[round(x)] = min(low, one, other), max(high, one, other)
+    return [(float(x), low, high) for x, (low, high) in ends.items()]
 
 
-def dots(places: Sequence[tuple[int, int]], size: float, stroke: str) -> str:
-    """All of them as one path, a round dot each."""
-    steps = "".join(f"M{x} {y}h0" for x, y in places)
-    return f'<path class="points" d="{steps}" fill="none" stroke-linecap="round" stroke-width="{size:g}" {stroke}/>'
+def upright(spans: Sequence[Span]) -> str:
+    """The upright lines as the steps of one path."""
+    return "".join(f"M{x:.1f} {one:.1f}V{other:.1f}" for x, one, other in spans)
+
+
+def dots(places: Sequence[Place], size: float, stroke: str) -> str:
+    """Points as one path of round dots; those of one square are one, and neighbouring squares of a row are a line."""
+    rows: dict[int, set[int]] = {}
+    for place in places:
+        if place:
+            rows.setdefault(round(place[1] / _CELL_PX), set()).add(round(place[0] / _CELL_PX))
+    steps: list[str] = []
+    for row, cells in rows.items():
+        ordered = sorted(cells)
+        first = last = ordered[0]
+        steps.append(f"M{first * _CELL_PX} {row * _CELL_PX}")
+        for cell in ordered[1:]:
+            if cell > last + 1:
+                steps.append(f"h{(last - first) * _CELL_PX}m{(cell - last) * _CELL_PX} 0")
+                first = cell
+            last = cell
+        steps.append(f"h{(last - first) * _CELL_PX}")
+    drawn = "".join(steps)
+    return f'<path class="points" d="{drawn}" fill="none" stroke-linecap="round" stroke-width="{size:g}" {stroke}/>'
 
 
 def marker(symbol: str, place: tuple[float, float], radius: float, fill: str, stroke: str, said: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import random
 import re
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from keisoku.measurement.entry import Findings
 from keisoku.report import digits
 from keisoku.report.answer import MOST_ROWS, answer
 from keisoku.report.page import render
-from keisoku.report.plot import Plot, axis
-from keisoku.report.svg_points import thinned
+from keisoku.report.plot import Plot, Trace, axis, hover
+from keisoku.report.svg import svg
+from keisoku.report.svg_points import columns, dots, limit, thinned
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 
@@ -87,15 +88,65 @@ def test_a_plot_at_a_single_place_is_not_drawn_and_the_main_figure_is(tmp_path: 
     assert "plot-flat" not in html and 'class="plot"' in html
 
 
-def test_a_hundred_thousand_points_make_a_small_page(tmp_path: Path) -> None:
+MANY = 100_000
+NOISE = [random.Random(place).random() for place in range(MANY)]
+CROWDS: dict[str, list[Trace]] = {
+    "lines": [{"y": NOISE, "mode": "lines"}],
+    "dots": [{"y": NOISE, "mode": "markers"}],
+    "titled": [{"y": NOISE, "mode": "lines+markers", "text": [hover("device", str(value)) for value in NOISE]}],
+    "errors": [{"y": NOISE, "mode": "markers", "error_y": {"array": NOISE}}],
+    "bars": [{"y": NOISE, "type": "bar"}],
+    "names": [{"x": [str(place) for place in range(MANY)], "y": NOISE, "mode": "markers"}],
+    "curves": [
+        {"x": list(range(place, MANY, 20)), "y": NOISE[place::20], "mode": "lines+markers"} for place in range(20)
+    ],
+    "clouds": [{"x": list(range(place, MANY, 100)), "y": NOISE[place::100], "mode": "markers"} for place in range(100)],
+}
+
+
+@pytest.mark.parametrize(("crowd", "most_elements", "most_kb"), [
+    ("lines", 50, 100), ("dots", 50, 150), ("titled", 150, 200), ("errors", 50, 150), ("bars", 50, 100),
+    ("names", 70, 250), ("curves", 130, 1600), ("clouds", 250, 1500),
+])  # fmt: skip
+def test_a_hundred_thousand_points_make_a_small_page_that_says_so(
+    tmp_path: Path, crowd: str, most_elements: int, most_kb: float
+) -> None:
+    """Chromium needs ten seconds for as many elements of a page, and a second for a few hundred."""
     many = Plot("many", "Many", {"xaxis": axis("x"), "yaxis": axis("y")}, [])
-    values = [math.sin(place / 777) + place % 13 / 5 for place in range(100_000)]
-    for mode in ("lines", "markers"):
-        many.add({"x": list(range(100_000)), "y": values, "mode": mode})
+    if crowd == "names":
+        many.axes["xaxis"] = {"type": "category"}
+    for trace in CROWDS[crowd]:
+        many.add({"x": list(range(MANY)), **trace})
     html = shown(tmp_path, [many])
-    assert len(html) < 1_000_000
-    top = min(enumerate(values), key=lambda place: -place[1])
-    assert (top[0] / 1000, top[1]) in thinned([(x / 1000, y) for x, y in enumerate(values)])
+    assert len(re.findall("<(path|circle|rect|text|polygon)", html)) < most_elements
+    assert len(html) < most_kb * 1000
+    assert html.count("100\u202f000 points; those on the same pixels are drawn once.") == 2  # wide and narrow
+
+
+def test_what_is_drawn_of_many_points_covers_the_pixels_of_all() -> None:
+    places = [(place / 1000, value) for place, value in enumerate(NOISE)]
+    kept = [place for place in thinned(places) if place]
+    spans = columns([(x, y, y + 1) for x, y in places])
+    assert len(kept) <= 4 * 101 and len(spans) == 101
+    columns_of: dict[int, list[float]] = {}
+    for x, y in places:
+        columns_of.setdefault(round(x), []).append(y)
+    for column, low, high in spans:
+        own = columns_of[round(column)]
+        assert (low, high) == (min(own), max(own) + 1)
+        assert {min(own), max(own)} <= {y for x, y in kept if x == column}
+    cloud = dots([(x, 100 * y) for x, y in places], 4, "")
+    squares: set[tuple[int, int]] = set()
+    for row in re.findall(r"M[^M\"]*", cloud):
+        x, y = (int(value) for value in re.findall(r"M(\d+) (\d+)", row)[0])
+        for step, length in re.findall(r"([hm])(\d+)", row):
+            squares |= {(x + on, y) for on in range(0, int(length) + 1, 2)} if step == "h" else set()
+            x += int(length)
+    assert squares == {(2 * round(x / 2), 2 * round(100 * y / 2)) for x, y in places}
+
+
+def test_a_picture_of_few_points_shows_each() -> None:
+    assert limit([1500, 10]) == 1500 and limit([100] * 100) == 60 and "points;" not in svg(rate_plot())
 
 
 @pytest.mark.parametrize(
