@@ -120,6 +120,7 @@ def test_the_backup_takes_over_after_three_advertisements_of_a_killed_master(nam
     assert {impact.port_after for impact in event(record).impacts} == {2}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param("diamond?routing=isis&bfd=off", marks=needs(*frr.PROGRAMS))])
 def test_a_lost_link_of_the_diamond_agrees_with_the_kernels_own_time_of_the_new_route(name: str) -> None:
     with Lab(name) as lab, observed(lab) as said:
