@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 
 import click
 
@@ -242,7 +244,7 @@ def main() -> None:
         _main()
     except (KeyboardInterrupt, click.Abort):
         interruption.leave_at_once()
-        click.echo("keisoku: interrupted", err=True)
+        _say("interrupted")
         sys.exit(FAILED)
 
 
@@ -257,17 +259,29 @@ def _main() -> None:
         if error.ctx is None or not (new == GO_ON or any(new in each.opts for each in error.ctx.command.params)):
             new = None  # this command never had the old one
         said = f"{error.option_name} is called {new} now" if new else error.format_message().rstrip(".")
-        click.echo(f"keisoku: {said}; see 'keisoku --help'", err=True)
+        _say(f"{said}; see 'keisoku --help'")
         sys.exit(FAILED)
     except click.ClickException as error:
-        click.echo(f"keisoku: {error.format_message().rstrip('.')}; see 'keisoku --help'", err=True)
+        _say(f"{error.format_message().rstrip('.')}; see 'keisoku --help'")
         sys.exit(FAILED)
     except KeisokuError as error:
-        click.echo(f"keisoku: {error}", err=True)
+        _say(str(error))
         sys.exit(FAILED)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        click.echo(f"keisoku: this needs the package {error.name}; pip install 'keisoku[{extra}]'", err=True)
+        _say(f"this needs the package {error.name}; pip install 'keisoku[{extra}]'")
         sys.exit(FAILED)
+
+
+def _say(said: str) -> None:
+    """On standard error; on a terminal no word is cut in two."""
+    said = f"keisoku: {said}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        folded = (
+            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in said.split("\n")
+        )
+        said = "\n".join(folded)
+    click.echo(said, err=True)

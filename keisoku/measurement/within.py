@@ -15,8 +15,8 @@ from keisoku.measurement.entry import Measurement
 from keisoku.run.settings import RunSettings
 from keisoku.units import time_text
 
-LONG_S = 120.0
-"""What takes longer is said beforehand."""
+SHORT_S, LONG_S = 5.0, 120.0
+"""How long it takes is said beforehand if that is more than the first, and how to make it shorter beyond the second."""
 _CAREFUL = 0.9
 """Share of the time that is planned."""
 ENDS = 0.95
@@ -92,9 +92,10 @@ def said_before(measurement: Measurement[_Settings], asked: _Settings, settings:
         else:
             limit = f"would take up to {time_text(seconds)}, but ends after {limit}"
         return "; ".join([f"{measurement.name}: {limit}", *changes])
-    if seconds is None or seconds <= LONG_S:
+    if seconds is None or seconds <= SHORT_S:
         return ""
-    return f"{measurement.name}: at most {time_text(seconds)}; '--within' gives it less time"
+    hint = "; '--within' gives it less time" if seconds > LONG_S else ""
+    return f"{measurement.name}: at most {time_text(seconds)}{hint}"
 
 
 def _fits(measurement: Measurement[_Settings], settings: _Settings, target_s: float) -> bool:
