@@ -10,6 +10,7 @@ import click
 
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
+from keisoku.cli.folded import folded
 from keisoku.host.checkup.finding import Finding
 
 _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
@@ -51,7 +52,7 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
 
 
 def _lines(finding: Finding) -> str:
-    text = f"  {_MARKS[finding.grade]} {finding.said}"
+    text = folded(f"  {_MARKS[finding.grade]} {finding.said}", sys.stdout, indent="    ")
     return f"{text}\n      {finding.remedy}" if finding.remedy else text
 
 

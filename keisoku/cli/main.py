@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 
 import click
 
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
+from keisoku.cli.folded import folded
 from keisoku.cli.lazy_group import LazyGroup, Place
 from keisoku.cli.renamed import GO_ON, RENAMED
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
@@ -250,7 +249,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        keisoku(standalone_mode=False)
+        keisoku(prog_name="keisoku", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)
@@ -276,12 +275,4 @@ def _main() -> None:
 
 
 def _say(said: str) -> None:
-    """On standard error; on a terminal no word is cut in two."""
-    said = f"keisoku: {said}"
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        folded = (
-            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in said.split("\n")
-        )
-        said = "\n".join(folded)
-    click.echo(said, err=True)
+    click.echo(folded(f"keisoku: {said}", sys.stderr), err=True)

@@ -7,7 +7,6 @@ sentences (`tell`, `warn`). It writes to standard error only; results go to stan
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from keisoku.cli.amount import amount
+from keisoku.cli.folded import folded
 from keisoku.cli.interruption import check
 from keisoku.units import time_text
 
@@ -220,10 +220,7 @@ class Lines:
         return f"about {time_text(passed_s * (1 - share) / share)}"
 
     def _print(self, said: str) -> None:
-        for each in textwrap.wrap(
-            said, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        ) or [""]:
-            print(each, file=sys.stderr, flush=True)
+        print(folded(said, sys.stderr, indent="  ", most=WIDTH), file=sys.stderr, flush=True)
 
 
 def watching() -> Lines:

@@ -71,7 +71,7 @@ def test_an_error_is_folded_between_words(tmp_path: Path) -> None:
 def test_plain_lines_on_a_terminal_have_no_escape_codes(tmp_path: Path) -> None:
     with Session(tmp_path, *MEASURED_COMMAND, "--plain") as session:
         assert session.end() == MEASURED
-        assert "\x1b" not in session.said
+        assert "\x1b" not in session.said and session.screen.wrapped == []
         assert "throughput 64 byte: trying 1.49 Mf/s" in session.screen.text
 
 
