@@ -33,17 +33,16 @@ def _keep(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[_KEY] = context.meta.get(_KEY, Amount())._replace(**{option.name: True})
 
 
-AMOUNT: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        expose_value=False,
-        callback=_keep,
-        help="show every trial, and at the end every deviation and remark",
-    ),
-    click.option(
-        "--plain", is_flag=True, expose_value=False, callback=_keep, help="print lines in place of a live table"
-    ),
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep,
+    help="show every trial, and at the end every deviation and remark",
 )
+PLAIN = click.option(
+    "--plain", is_flag=True, expose_value=False, callback=_keep, help="print lines in place of a live table"
+)
+AMOUNT: tuple[Callable[..., Any], ...] = (VERBOSE, PLAIN)
 """The options; what they say is kept in the context of the command, so that no command hands them on."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.amount import VERBOSE
 from keisoku.cli.outcome import show
 from keisoku.measurement.carry_out import analyse
 from keisoku.run.directory import RunDirectory
@@ -15,6 +16,7 @@ from keisoku.run.directory import RunDirectory
 @click.command("analyse")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
+@VERBOSE
 def command(run: Path, as_json: bool) -> None:
     """Makes the result and the report of RUN again from its raw rows, finished or not.
 

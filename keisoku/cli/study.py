@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from keisoku.cli.amount import AMOUNT, amount
+from keisoku.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="STUDY", required=False)
 @click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
 @click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
-@AMOUNT[0]
-@AMOUNT[1]
+@VERBOSE
+@PLAIN
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
     """Repeats a published experiment and prints its figures beside the published ones.
 
