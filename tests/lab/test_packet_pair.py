@@ -106,11 +106,11 @@ def test_programs_stamps_limit_a_fast_link_and_are_flagged_where_the_kernels_are
     with PathLab([Hop(GIGABIT)]) as lab, _served(lab) as (place, port):
 
         def limited(found: Result) -> bool:
-            # By the program's stamps trains arrive faster than they left; that must not pass for a lower bound. On a
-            # busy host the program wakes so late that now and then this looks like stages.
-            return not found.flagged("hidden-l2-stage") and (
-                _forward(found, "of_stamps") < COARSE_PERCENT
-                or (found.flagged("clock-limited") and not found.flagged("sender-limited"))
+            # By the program's stamps trains arrive faster than they left; that must not pass for a lower bound, and
+            # never for stages, however late the program is woken.
+            assert not found.flagged("hidden-l2-stage")
+            return _forward(found, "of_stamps") < COARSE_PERCENT or (
+                found.flagged("clock-limited") and not found.flagged("sender-limited")
             )
 
         def free(found: Result) -> bool:

@@ -52,6 +52,8 @@ class PairDirection:
     sweep: dict[int, Capacity]
     serialisation: Serialisation | None
     ip_links: int | None
+    stamp_ns: float | None
+    """Standard deviation of one timestamp; None: not known."""
 
 
 def analyse(
@@ -101,6 +103,7 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
         sweep={size: one for size, one in by_size.items() if one is not None},
         serialisation=serialisation(sweep),
         ip_links=ip_links(mine),
+        stamp_ns=noise_ns,
     )
 
 

@@ -35,6 +35,8 @@ LOWEST = 0.05
 """Quantile of the delays of first packets that stands for the least; so many more must not have waited."""
 EVERY_ERRORS = 3.0
 """Standard deviations of a rate by its stamps from which the least delay of all trains counts as a queue."""
+STAMPS_MOST = 2.0
+"""Standard deviations of a delay, which has two timestamps, that hidden stages must delay the longest packets by."""
 COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 NEAR_WHOLE = 0.15
@@ -132,6 +134,10 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
     links = found.links(way.capacity.bps)
     error = found.links_error(way.capacity.bps, way.capacity.error_bps)
     if links - 2 * error < way.ip_links + MARGIN:
+        return None
+    # A program that is woken late finds several packets: they seem to come faster than the link carries them, and one
+    # byte of a lone packet to cost more than that. No number of packets averages this.
+    if found.excess_ns(way.ip_links, way.capacity.bps) < STAMPS_MOST * math.sqrt(2) * (way.stamp_ns or 0.0):
         return None
     text = f"{way.direction}: packets are stored more often than there are IP links: stages of layer 2 are hidden"
     figures = {

@@ -29,15 +29,21 @@ class Serialisation:
     ns_per_byte: float
     error_ns_per_byte: float
     sizes: int
+    span_bytes: int
+    """From the shortest packets to the longest."""
 
     def links(self, capacity_bps: float) -> float:
         """Number of links of the narrowest one's rate that would delay a packet as long as all links do."""
         return self.ns_per_byte * capacity_bps / 8e9
 
     def links_error(self, capacity_bps: float, capacity_error_bps: float) -> float:
-        """Standard uncertainty of `links`."""
+        """Standard uncertainty of `links` as far as the packets' scatter shows it."""
         relative = np.hypot(self.error_ns_per_byte / self.ns_per_byte, capacity_error_bps / capacity_bps)
         return float(self.links(capacity_bps) * relative)
+
+    def excess_ns(self, links: int, capacity_bps: float) -> float:
+        """By how much more than the shortest the longest packets are delayed than so many links explain, in ns."""
+        return (self.ns_per_byte - links * 8e9 / capacity_bps) * self.span_bytes
 
 
 def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | None:
@@ -63,7 +69,7 @@ def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | Non
         _slope({size: float(random.choice(found, len(found)).min()) for size, found in by_size.items()})
         for _ in range(_DRAWS)
     ]
-    return Serialisation(slope, float(np.std(drawn)), len(by_size)) if slope > 0 else None
+    return Serialisation(slope, float(np.std(drawn)), len(by_size), max(by_size) - min(by_size)) if slope > 0 else None
 
 
 def ip_links(trains: Sequence[Train]) -> int | None:
