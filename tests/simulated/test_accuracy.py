@@ -12,11 +12,12 @@ from pydantic import TypeAdapter
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from accuracy import compared, half_width, is_inside
+from accuracy import STEPS, compared, failures, half_width, is_inside
+from accuracy_devices import Compared, measured, ratios
 from accuracy_devices import latency as latencies_of_random_devices
-from accuracy_devices import measured, ratios
 from accuracy_physics import Device
 
+from keisoku.analysis import budget
 from keisoku.device.record.gaps import Gap, Gaps
 
 JITTER = Device(constant_ns=20_000.0, jitter="uniform", spread_ns=500.0)
@@ -36,6 +37,14 @@ def test_no_estimate_is_exact_and_nearly_all_intervals_contain_the_truth() -> No
     assert [one.quantity for one in known if half_width(one) == 0] == []
     assert len(known) > 150
     assert sum(map(is_inside, known)) >= 0.88 * len(known)
+
+
+@pytest.mark.parametrize(("step", "wrong"), [(1.0, False), (2.0, False), (8.0, True)])
+def test_a_bound_of_several_steps_is_too_wide_and_one_of_a_step_is_not(step: float, wrong: bool) -> None:
+    errors = [(place - 50) / 50 for place in range(101)]
+    figures = [budget.figure(error, "ns", [budget.rectangular("stamps", step)]) for error in errors]
+    found = {f"p50{STEPS}": [Compared("p50", figure, 0.0) for figure in figures]}
+    assert bool(failures(found)) == wrong
 
 
 @pytest.mark.parametrize("repetitions", [1, 2, 5])
