@@ -46,7 +46,7 @@ def write(outcomes: Sequence[Outcome], earlier: Sequence[Outcome], of_labs: Sequ
         seconds = sum(outcome.seconds for outcome in outcomes)
         failed = sum(not outcome.passed for outcome in outcomes)
         cases = len({outcome.case for outcome in outcomes})
-        told = f"{guest}. {len(outcomes)} runs of {cases} cases in {seconds / 60:.0f} minutes, {failed} failed."
+        told = f"{guest}. Runs: {len(outcomes)}, of cases: {cases}, in {seconds / 60:.0f} min; failed: {failed}."
         whole = {(one.case, one.driver, one.engine): one for one in (*earlier, *outcomes)}
         if beside := len(whole) - len(outcomes):
             told += f" {beside} other cells are of earlier runs."
