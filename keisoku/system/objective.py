@@ -14,8 +14,10 @@ from enum import StrEnum
 from keisoku.errors import PlanError
 from keisoku.system.observation import ClientView, Observation
 
-LEAST = 1e-3
-"""Share of one request or frame a second that stands for zero, which has no logarithm."""
+_NO_REQUEST = 0.5
+_NO_BITS = 256.0
+"""What stands for zero, which has no logarithm: half of a request, and half of the shortest frame (64 byte), in the
+interval. Fewer are as likely as not to be seen as none, so that much less would be a figure that nothing measured."""
 PENALTY = 4.0
 """By how much more a broken constraint counts than the objective, for the same factor."""
 
@@ -66,12 +68,10 @@ class Objective:
             return -math.log(max(_p99(client, seconds) for _, client in weighted))
         if self.goal is Goal.SUM_LOGS:
             total = sum(weight for weight, _ in weighted)
-            return sum(weight * math.log(max(_bps(client, seconds), LEAST)) for weight, client in weighted) / total
-        amounts = (
-            weight * (client.completed if self.goal is Goal.SUM_REQUESTS else 8 * client.sent_bytes)
-            for weight, client in weighted
-        )
-        return math.log(max(sum(amounts) / seconds, LEAST))
+            return sum(weight * math.log(_bps(client, seconds)) for weight, client in weighted) / total
+        requests = self.goal is Goal.SUM_REQUESTS
+        amounts = (weight * (client.completed if requests else 8 * client.sent_bytes) for weight, client in weighted)
+        return math.log(max(sum(amounts), _NO_REQUEST if requests else _NO_BITS) / seconds)
 
     def margins(self, observation: Observation) -> list[float]:
         """By what factor (natural logarithm) each constraint is kept; negative where it is broken."""
@@ -80,12 +80,13 @@ class Objective:
             if self.p99_s is not None:
                 found.append(math.log(self.p99_s / _p99(client, observation.seconds)))
             if floor := self.floors.get(client.name):
-                found.append(math.log(max(_bps(client, observation.seconds), LEAST) / floor))
+                found.append(math.log(_bps(client, observation.seconds) / floor))
         return found
 
 
 def _bps(client: ClientView, seconds: float) -> float:
-    return 8 * client.sent_bytes / seconds
+    """Above zero."""
+    return max(8 * client.sent_bytes, _NO_BITS) / seconds
 
 
 def _p99(client: ClientView, seconds: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from keisoku.system.govern.cost_account import CostAccount
 from keisoku.system.govern.expected_loss import SHAPING, expected_losses
-from keisoku.system.govern.governor import GovernorSettings, Phase, govern
+from keisoku.system.govern.governor import GovernorSettings, Phase, _lost_s, govern
 from keisoku.system.govern.seen_load import changed
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import ClientView, Observation
@@ -41,6 +41,23 @@ def test_a_limit_costs_at_worst_what_its_client_loses() -> None:
     assert losses == pytest.approx([0.81 + SHAPING, 0.45 + SHAPING, SHAPING, SHAPING, 0.0], abs=1e-3)
     both = expected_losses([1e6], Objective(Goal.SUM_REQUESTS), shown, [])
     assert both == pytest.approx([0.8 + SHAPING], abs=1e-3)
+
+
+def test_a_client_that_is_seldom_answered_hides_no_loss() -> None:
+    """18 s were lost and 5 s charged: the mean of the logarithms was that of the intervals without an answer.
+
+    The second client is answered about once in an interval; the first gets half as much under the limit.
+    """
+    objective, random = Objective(Goal.SUM_LOGS), np.random.default_rng(95)
+    none = [interval(8000, count) for count in random.poisson(1, 400)]
+    under = [interval(4000, count) for count in random.poisson(1, 400)]
+    assert _lost_s(objective, under, none) == pytest.approx(400 * (1 - math.sqrt(0.5)), rel=0.15)
+
+
+def test_no_answer_counts_as_half_of_one() -> None:
+    for goal in (Goal.SUM_REQUESTS, Goal.SUM_BYTES, Goal.SUM_LOGS):
+        none, one = (Objective(goal).score(interval(0, 0) if not count else interval(count, count)) for count in (0, 1))
+        assert 0 < one - none < math.log(9), goal
 
 
 def test_a_drifting_host_is_no_changed_load_and_a_step_is_one() -> None:

@@ -167,9 +167,11 @@ def _loop(
 def _lost_s(objective: Objective, under: Sequence[Observation], none: Sequence[Observation]) -> float:
     """Seconds of the figure that these intervals lost against intervals without a limit.
 
-    Not below zero: a gain, which may be chance, pays for nothing.
+    Not below zero: a gain, which may be chance, pays for nothing. What was lost is a part of the mean figure; the mean
+    of its logarithms is far below that where a client is answered about once in an interval.
     """
-    level = sum(objective.score(at) for at in none) / len(none)
+    scores = [objective.score(at) for at in none]
+    level = max(scores) + math.log(sum(math.exp(score - max(scores)) for score in scores) / len(scores))
     return max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - level) for at in under))
 
 
