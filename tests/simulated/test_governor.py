@@ -82,23 +82,6 @@ def test_load_steps_are_followed_and_a_known_load_needs_no_search():
     assert len(set(held)) == 1, "it oscillates"
 
 
-def test_a_limit_whose_gain_was_measured_is_not_given_up_because_nobody_seems_limited(monkeypatch):
-    """Three intervals in which each client seemed to be its own limit ended a limit that had been shown to gain."""
-    seems = []
-    monkeypatch.setattr("keisoku.system.govern.governor._content", lambda inference, objective, shown: bool(seems))
-    system, loop = SimulatedSystem(e4(), 2), govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
-    command, held = next(loop), []
-    for interval in range(160):
-        if command.phase is Phase.HOLD and not seems:
-            seems.append(interval)
-        # The load leaves and comes back.
-        system.change(e4().with_connections(FEW if seems and 20 <= interval - seems[0] < 30 else {}))
-        system.limit({"fast": command.limit})
-        command = loop.send(system.run(1))
-        held.append(command.limit)
-    assert seems and held[seems[0] + 1] == held[-1] is not None
-
-
 def stepped(at, intervals):
     """The phases of a governor that searches while the load changes in interval `at`, and its last command."""
     system, loop = SimulatedSystem(e4(), 3), govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))

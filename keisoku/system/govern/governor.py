@@ -137,9 +137,7 @@ def _loop(
         account.charge(_lost_s(objective, last if held is not None else [], shown))
         known = next((one for one in reversed(seen) if one.load.alike(load)), None)
         under, sds = load, () if known is None else known.scatter
-        # What was measured of a load counts more than what a few intervals without a limit look like.
-        gained = known is not None and known.limit is not None
-        if not gained and _content(inference, objective, shown):
+        if _content(inference, objective, shown):
             limit, reason = None, f"a limit could only reduce rates: {inference.whole.why}"
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
