@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keisoku.errors import PlanError
 
@@ -24,9 +25,18 @@ class Board:
     most: Mapping[str, int]  # the most cells of each kind that a build may use
 
     @property
+    def full_name(self) -> str:
+        """Name and revision, 'colorlight_5a_75b-8.0': its folder in fpga/build."""
+        return f"{self.name}-{self.revision}"
+
+    @property
     def folder(self) -> Path:
         """The folder of top.sv, top.lpf and README.md."""
         return FPGA / "board" / self.name
+
+
+def _values(name: str) -> dict[str, Any]:
+    return tomllib.loads((FPGA / "board" / name / "board.toml").read_text())
 
 
 def boards() -> list[str]:
@@ -44,7 +54,7 @@ def board(name: str, revision: str | None = None) -> Board:
         raise PlanError("board", f"there are no boards in {FPGA}", "run keisoku from its source tree")
     if name not in known:
         raise PlanError("board", f"there is no board {name!r}", f"use one of {', '.join(known)}")
-    values = tomllib.loads((FPGA / "board" / name / "board.toml").read_text())
+    values = _values(name)
     revisions = values["revision"]
     chosen = next(iter(revisions)) if revision is None else revision
     if chosen not in revisions:
@@ -58,3 +68,14 @@ def board(name: str, revision: str | None = None) -> Board:
         tuple(values["flash"]),
         values["most"],
     )
+
+
+def named(full_name: str) -> Board:
+    """The board of a name and a revision, as 'colorlight_5a_75b-8.0'. Raises PlanError if there is none."""
+    name, _, revision = full_name.partition("-")
+    return board(name, revision or None)
+
+
+def every_board() -> list[Board]:
+    """All boards in all their revisions."""
+    return [board(name, revision) for name in boards() for revision in _values(name)["revision"]]

@@ -1,6 +1,6 @@
 """From the RTL to a bitstream that meets its timing: registers, Yosys, nextpnr, ecppack, all from PyPI.
 
-    python -m keisoku.fpga.build --board colorlight_5a_75b --seed 1 2 3
+    make -C fpga bitstreams BOARDS=colorlight_5a_75b-8.0 SEEDS=1
 
 A bitstream that misses a clock's frequency or uses more cells than the board's file allows is never called good.
 """
@@ -17,10 +17,17 @@ from pathlib import Path
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.fpga import output_register
-from keisoku.fpga.board import FPGA, Board, board
+from keisoku.fpga.board import FPGA, Board, every_board, named
 
 # Written by generate_registers.py and soc/sdram.py.
 GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
+
+PAGE = FPGA.parent / "docs" / "fpga.md"
+BEGIN, END = "<!-- begin: bitstreams -->", "<!-- end: bitstreams -->"
+"""Around the table that `make -C fpga bitstreams` writes."""
+CLOCK_TITLES = {"sync_time_locked.clk": "time_clk"}
+"""Of clocks that Yosys names after something that they drive."""
+CELLS = ("TRELLIS_COMB", "TRELLIS_FF", "DP16KD")
 
 MAPPED_DELAY_PS = 4000
 
@@ -41,6 +48,13 @@ class Clock:
     name: str
     achieved_mhz: float
     wanted_mhz: float
+
+    @property
+    def title(self) -> str:
+        """Its name in the RTL, the same for both ports, without what the tools and the hierarchy add."""
+        plain = re.sub(r"\[\d+\]$", "", self.name.split("$")[0])
+        plain = plain.removeprefix("clocks.").removeprefix("ports.")
+        return CLOCK_TITLES.get(plain, plain)
 
     @property
     def kept(self) -> bool:
@@ -115,7 +129,7 @@ def build_number(target: Board) -> int:
 
 def synthesize(target: Board) -> Path:
     """The netlist for all seeds. Raises EngineError if the sources do not pass."""
-    folder = FPGA / "build" / f"{target.name}-{target.revision}"
+    folder = FPGA / "build" / target.full_name
     run([sys.executable, "generate_registers.py", "--rtl"], folder / "registers.log")
     run([sys.executable, "soc/sdram.py"], folder / "sdram.log")
     script = folder / "synthesis.ys"
@@ -169,6 +183,12 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
         raise
     packing = [tool("yowasp-ecppack"), "--compress", "--input", f"{near}/top.config", "--bit", f"{near}/top.bit"]
     run(packing, folder / "pack.log")
+    return placed(target, seed)
+
+
+def placed(target: Board, seed: int) -> Bitstream:
+    """A bitstream that `place` made."""
+    folder = FPGA / "build" / target.full_name / f"seed-{seed}"
     report = json.loads((folder / "report.json").read_text())
     clocks = tuple(
         Clock(name.removeprefix("$glbnet$"), values["achieved"], values["constraint"])
@@ -181,6 +201,21 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     }
     digest = hashlib.sha256((folder / "top.config").read_bytes()).hexdigest()
     return Bitstream(target, seed, folder / "top.bit", digest, clocks, cells)
+
+
+def up_to_date(targets: Sequence[Board]) -> list[Bitstream]:
+    """All bitstreams of these boards that were made from the sources as they are now."""
+    found = []
+    for target in targets:
+        folder = FPGA / "build" / target.full_name
+        script = folder / "synthesis.ys"
+        if not script.is_file() or f"32'h{build_number(target):08x} " not in script.read_text():
+            continue
+        netlist_ns = (folder / "top.json").stat().st_mtime_ns
+        seeds = sorted(int(file.parent.name.removeprefix("seed-")) for file in folder.glob("seed-*/top.bit"))
+        files = {seed: folder / f"seed-{seed}" / "top.bit" for seed in seeds}
+        found += [placed(target, seed) for seed, file in files.items() if file.stat().st_mtime_ns > netlist_ns]
+    return found
 
 
 def build(target: Board, seeds: Sequence[int] = (1,)) -> list[Bitstream]:
@@ -207,22 +242,65 @@ def described(bitstream: Bitstream) -> str:
     return "\n".join(lines)
 
 
+def table(bitstreams: Sequence[Bitstream]) -> str:
+    """Clocks and cells of bitstreams as a table, with the frequency that each clock must reach in its head."""
+    wanted = {clock.title: clock.wanted_mhz for one in bitstreams for clock in one.clocks}
+    kinds = [kind for kind in CELLS if any(kind in one.cells for one in bitstreams)]
+    head = ["board", "part", "seed", *(f"`{name}` ({mhz:g})" for name, mhz in sorted(wanted.items())), *kinds]
+    lines = ["| " + " | ".join(head) + " |", "|---" * 3 + "|---:" * (len(head) - 3) + "|"]
+    for one in bitstreams:
+        reached: dict[str, list[str]] = {}
+        for clock in one.clocks:
+            reached.setdefault(clock.title, []).append(f"{clock.achieved_mhz:.1f}{'' if clock.kept else ' (missed)'}")
+        cells = []
+        for kind in kinds:
+            used, available = one.cells.get(kind, (0, 0))
+            cells.append(f"{used} of {available}, {100 * used / available:.0f} %" if available else "0")
+        row = [f"{one.board.title} {one.board.revision}", one.board.part, str(one.seed)]
+        row += [", ".join(reached.get(name, ["—"])) for name in sorted(wanted)] + cells
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def write_table(bitstreams: Sequence[Bitstream], page: Path = PAGE) -> None:
+    """Puts the table in its place in the page on the FPGA engine."""
+    before, rest = page.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n{table(bitstreams)}\n{END}{after}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command of fpga/board/bitstream.mk: 0 if every bitstream is good, 1 if not, 2 if a tool failed."""
     parser = argparse.ArgumentParser(prog="python -m keisoku.fpga.build", description=__doc__.splitlines()[0])
-    parser.add_argument("--board", default="colorlight_5a_75b")
-    parser.add_argument("--revision", help="revision of the board (default: the first)")
-    parser.add_argument(
-        "--seed", type=int, nargs="+", default=[1], help="seeds of the placement; a bitstream is made for each"
-    )
-    parser.add_argument("--reproduce", action="store_true", help="make the first bitstream a second time and compare")
+    parser.add_argument("work", choices=("list", "synthesize", "place", "table", "reproduce"))
+    parser.add_argument("boards", nargs="*", help="boards as NAME-REVISION")
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="seeds of the placement")
     chosen = parser.parse_args(arguments)
+    faults = []
     try:
-        made = build(board(chosen.board, chosen.revision), chosen.seed)
-        faults = [f"seed {one.seed}: {fault}" for one in made for fault in one.faults()]
-        print("\n".join(described(one) for one in made))
-        if chosen.reproduce and not reproduced(made[0]):
-            faults.append(f"seed {made[0].seed}: a second run gave a different bitstream")
+        targets = [named(name) for name in chosen.boards]
+        pairs = [(target, seed) for target in targets for seed in chosen.seed]
+        match chosen.work:
+            case "list":
+                print(" ".join(target.full_name for target in every_board()))
+            case "synthesize":
+                for target in targets:
+                    synthesize(target)
+            case "place":
+                for target, seed in pairs:
+                    print(described(place(target, FPGA / "build" / target.full_name / "top.json", seed)), flush=True)
+            case "table":
+                made = [placed(target, seed) for target, seed in pairs]
+                faults = [f"{one.board.full_name}, seed {one.seed}: {fault}" for one in made for fault in one.faults()]
+                write_table(up_to_date(every_board()))
+                print(table(made))
+            case "reproduce":
+                made = [placed(target, seed) for target, seed in pairs]
+                faults = [
+                    f"{one.board.full_name}, seed {one.seed}: a second run gave a different bitstream"
+                    for one in made
+                    if not reproduced(one)
+                ]
     except KeisokuError as error:
         print(f"keisoku: {error}", file=sys.stderr)
         return 2

@@ -7,8 +7,8 @@ import pytest
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga import flash
-from keisoku.fpga.board import FPGA, board, boards
-from keisoku.fpga.build import Bitstream, Clock, described, overfull, run, sources
+from keisoku.fpga.board import FPGA, board, boards, every_board, named
+from keisoku.fpga.build import BEGIN, END, Bitstream, Clock, described, overfull, run, sources, table, write_table
 
 
 def bitstream(**changed: object) -> Bitstream:
@@ -57,6 +57,27 @@ def test_no_pin_is_used_twice_and_none_is_left_out() -> None:
         located = [line.split('"')[1::2] for line in lines if line.startswith("LOCATE")]
         assert len({pin for _, pin in located}) == len(located) == len({port for port, _ in located})
         assert not name.startswith("colorlight") or "R6" not in {pin for _, pin in located}, "the PHYs' reset"
+
+
+def test_all_revisions_of_all_boards_are_made() -> None:
+    names = [one.full_name for one in every_board()]
+    assert names == ["colorlight_5a_75b-8.0", "colorlight_5a_75b-8.2", "versa_ecp5-1"]
+    assert [named(name) for name in names] == every_board()
+
+
+def test_the_table_has_a_row_for_each_bitstream_and_replaces_the_one_before(tmp_path: Path) -> None:
+    slow = bitstream(
+        seed=2, clocks=(Clock("clocks.clk", 124.0, 125.0), Clock("rgmii_rx_clk[1]$TRELLIS_IO_IN", 150.0, 125.0))
+    )
+    lines = table([bitstream(), slow]).splitlines()
+    assert "| `clk` (125) | `rgmii_rx_clk` (125) | `time_clk` (128.125) | DP16KD |" in lines[0]
+    assert lines[2].endswith("| 1 | 126.0 | — | 130.0 | 40 of 56, 71 % |")
+    assert lines[3].endswith("| 2 | 124.0 (missed) | 150.0 | — | 40 of 56, 71 % |")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
+    write_table([slow], page)
+    text = page.read_text()
+    assert "stale" not in text and text.startswith("before\n") and text.endswith("\nafter\n") and "| 2 | 124.0 (missed) |" in text
 
 
 def test_an_unknown_board_or_revision_is_refused() -> None:

@@ -76,7 +76,7 @@ def flash_command(board: str, revision: str | None, bitstream: Path | None, cabl
     from keisoku.fpga.flash import flash
 
     target = find_board(board, revision)
-    made = FPGA / "build" / f"{target.name}-{target.revision}" / "seed-1" / "top.bit"
+    made = FPGA / "build" / target.full_name / "seed-1" / "top.bit"
     flash(target, bitstream or made, cable, permanent)
 
 
