@@ -77,7 +77,12 @@ def test_the_table_has_a_row_for_each_bitstream_and_replaces_the_one_before(tmp_
     page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
     write_table([slow], page)
     text = page.read_text()
-    assert "stale" not in text and text.startswith("before\n") and text.endswith("\nafter\n") and "| 2 | 124.0 (missed) |" in text
+    assert (
+        "stale" not in text
+        and text.startswith("before\n")
+        and text.endswith("\nafter\n")
+        and "| 2 | 124.0 (missed) |" in text
+    )
 
 
 def test_an_unknown_board_or_revision_is_refused() -> None:
