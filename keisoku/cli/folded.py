@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from typing import TextIO
 
 
@@ -12,9 +10,13 @@ def folded(said: str, stream: TextIO, indent: str = "", most: int | None = None)
 
     A word that is longer than a line, such as a path, is not cut.
     """
-    width = shutil.get_terminal_size().columns if stream.isatty() else most
-    if width is None:
+    if most is None and not stream.isatty():
         return said
+    # Loaded for whoever looks at a terminal, not for every command: the first of them loads all archive formats.
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size().columns if stream.isatty() else most or 0
     return "\n".join(
         textwrap.fill(
             line,

@@ -42,6 +42,6 @@ def test_a_run_that_was_ended_early_is_carried_on_from_its_page(
     write([mended], kept(), [], "Another guest")
     assert set(kept()) == {outcomes[0], mended, outcomes[2]}
     text = path.read_text()
-    assert "1 runs of 1 cases in 0 minutes, 0 failed. 2 other cells are of earlier runs." in text
+    assert "Runs: 1, of cases: 1, in 0 min; failed: 0. 2 other cells are of earlier runs." in text
     assert "| `test_lab` | `taprio` |" in text, "what was not run again is kept"
     assert text.startswith("before\n") and "\nbetween\n" in text and text.endswith("after\n")
