@@ -6,6 +6,8 @@ import io
 import re
 
 _PART = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\n)|(\r)|([^\x00-\x1f\x7f])")
+_BEGUN = re.compile(r"(\x1b(\[[?\d;]*)?)?\Z")
+"""At the end of a text, a sequence whose rest comes with the next one."""
 
 
 class Screen(io.StringIO):
@@ -22,6 +24,7 @@ class Screen(io.StringIO):
         """Lines that were longer than the screen is wide."""
         self._lines: list[str] = [""]
         self._row = self._column = 0
+        self._begun = ""
 
     @property
     def text(self) -> str:
@@ -29,13 +32,15 @@ class Screen(io.StringIO):
         return "\n".join(line.rstrip() for line in self._lines).rstrip()
 
     def write(self, text: str, /) -> int:
-        """Text as a program sends it."""
-        at = 0
-        for part in _PART.finditer(text):
-            assert part.start() == at, f"the screen does not know {text[at : part.start()]!r}"
+        """Text as a program sends it, cut anywhere."""
+        whole = self._begun + text
+        self._begun = _BEGUN.search(whole)[0]  # type: ignore[index]  # an empty one is found too
+        whole, at = whole.removesuffix(self._begun), 0
+        for part in _PART.finditer(whole):
+            assert part.start() == at, f"the screen does not know {whole[at : part.start()]!r}"
             at = part.end()
             self._take(*part.groups())
-        assert at == len(text), f"the screen does not know {text[at:]!r}"
+        assert at == len(whole), f"the screen does not know {whole[at:]!r}"
         return len(text)
 
     def _take(self, value: str | None, final: str | None, feed: str | None, back: str | None, char: str | None) -> None:

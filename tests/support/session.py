@@ -33,6 +33,9 @@ class Session:
         self.screen, self.said = Screen(width, _HEIGHT), ""
         self._master, terminal = os.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", _HEIGHT, width, 0, 0))
+        attributes = termios.tcgetattr(terminal)
+        attributes[3] |= termios.NOFLSH  # Ctrl-C would discard what was drawn and is not read yet: half a picture
+        termios.tcsetattr(terminal, termios.TCSANOW, attributes)
         sizes = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
         environment = {name: value for name, value in os.environ.items() if name not in sizes}
         self._child = subprocess.Popen(
