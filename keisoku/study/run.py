@@ -5,10 +5,9 @@ Prints nothing; the command does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from keisoku.device.plan.plan import Plan
 from keisoku.measurement.carry_out import Outcome as RunOutcome
@@ -18,42 +17,11 @@ from keisoku.run.result import Result
 from keisoku.simulated_device.device import SimulatedDevice, find_device, write_device
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
-from keisoku.study.path_step import measure_path
 from keisoku.study.step import Receivers
-from keisoku.study.stream_step import measure_stream
-from keisoku.study.transfer_step import measure_transfer
 
-Measure: TypeAlias = Callable[[Any, Path, Receivers], Result]
-"""Measures a step into a directory."""
-
-
-def _measure_load() -> Measure:
-    from keisoku.study.load_step import measure_load  # what loads is loaded by nothing else
-
-    return measure_load
-
-
-def _measure_web() -> Measure:
-    from keisoku.study.web_step import measure_web  # likewise
-
-    return measure_web
-
-
-def _measure_system() -> Measure:
-    from keisoku.study.system_step import measure_system  # likewise: what searches and simulates
-
-    return measure_system
-
-
-_KINDS: dict[str, Callable[[], Measure]] = {
-    "path": lambda: measure_path,
-    "stream": lambda: measure_stream,
-    "transfer": lambda: measure_transfer,
-    "load": _measure_load,
-    "web": _measure_web,
-    "system": _measure_system,
-}
-"""What measures the steps of each list of a study, besides those on devices."""
+_KINDS = ("path", "stream", "transfer", "load", "web", "system")
+"""Lists of steps of a study besides those on devices, in their order. Those of `load` are measured by `measure_load` of
+`load_step.py`, which is imported with all that it loads when a study has such a step."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +41,17 @@ def carry_out(study: Study, directory: Path, receivers: Receivers) -> Outcome:
     device = find(DEVICE)
     runs: list[RunOutcome] = []
     results: dict[str, Result] = {}
-    steps = [(step, measure) for kind, measure in _KINDS.items() for step in getattr(study, kind)]
-    every = [*study.step, *(step for step, _ in steps)]
+    others = [(kind, step) for kind in _KINDS for step in getattr(study, kind)]
+    count = len(study.step) + len(others)
     for number, step in enumerate(study.step):
         path = directory / f"{study.name}-{step.name}"
-        within = _within(receivers, study, step.name, number, len(every))
+        within = _within(receivers, study, step.name, number, count)
         runs.append(carry_out_run(device, _plan(step, path), path, **within))
         results[step.name] = runs[-1].results[-1]
-    for number, (other, measure) in enumerate(steps, len(study.step)):
-        within = _within(receivers, study, other.name, number, len(every))
-        results[other.name] = measure()(other, directory / f"{study.name}-{other.name}", within)
+    for number, (kind, other) in enumerate(others, len(study.step)):
+        within = _within(receivers, study, other.name, number, count)
+        measure = getattr(import_module(f"keisoku.study.{kind}_step"), f"measure_{kind}")
+        results[other.name] = measure(other, directory / f"{study.name}-{other.name}", within)
     deviations = [
         f"{study.name}-{step.name}: {text}" for step in study.transfer for text in results[step.name].deviations
     ]
