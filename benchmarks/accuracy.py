@@ -90,12 +90,12 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     known = [one for one in all_of_it if one.figure is not None and one.figure.bounds is not None]
     exact = sum(half_width(one) == 0 for one in known)
     inside = sum(map(is_inside, known))
-    widths = [(half_width(one), abs(one.figure.value - one.truth)) for one in known if half_width(one) is not None]
+    widths = widths_and_errors(known)
     unit = known[0].figure.unit if known else ""
     if not widths:
         return f"| {name} | {len(all_of_it)} | {len(all_of_it) - len(known)} |" + " – |" * 7
     width, error = statistics.median(w for w, _ in widths), statistics.median(e for _, e in widths)
-    own, needed = shares(known)
+    own, needed = shares(widths)
     ratios = "† | †" if own < NO_RATIO else f"{width / error if error else math.inf:.2g} | {1 / own:.2g}"
     return (
         f"| {name} | {len(all_of_it)} | {len(all_of_it) - len(known)} | {exact} | {100 * inside / len(known):.1f} % |"
@@ -103,9 +103,13 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     )
 
 
-def shares(known: Sequence[Compared]) -> tuple[float, float]:
+def widths_and_errors(known: Sequence[Compared]) -> list[tuple[float, float]]:
+    """Half the interval of each figure that has one, and how far the figure is from the truth."""
+    return [(width, abs(one.figure.value - one.truth)) for one in known if (width := half_width(one)) is not None]
+
+
+def shares(widths: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Errors as shares of half an interval: the median, and what 95 % do not exceed."""
-    widths = [(half_width(one), abs(one.figure.value - one.truth)) for one in known if half_width(one) is not None]
     ranked = sorted(error / width if width else 0.0 if not error else 99 for width, error in widths)
     return statistics.median(ranked), ranked[max(0, math.ceil(NEEDED * len(ranked)) - 1)]
 
@@ -122,7 +126,7 @@ def failures(found: dict[str, list[Compared]]) -> list[str]:
             wrong.append(f"{name}: only {inside} of {len(known)} intervals contain the truth")
         if name.endswith(STILL) or not known:
             continue
-        _, needed = shares(known)
+        _, needed = shares(widths_and_errors(known))
         if len(known) >= ENOUGH and needed < LEAST_NEEDED:
             wrong.append(f"{name}: 95 % of the errors need {needed:.2g} of the interval")
     return wrong

@@ -82,12 +82,9 @@ def percentile(
     rank = max(1.0, percent / 100 * total)
     if total == 0 or rank <= buckets.negative:
         return None
-    cumulative = buckets.negative + np.cumsum(np.asarray(buckets.counts, dtype=np.int64))
-    # A rank such as 99.9 % of 1000 must not slip to the next frame by a rounding of the product.
-    index = min(int(np.searchsorted(cumulative, rank * (1 - 1e-12))), len(buckets.counts) - 1)
+    index, share = _bucket_of(buckets, rank)
     edges = _Edges(buckets, min_ns, max_ns)
     lower, upper = edges.of(index)
-    share = min((rank - int(cumulative[index]) + buckets.counts[index]) / buckets.counts[index], 1.0)
     even = lower + share * (upper - lower)
     width = upper - lower
     if upper == lower:
@@ -106,7 +103,7 @@ def percentile(
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Where a percentile lies in its bucket."""
 
     inside: float
@@ -119,18 +116,27 @@ class Place:
     last: bool
 
 
-def place(buckets: Buckets, percent: float, min_ns: float, max_ns: float) -> Place:
+def position(buckets: Buckets, percent: float, min_ns: float, max_ns: float) -> Position:
     """Of a percentile that `percentile` gives. Raises ValueError if there are no frames in buckets."""
     total = buckets.negative + sum(buckets.counts)
     if total == buckets.negative:
         raise ValueError("no frame is in a bucket")
     rank = min(max(percent / 100 * total, buckets.negative + 1.0), total)
-    cumulative = buckets.negative + np.cumsum(np.asarray(buckets.counts, dtype=np.int64))
-    index = min(int(np.searchsorted(cumulative, rank * (1 - 1e-12))), len(buckets.counts) - 1)
+    index, share = _bucket_of(buckets, rank)
     count = buckets.counts[index]
     lower, upper = _Edges(buckets, min_ns, max_ns).of(index)
-    inside = min(max((rank - int(cumulative[index]) + count) / count, 0.0), 1.0)
-    return Place(inside, count / total, (upper - lower) / count, index == 0, index == len(buckets.counts) - 1)
+    return Position(
+        max(share, 0.0), count / total, (upper - lower) / count, index == 0, index == len(buckets.counts) - 1
+    )
+
+
+def _bucket_of(buckets: Buckets, rank: float) -> tuple[int, float]:
+    """The index of the bucket that holds the frame of this rank, and the part of its frames up to that one."""
+    cumulative = buckets.negative + np.cumsum(np.asarray(buckets.counts, dtype=np.int64))
+    # A rank such as 99.9 % of 1000 must not slip to the next frame by a rounding of the product.
+    index = min(int(np.searchsorted(cumulative, rank * (1 - 1e-12))), len(buckets.counts) - 1)
+    count = buckets.counts[index]
+    return index, min((rank - int(cumulative[index]) + count) / count, 1.0)
 
 
 def narrowed(found: Percentile, percent: float, latencies: Sequence[Latency], share: float = 1.0) -> Percentile:

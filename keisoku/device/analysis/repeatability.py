@@ -18,7 +18,7 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.behaviour import correlation
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import Within, percentile, place, within
+from keisoku.device.analysis.percentile import Within, percentile, position, within
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.analysis.shape import moments, shape_of
 from keisoku.device.record.counts import Buckets, Latency
@@ -63,7 +63,7 @@ def of_percentile(
     alike, inside = _frames_alike(latencies, samples), within(latencies)
     if count == whole.negative:
         return 0.0
-    at = place(whole, percent, *ends)
+    at = position(whole, percent, *ends)
     share = percent / 100
     spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
     low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
