@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from keisoku.cli.completing import FILE, FLAG, MEASUREMENT, PORT, TEXT
+from keisoku.cli.completing import FILE, FLAG, MANY, MEASUREMENT, PORT, TEXT
 from keisoku.cli.main import keisoku as group
 from keisoku.cli.measuring import MeasuringCommand
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.interference import PortEngine
 from keisoku.lab.device.catalogue import FAMILIES
 from keisoku.measurement.table import DEVICE, MODULES
 from keisoku.simulated_device.device import list_devices
@@ -53,6 +54,7 @@ def words() -> dict[str, Any]:
                 *(f"lab:{kind}" for kind in FAMILIES),
                 *(f"sim:{device.name}" for device in list_devices()),
             ],
+            "engine": list(get_args(PortEngine)),
             "lab": list(FAMILIES),
             "study": list(dict.fromkeys([*experiments, *shipped()])),
             MEASUREMENT: sorted(
@@ -97,7 +99,7 @@ def _node(command: click.Command, context: click.Context) -> dict[str, Any]:
         },
     }
     if arguments := [
-        _kind(each) + ("..." if each.nargs == -1 else "") for each in params if isinstance(each, click.Argument)
+        _kind(each) + (MANY if each.nargs == -1 else "") for each in params if isinstance(each, click.Argument)
     ]:
         found["arguments"] = arguments
     if isinstance(command, click.Group):

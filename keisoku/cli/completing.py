@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 FILE, FLAG, MEASUREMENT, PORT, TEXT = "file", "", "measurement", "port", "text"
 """Kinds of values besides lists of words, which are written 'a|b', and those in `values` of the file: `FLAG` is that of
 an option without a value, and nothing is offered for `TEXT`."""
-_MANY = "..."
+MANY = "..."
 """Behind the kind of an argument that stands any number of times."""
 _WORDS = Path(__file__).with_name("words.json")
-_ENGINES = ("xdp", "afxdp", "packet")
 _BREAKS = "=:"
 """Characters at which bash begins a new word, of which it replaces only the last one."""
 
@@ -57,11 +56,11 @@ def offers(before: Sequence[str], begun: str) -> list[Offer]:
         elif "commands" in node and not arguments:
             node = node["commands"].get(word, {})
             options, arguments = _options(every, node), list(node.get("arguments", ()))
-        elif arguments and arguments[0].removesuffix(_MANY) == MEASUREMENT:
+        elif arguments and arguments[0].removesuffix(MANY) == MEASUREMENT:
             # Behind `ab` stands another command, with its own options.
             node = every["commands"]["commands"].get(word, {})
             options, arguments = options | _options(every, node), list(node.get("arguments", ()))
-        elif arguments and not arguments[0].endswith(_MANY):
+        elif arguments and not arguments[0].endswith(MANY):
             arguments.pop(0)
     if not wanted and begun.startswith("-"):
         option, equals, value = begun.partition("=")
@@ -73,7 +72,7 @@ def offers(before: Sequence[str], begun: str) -> list[Offer]:
     if not wanted and "commands" in node:
         found = node["commands"].items()
         return [Offer("plain", name, command["help"]) for name, command in found if name.startswith(begun)]
-    return _values(every, wanted or (arguments[0].removesuffix(_MANY) if arguments else TEXT), begun)
+    return _values(every, wanted or (arguments[0].removesuffix(MANY) if arguments else TEXT), begun)
 
 
 def _options(every: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, str]:
@@ -87,16 +86,20 @@ def _values(every: Mapping[str, Any], kind: str, begun: str) -> list[Offer]:
     if kind == MEASUREMENT:
         return [Offer("plain", name) for name in every["values"][kind] if name.startswith(begun)]
     first = begun[: begun.rfind(",") + 1]
-    words = _ports() if kind == PORT else every["values"].get(kind, kind.split("|") if "|" in kind else ())
+    words = (
+        _ports(every["values"]["engine"])
+        if kind == PORT
+        else every["values"].get(kind, kind.split("|") if "|" in kind else ())
+    )
     return [Offer("plain", first + word) for word in words if (first + word).startswith(begun)]
 
 
-def _ports() -> list[str]:
+def _ports(engines: Sequence[str]) -> list[str]:
     try:
         names = sorted(name for name in os.listdir("/sys/class/net") if name != "lo")  # noqa: PTH208
     except OSError:
         names = []
-    return [*names, *(f"{engine}:{name}" for engine in _ENGINES for name in names)]
+    return [*names, *(f"{engine}:{name}" for engine in engines for name in names)]
 
 
 def _asked(shell: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
