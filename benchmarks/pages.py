@@ -7,12 +7,14 @@ times from the navigation to the second frame that is drawn.
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from support.chromium import started
 
 from keisoku.measurement.carry_out import page
 from keisoku.measurement.entry import Findings
@@ -21,7 +23,6 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
 POINTS, TIMES = 100_000, 5
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000")
 DRAWN = """
     const done = arguments[0];
     requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())));
@@ -51,12 +52,8 @@ def kinds() -> dict[str, list[Trace]]:
 
 def main() -> None:
     """Prints the table."""
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.binary_location = "/usr/bin/chromium"
-    browser = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
     with tempfile.TemporaryDirectory() as folder:
+        browser = started(Path(folder) / "profile")
         for name, traces in kinds().items():
             plot = Plot("many", name, {"xaxis": axis("x"), "yaxis": axis("y")})
             for trace in traces:
@@ -71,7 +68,7 @@ def main() -> None:
                 browser.get(path.as_uri())
                 shown.append(browser.execute_async_script(DRAWN) / 1000)
             print(f"| {name} | {len(html) / 1000:.0f} | {median(shown):.2f} | {max(shown):.2f} |", flush=True)
-    browser.quit()
+        browser.quit()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support import synthetic_runs
 
 from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.histogram import merged
@@ -18,13 +19,9 @@ FRAMES = 4000
 def latency(values: NDArray[np.float64], edges: NDArray[np.int64]) -> Latency:
     counts, _ = np.histogram(values, edges)
     held = np.flatnonzero(counts)
-    return Latency(
-        count=len(values),
-        min_ns=float(values.min()),
-        max_ns=float(values.max()),
-        mean_ns=float(values.mean()),
-        deviation_ns=float(values.std()),
-        histogram=Buckets(
+    return synthetic_runs.latency(
+        values,
+        Buckets(
             negative=0,
             lower_ns=edges[held].tolist(),
             upper_ns=edges[held + 1].tolist(),

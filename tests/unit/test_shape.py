@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support import synthetic_runs
 
 from keisoku.device.analysis.percentile import latency_percentile
 from keisoku.device.analysis.shape import moments, shape_of
@@ -24,13 +25,8 @@ SHAPES: dict[str, Draw] = {
 
 
 def latency(values: NDArray[np.float64]) -> Latency:
-    return Latency(
-        count=len(values),
-        min_ns=float(values.min()),
-        max_ns=float(values.max()),
-        mean_ns=float(values.mean()),
-        deviation_ns=float(values.std()),
-        histogram=Buckets(negative=0, lower_ns=[30_000], upper_ns=[60_000], counts=[len(values)]),
+    return synthetic_runs.latency(
+        values, Buckets(negative=0, lower_ns=[30_000], upper_ns=[60_000], counts=[len(values)])
     )
 
 
