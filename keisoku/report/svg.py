@@ -16,7 +16,7 @@ from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace
 from keisoku.report.svg_axis import Axis
 from keisoku.report.svg_colour import HEAT_STEPS, heat, themed
-from keisoku.report.svg_points import Place, Span, columns, dots, limit, marker, thinned, upright
+from keisoku.report.svg_points import Place, Span, columns, dots, limit, marker, strokes, thinned
 
 WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW, _NOTE = 54, 24, 12, 52, 20, 16
@@ -116,7 +116,7 @@ def _frame(up: Axis, left: float, right: float) -> list[str]:
 def _floor(across: Axis, bottom: float) -> list[str]:
     """The horizontal axis, below everything; a name that would touch the one before is left out."""
     ticks = sorted(across.ticks())
-    marks = upright(columns([(at, bottom, bottom + 5) for at, _ in ticks]))
+    marks = strokes(columns([(at, bottom, bottom + 5) for at, _ in ticks]))
     parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}{marks}" stroke="currentColor" stroke-opacity=".6"/>']
     free = -math.inf
     for at, text in ticks:
@@ -249,7 +249,7 @@ def _errors(trace: Trace, across: Axis, up: Axis, many: int) -> list[str]:
 
 
 def _spans(kind: str, spans: Sequence[Span], paint: str, many: int) -> list[str]:
-    drawn = upright(columns(spans, many))
+    drawn = strokes(columns(spans, many))
     return [f'<path class="{kind}" d="{drawn}" {paint}/>'] if drawn else []
 
 

@@ -55,7 +55,7 @@ def columns(spans: Sequence[Span], many: int = MANY) -> list[Span]:
     return [(float(x), low, high) for x, (low, high) in ends.items()]
 
 
-def upright(spans: Sequence[Span]) -> str:
+def strokes(spans: Sequence[Span]) -> str:
     """The upright lines as the steps of one path."""
     return "".join(f"M{x:.1f} {one:.1f}V{other:.1f}" for x, one, other in spans)
 

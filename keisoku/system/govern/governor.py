@@ -169,7 +169,8 @@ def _lost_s(objective: Objective, under: Sequence[Observation], none: Sequence[O
     of its logarithms is far below that where a client is answered about once in an interval.
     """
     scores = [objective.score(at) for at in none]
-    level = max(scores) + math.log(sum(math.exp(score - max(scores)) for score in scores) / len(scores))
+    best = max(scores)
+    level = best + math.log(sum(math.exp(score - best) for score in scores) / len(scores))
     return max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - level) for at in under))
 
 
