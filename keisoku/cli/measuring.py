@@ -14,8 +14,6 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import click
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from keisoku.cli.outcome import output_options, show
@@ -25,7 +23,7 @@ from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import find
-from keisoku.run.settings import RunSettings, parsed
+from keisoku.run.settings import RunSettings, Settings, parsed
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
@@ -64,17 +62,17 @@ _LOAD = _Unit("_fps", "RATE", load)
 class Setting:
     """One setting as a command shows it."""
 
-    def __init__(self, name: str, field: FieldInfo) -> None:
-        self.name, self.field = name, field
-        self.kind = _kind(field.annotation)
+    def __init__(self, name: str, of: type[Settings]) -> None:
+        self.name, self.field, self._of = name, of.model_fields[name], of
+        self.kind = _kind(self.field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
-        if LinePercent in _parts(field.annotation):
+        if LinePercent in _parts(self.field.annotation):
             self.unit = _LOAD
         # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
         self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
         """The name without the unit, as in a measurement's errors."""
         self.option = f"--{self.stem.replace('_', '-')}"
-        extra = field.json_schema_extra
+        extra = self.field.json_schema_extra
         self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
         self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
         self.known_as = self.stem.upper() if self.is_argument else self.option
@@ -87,7 +85,16 @@ class Setting:
                 self.name, metavar=self.known_as + ("..." if many else ""), nargs=-1 if many else 1, required=True
             )(command)
         declared = f"{self.option}/--no-{self.option[2:]}" if self.kind is bool and self.field.default else self.option
-        return click.option(declared, self.name, **self._form())(command)
+        return click.option(declared, self.name, cls=_SettingOption, of=self, **self._form())(command)
+
+    def meaning(self) -> str:
+        """The help of the option, as a clause."""
+        told = self._of.meaning(self.name).strip().rstrip(".")
+        told = told[:1].lower() + told[1:] if told[1:2].islower() else told
+        default = self.field.default
+        if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
+            told += f" (default: {self._shown(default)})"
+        return told.lstrip()
 
     def value(self, given: Any) -> Any:
         """The typed text as a value for the settings, which read numbers without a unit themselves."""
@@ -105,23 +112,18 @@ class Setting:
 
     def _form(self) -> dict[str, Any]:
         """Arguments of click's option."""
-        help_ = (self.field.description or "").strip().rstrip(".")
-        help_ = help_[:1].lower() + help_[1:] if help_[1:2].islower() else help_
-        default = self.field.default
-        if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
-            help_ += f" (default: {self._shown(default)})"
         if self.kind is bool:
-            return {"is_flag": True, "default": None, "help": help_}
+            return {"is_flag": True, "default": None}
         if get_origin(self.kind) is Literal:
-            return {"type": click.Choice(get_args(self.kind)), "help": help_}
+            return {"type": click.Choice(get_args(self.kind))}
         metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
         if get_origin(self.kind) is dict:
-            return {"multiple": True, "metavar": f"NAME={self._value_metavar()}", "help": help_}
+            return {"multiple": True, "metavar": f"NAME={self._value_metavar()}"}
         if self.name == "require":
-            return {"multiple": True, "metavar": "CRITERION", "help": help_}
+            return {"multiple": True, "metavar": "CRITERION"}
         if get_origin(self.kind) is tuple:
             metavar += ",…"
-        return {"metavar": metavar, "help": help_}
+        return {"metavar": metavar}
 
     def _value_metavar(self) -> str:
         """Placeholder for the value of a pair."""
@@ -151,9 +153,25 @@ class Setting:
         return name, self._read(value)
 
 
-def settings_of(kind: type[BaseModel]) -> list[Setting]:
+class _SettingOption(click.Option):
+    """The option of a setting, whose help is made when it is shown."""
+
+    def __init__(self, *declared: Any, of: Setting, **form: Any) -> None:
+        super().__init__(*declared, **form)
+        self._setting = of
+
+    @property
+    def help(self) -> str | None:
+        return self._setting.meaning()
+
+    @help.setter
+    def help(self, _: str | None) -> None:
+        """Click's own constructor sets it; nothing is kept."""
+
+
+def settings_of(kind: type[Settings]) -> list[Setting]:
     """All settings of a kind that a command offers."""
-    every = [Setting(name, field) for name, field in kind.model_fields.items()]
+    every = [Setting(name, kind) for name in kind.model_fields]
     # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -18,7 +23,16 @@ in ns and counts of frames can hold."""
 class Settings(BaseModel):
     """Settings in which unknown keys are errors and values never change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def meaning(cls, name: str) -> str:
+        """The description of the setting of that name, else its docstring; empty if it has none.
+
+        It is read from the source when it is asked for: pydantic's own way reads every class at every start.
+        """
+        every = (_docstrings(one) for one in cls.__mro__ if issubclass(one, Settings))
+        return cls.model_fields[name].description or next((found[name] for found in every if name in found), "")
 
     @field_validator("*", mode="before")
     @classmethod
@@ -55,6 +69,19 @@ class RunSettings(Settings):
 
 
 _Settings = TypeVar("_Settings", bound=BaseModel)
+
+
+@cache
+def _docstrings(kind: type[Settings]) -> dict[str, str]:
+    """The docstrings of the settings that a class itself declares, by their names."""
+    (declared,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(declared, ast.ClassDef)
+    return {
+        setting.target.id: inspect.cleandoc(told.value.value)
+        for setting, told in pairwise(declared.body)
+        if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name)
+        if isinstance(told, ast.Expr) and isinstance(told.value, ast.Constant) and isinstance(told.value.value, str)
+    }
 
 
 def argument(**constraints: Any) -> Any:

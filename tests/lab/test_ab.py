@@ -15,6 +15,7 @@ PAIRS = 8
 """The fewest that can decide."""
 
 
+@pytest.mark.long
 def test_a_router_needs_longer_than_a_cable(tmp_path: Path) -> None:
     line = f"ab latency --size 64 --rate 2kpps --repetitions 1 --duration 50ms --waits 10ms --pairs {PAIRS} --out run"
     sides = ("--figure", "min", "--a", "--dut lab:cable", "--b", "--dut lab:router")

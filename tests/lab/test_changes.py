@@ -48,7 +48,7 @@ def carry(
 
 
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
-@pytest.mark.parametrize("frame_bytes", [64, 1518])
+@pytest.mark.parametrize("frame_bytes", [64, pytest.param(1518, marks=pytest.mark.long)])
 def test_the_report_equals_the_list_of_rewritten_frames(engine: str, frame_bytes: int) -> None:
     chance = random.Random(f"{engine} {frame_bytes}")
     chosen = chance.sample(range(FRAMES), 400)
@@ -92,7 +92,7 @@ def test_each_row_has_the_value_that_its_frame_was_given(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
-@pytest.mark.parametrize("frame_bytes", [64, 1518])
+@pytest.mark.parametrize("frame_bytes", [pytest.param(64, marks=pytest.mark.long), 1518])
 def test_a_field_that_may_become_anything_is_told_by_no_engine(engine: str, frame_bytes: int) -> None:
     chance = random.Random(f"any {engine} {frame_bytes}")
     chosen = chance.sample(range(FRAMES), 300)

@@ -34,7 +34,14 @@ def rows(result: Result, group: str) -> dict[str, Row]:
     return {row.case: row for row in result.rows if row.group == group}
 
 
-@pytest.mark.parametrize(("kind", "said"), [("police", "delays none"), ("tbf", "frames wait"), ("htb", "frames wait")])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("police", "delays none"),
+        ("tbf", "frames wait"),
+        pytest.param("htb", "frames wait", marks=pytest.mark.long),
+    ],
+)
 def test_rate_and_burst_of_a_policer_and_of_shapers_of_the_kernel(tmp_path: Path, kind: str, said: str) -> None:
     require(kind)
     queue = {"police": "", "tbf": "&queue=100kB", "htb": "&limit=200"}[kind]

@@ -73,6 +73,7 @@ def test_a_missed_criterion_is_exit_code_1(tmp_path: Path) -> None:
 
 def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> None:
     calibrate = ["calibrate", "--size", "64", "--duration", "0.1s", "--repetitions", "2", "--waits", "0.02s"]
+    calibrate += ["--loads", "10"]
     made = measured(*calibrate, "--out", "made", cwd=tmp_path)
     assert made.code == 0, made.stderr
     (kept,) = (tmp_path / "keisoku" / "calibration").glob("*.json")

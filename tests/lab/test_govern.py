@@ -39,6 +39,7 @@ def governed(lab: SystemLab, folder: Path, seconds: float) -> tuple[list[KeptInt
     return kept_intervals(RunDirectory.open(folder / "run")), ended
 
 
+@pytest.mark.long
 def test_a_governor_holds_a_limit_that_the_port_has_and_leaves_none(lab: SystemLab, tmp_path: Path) -> None:
     """It had never been shown to hold one outside simulations."""
     with BackgroundLoad(lab, WASTEFUL):

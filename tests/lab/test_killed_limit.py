@@ -100,6 +100,7 @@ def test_a_search_that_hangs_leaves_no_limit(tmp_path: Path) -> None:
         keisoku("clean", cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_a_run_that_stood_still_does_not_claim_the_limit_that_its_guard_lifted(tmp_path: Path) -> None:
     child = search(tmp_path)
     os.kill(child.pid, signal.SIGSTOP)

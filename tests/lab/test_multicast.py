@@ -84,7 +84,12 @@ def events(log: Path) -> dict[tuple[str, str], list[tuple[bool, float]]]:
 
 @pytest.mark.parametrize(
     ("protocol", "leave", "engine"),
-    [("igmpv2", "fast", "xdp"), ("igmpv3", "fast", "packet"), ("mldv1", "fast", "xdp"), ("mldv2", "asked", "xdp")],
+    [
+        ("igmpv2", "fast", "xdp"),
+        ("igmpv3", "fast", "packet"),
+        ("mldv1", "fast", "xdp"),
+        pytest.param("mldv2", "asked", "xdp", marks=pytest.mark.long),
+    ],
 )
 def test_joins_and_leaves_are_as_far_apart_as_the_kernel_says(
     protocol: str, leave: str, engine: str, tmp_path: Path

@@ -42,6 +42,7 @@ def until(met: Callable[[], object], why: str, child: Child) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp_path: Path) -> None:
     load = Background(connections=(0, 6, 0), udp_bps=(95_000_000, None, None), bulk=(0, 0, 0))
     words = ["--client", "client1", *SEARCH, "--repetitions", "2", "--out", "run"]

@@ -55,7 +55,13 @@ def _available(congestion: str) -> bool:
 
 @pytest.mark.parametrize(
     ("protocol", "congestion", "streams"),
-    [("udp", None, 1), ("udp", None, 3), ("tcp", "cubic", 1), ("tcp", "cubic", 3), ("tcp", "bbr", 3)],
+    [
+        pytest.param("udp", None, 1, marks=pytest.mark.long),
+        ("udp", None, 3),
+        pytest.param("tcp", "cubic", 1, marks=pytest.mark.long),
+        ("tcp", "cubic", 3),
+        ("tcp", "bbr", 3),
+    ],
 )
 def test_streams_are_never_faster_than_their_link(protocol: str, congestion: str | None, streams: int) -> None:
     """BBR loses hundreds of segments here, so that at every time some wait for others."""

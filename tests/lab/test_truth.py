@@ -74,7 +74,7 @@ def measure(lab: Lab, engine_name: str, frame_bytes: int, meanwhile: Callable[[]
     return facts
 
 
-@pytest.mark.parametrize("frame_bytes", [64, 1518])
+@pytest.mark.parametrize("frame_bytes", [64, pytest.param(1518, marks=pytest.mark.long)])
 @pytest.mark.parametrize("engine_name", ["xdp", "afxdp", "packet"])
 def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: int) -> None:
     faults = known_faults(frame_bytes)

@@ -46,6 +46,8 @@ LENGTHS = {
 """Procedures whose trials have no one length, and what sets it."""
 BY_FLOWS = ("qos", "multicast")
 """Procedures of which a trial has parts: the load of each has the length, and what comes before it its own."""
+OWN = {"incast": ("--burst-frames", "2", "--period", "5ms"), "qos": ("--window", "50ms", "--pause", "10ms")}
+"""Options of procedures that would take long without them."""
 NOT_SIMULATED = {"forward_pressure": "only the FPGA instrument sends gaps of 88 bits"}
 WITH = [name for name in PROCEDURES if name not in LENGTHS and name not in NOT_SIMULATED]
 
@@ -74,8 +76,7 @@ def trials_of(plan: Plan) -> list[Trial]:
 
 @pytest.mark.parametrize("name", WITH)
 def test_every_trial_has_the_length_that_was_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ["--burst-frames", "2", "--period", "5ms"] if name == "incast" else []
-    plan = planned(monkeypatch, PROCEDURES[name], "--duration", f"{DURATION_S}s", *own)
+    plan = planned(monkeypatch, PROCEDURES[name], "--duration", f"{DURATION_S}s", *OWN.get(name, ()))
     found = trials_of(plan)
     assert found
     lengths = {trial.duration_ns for trial in found}

@@ -43,7 +43,8 @@ NO_RESETS = {"reset", "forward_pressure"}
 
 def plan_of(name: str, within_s: float, **more: object) -> Plan:
     ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows else {}
-    source = {"methods": [name], "dut": "sim:gs908e", "frame_bytes": [64, 512, 1518], name: OWN.get(name, {}), **ports}
+    sizes = [512, 1024, 1518] if PROCEDURES[name].own_flows else [64, 512, 1518]
+    source = {"methods": [name], "dut": "sim:gs908e", "frame_bytes": sizes, name: OWN.get(name, {}), **ports}
     return parse(source | {"within_s": within_s} | more)
 
 
