@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -28,3 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="try every fault of tests/faults, and run the documentation's blocks that are marked long or lab",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _calibrations_of_the_tests_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's own calibrations neither count in a test nor get another from it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
