@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import resource
 import time
 from collections.abc import Callable, Sequence
 
 from keisoku.errors import PlanError
+from keisoku.host.open_files import allow_files
 from keisoku.system.load import apache_bench, bulk_client, oha, own_client, wrk
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun, Running
@@ -41,7 +41,7 @@ def begin(loads: Sequence[ClientLoad], client: str, hosts: SshHosts | None = Non
     Raises what the client raises, after stopping those that were started.
     """
     make = find_client(client)
-    raise_file_limit(sum(load.connections for load in loads))
+    allow_files("concurrency", sum(load.connections for load in loads))
     running: list[Running] = []
     try:
         for load in loads:
@@ -72,13 +72,3 @@ def end(running: Sequence[Running]) -> None:
     for one in running:
         with contextlib.suppress(Exception):
             one.finish()
-
-
-def raise_file_limit(connections: int) -> None:
-    """Every connection is an open file. Raises PlanError if the system does not allow as many."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + 1024
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        if hard != resource.RLIM_INFINITY and hard < wanted:
-            raise PlanError("concurrency", f"only {hard} files may be open at once", "raise ulimit -n")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
