@@ -91,6 +91,15 @@ class StreamEnd:
     def connections(self) -> str: ...
     def close(self) -> None: ...
 
+def transact(plan_json: str) -> tuple[bytes, str]:
+    """Carries out transactions: their rows, and a report as JSON (core/src/transaction/python.rs)."""
+
+class TransactionServer:
+    """Answers transactions at a socket until `end` (core/src/transaction/python.rs)."""
+
+    def __init__(self, service_json: str, descriptor: int) -> None: ...
+    def end(self) -> str: ...
+
 class FlowWatch:
     """Counts what passes an interface towards a client and back (core/src/flow_watch.rs).
 

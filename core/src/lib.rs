@@ -50,6 +50,7 @@ pub mod switches;
 pub mod table;
 pub mod throttle;
 pub mod tracking;
+pub mod transaction;
 pub mod udp_load;
 pub mod variation;
 pub mod view;
@@ -94,6 +95,8 @@ mod _core {
     use crate::stream::python::StreamEnd;
     #[pymodule_export]
     use crate::throttle::python::Throttle;
+    #[pymodule_export]
+    use crate::transaction::python::{TransactionServer, transact};
     #[pymodule_export]
     use crate::udp_load::python::UdpLoad;
     #[pymodule_export]

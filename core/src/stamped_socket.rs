@@ -3,9 +3,9 @@
 //! A batch leaves back-to-back without Python in between. Stamps are returned as they were taken and are never
 //! corrected; a missing stamp is reported as missing. Nothing in this module knows what the packets are for.
 
-mod address;
+pub(crate) mod address;
 mod clocks;
-mod control;
+pub(crate) mod control;
 mod error_queue;
 mod options;
 pub mod python;

@@ -27,7 +27,7 @@ _BETTER_BY_NAME: dict[str, Better] = {
     **dict.fromkeys(("lost", "flooded", "reordered", "extent", "extra"), "lower"),
     **dict.fromkeys(("lost_datagrams", "failed", "retransmissions"), "lower"),
     **dict.fromkeys(("implied_buffer", "corrected_buffer", "buffer_time", "earliest", "latest", "period"), "neither"),
-    **dict.fromkeys(("limit", "duration", "believed_for", "by_chance"), "neither"),
+    **dict.fromkeys(("limit", "duration", "believed_for", "by_chance", "of_time"), "neither"),
     "forwarded": "neither",  # of errored frames: some must be filtered, others not
 }
 _BETTER_BY_UNIT: dict[str, Better] = {

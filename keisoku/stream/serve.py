@@ -1,7 +1,7 @@
-"""`keisoku stream serve`: the far end of streams and file transfers; one client at a time, others must wait.
+"""`keisoku stream serve`: the far end of streams, transactions and file transfers; one client at a time.
 
-It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to within the limits of
-`StreamTrial`.
+Others must wait. It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to
+within the limits of `StreamTrial` and `TransactionTrial`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from keisoku.stream.flow.socket import close_all, facts, new_socket
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import Iperf3Server
 from keisoku.stream.session import GREETING, HELLO, HELLO_MARK, OPENING
+from keisoku.stream.transaction.far import answer_transactions
+from keisoku.stream.transaction.trial import TransactionTrial
 from keisoku.stream.trial import StreamTrial
 
 _IDLE_S = 600.0
@@ -74,6 +76,9 @@ class StreamServer(OneClientServer):
                 match message.get("do"):
                     case "trial":
                         self._trial(control, StreamTrial.model_validate(message["trial"]), address, host)
+                    case "transactions":
+                        wanted = TransactionTrial.model_validate(message["trial"])
+                        answer_transactions(control, wanted, self._place, address, host, _IDLE_S)
                     case "interface":
                         setting = setting or stack.enter_context(InterfaceSetting(self._place.path, host))
                         self._set(setting, dict(message["set"]))

@@ -16,13 +16,16 @@ from keisoku.cli.lazy_group import LazyGroup, Place
         "udp": "Measures throughput and loss of UDP to HOST, where 'keisoku stream serve' runs, by size of the"
         " datagrams.",
         "file": "Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies the copy.",
+        "rr": "Measures transactions to HOST, where 'keisoku stream serve' runs, over TCP connections that stay open.",
+        "crr": "Measures transactions to HOST, where 'keisoku stream serve' runs, each on a connection of its own.",
+        "udp-rr": "Measures transactions to HOST, where 'keisoku stream serve' runs, over UDP.",
     },
     places={
         "serve": Place(
             "keisoku.cli.stream.serve",
-            "Serves 'keisoku stream tcp', 'udp' and 'file' until it is interrupted; one client at a time.",
+            "Serves the other commands of 'keisoku stream' until it is interrupted; one client at a time.",
         ),
     },
 )
 def command() -> None:
-    """Measures TCP and UDP streams and file transfers between two ends, and says what limits them."""
+    """Measures TCP and UDP streams, transactions and file transfers between two ends, and says what limits them."""

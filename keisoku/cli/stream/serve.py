@@ -1,4 +1,4 @@
-"""`keisoku stream serve`: the far end of streams and file transfers."""
+"""`keisoku stream serve`: the far end of streams, transactions and file transfers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keisoku.stream.session import PORT
 )
 @click.option("--settable", is_flag=True, help="let clients change MTU and offloads of the interface towards them")
 def command(at: str, port: int, files: Path | None, settable: bool) -> None:
-    """Serves 'keisoku stream tcp', 'udp' and 'file' until it is interrupted; one client at a time."""
+    """Serves the other commands of 'keisoku stream' until it is interrupted; one client at a time."""
     server = StreamServer(Place.parse(at), port, lambda text: click.echo(text), files=files, settable=settable)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
