@@ -18,6 +18,8 @@ package instrument_pkg;
 
   // All that a receiver says of a frame, at its end. One for each frame on the wire, good or bad.
   typedef struct packed {
+    logic         changed;       // its header is not the expected one
+    logic [15:0]  header;        // digest of its header
     logic         fcs_bad;       // also of a frame with rx_er, or cut in the middle of a byte
     logic         misaligned;    // at 10 and 100 Mb/s: ended in the middle of a byte
     logic         marked;        // the magic is in its place
@@ -29,13 +31,14 @@ package instrument_pkg;
 
   // What accounting found worth telling of single frames; the host reads them in this order.
   typedef enum logic [3:0] {
-    EVENT_LOST       = 4'd0,  // [first, last] never came: left the window of sequence numbers
+    EVENT_LOST = 4'd0,  // [first, last] never came: left the window of sequence numbers
     EVENT_DUPLICATED = 4'd1,  // first came again
-    EVENT_REORDERED  = 4'd2,  // first came after a greater number
-    EVENT_LATE       = 4'd3,  // first came when it had left the window: reported as lost before, or a duplicate
-    EVENT_CORRUPT    = 4'd4,  // first is claimed by a frame with wrong bytes
-    EVENT_FRAME      = 4'd5,  // a sampled or triggered frame: first is its number, last its latency in ns
-    EVENT_DROPPED    = 4'd6   // last events had no room in the memory
+    EVENT_REORDERED = 4'd2,  // first came after a greater number
+    EVENT_LATE = 4'd3,  // first came when it had left the window: reported as lost before, or a duplicate
+    EVENT_CORRUPT = 4'd4,  // first is claimed by a frame with wrong bytes; last as in EVENT_CHANGED
+    EVENT_FRAME = 4'd5,  // a sampled or triggered frame: first is its number, last its latency in ns
+    EVENT_DROPPED = 4'd6,  // last events had no room in the memory
+    EVENT_CHANGED = 4'd7  // first is intact behind another header; last is its digest and its latency in ns (32 bit)
   } event_kind_t;
 
   // 144 bits: 18 bytes in memory.

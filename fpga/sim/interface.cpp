@@ -34,6 +34,16 @@ uint64_t keisoku_read(Model* model, uint8_t* bytes, uint64_t room) { return mode
 uint64_t keisoku_waiting(const Model* model) { return model->link_waiting(); }
 uint64_t keisoku_unsent(const Model* model) { return model->link_unsent(); }
 void keisoku_reset_device(Model* model) { model->reset_device(); }
+void keisoku_rewrite_nothing(Model* model, int32_t port) { model->rewritings(port).clear(); }
+
+// `count` below 0: no frame is excluded by its number. Numbers are in order.
+void keisoku_rewrite(Model* model, int32_t port, uint16_t stream, uint64_t header_bytes, const uint8_t* header,
+                     uint64_t length, int64_t first, int64_t every, const int64_t* numbers, int64_t count) {
+  keisoku::Rewriting rewriting{stream, header_bytes, {header, header + length}, first, every, count >= 0, {}};
+  if (count > 0) rewriting.numbers.assign(numbers, numbers + count);
+  model->rewritings(port).push_back(rewriting);
+}
+
 void keisoku_set_link_up(Model* model, int32_t port, int32_t is_up) { model->set_link_up(port, is_up != 0); }
 
 uint64_t keisoku_passages(const Model* model) { return model->log().size(); }

@@ -34,6 +34,7 @@ class Model {
   size_t link_unsent() const { return to_instrument_.size(); }
 
   void reset_device();
+  std::vector<Rewriting>& rewritings(int port) { return ways_[static_cast<size_t>(port)]->rewritings; }
   void set_link_up(int port, bool is_up);
 
   int64_t now_ps() const { return now_ps_; }

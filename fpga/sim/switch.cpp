@@ -33,6 +33,12 @@ int64_t big_endian(const uint8_t* bytes, int count) {
   return value;
 }
 
+void write_fcs(std::vector<uint8_t>* bytes) {
+  uint32_t crc = 0xFFFFFFFFu;
+  for (const uint8_t octet : *bytes) crc = next_crc(crc, octet);
+  for (int i = 0; i < 4; i++) bytes->push_back(static_cast<uint8_t>(~crc >> (8 * i)));
+}
+
 }  // namespace
 
 uint32_t next_crc(uint32_t crc, uint8_t octet) { return crc >> 8 ^ kTable[(crc ^ octet) & 0xFF]; }
@@ -160,6 +166,7 @@ void Direction::decide(bool is_complete) {
   if (frame_->sfd_ps < reset_until_ps_) return drop(job, kReset);
   if (way_.max_frame_bytes > 0 && size > way_.max_frame_bytes) return drop(job, kOversize);
   if (lost || (way_.loss_above_bytes > 0 && size > way_.loss_above_bytes && lost_above)) return drop(job, kLost);
+  if (is_complete) rewrite(frame_);
   if (damaged) corrupt(frame_, &job.verdict);
 
   // A copy of a damaged frame is as damaged.
@@ -199,6 +206,21 @@ size_t Direction::copy_row() {
   return log_->size() - 1;
 }
 
+void Direction::rewrite(Frame* frame) {
+  const Passage& row = (*log_)[row_];
+  if (row.number < 0) return;
+  for (const Rewriting& one : rewritings) {
+    if (row.stream != one.stream || row.number < one.first || (row.number - one.first) % one.every != 0) continue;
+    if (one.has_numbers && !std::binary_search(one.numbers.begin(), one.numbers.end(), row.number)) continue;
+    auto& bytes = frame->bytes;
+    std::vector<uint8_t> made(one.header);
+    made.insert(made.end(), bytes.begin() + static_cast<int64_t>(one.header_bytes), bytes.end() - 4);
+    bytes = made;
+    write_fcs(&bytes);
+    return;
+  }
+}
+
 // One bit of one byte, never of the magic, the stream or the number: those make another frame of it.
 void Direction::corrupt(Frame* frame, uint8_t* verdict) {
   auto& bytes = frame->bytes;
@@ -215,9 +237,8 @@ void Direction::corrupt(Frame* frame, uint8_t* verdict) {
     return;
   }
   *verdict = kCorrupt;
-  uint32_t crc = 0xFFFFFFFFu;
-  for (size_t i = 0; i + 4 < size; i++) crc = next_crc(crc, bytes[i]);
-  for (size_t i = 0; i < 4; i++) bytes[size - 4 + i] = static_cast<uint8_t>(~crc >> (8 * i));
+  bytes.resize(size - 4);
+  write_fcs(&bytes);
 }
 
 void Direction::drop(const Job& job, uint8_t verdict) { (*log_)[job.row].verdict = verdict; }

@@ -20,6 +20,16 @@ struct Gmii {
   bool half = false;  // only the lower nibble is sent: below 1 Gb/s
 };
 
+// A header that is put in place of the one that was sent, in chosen frames of a stream.
+struct Rewriting {
+  uint16_t stream;
+  size_t header_bytes;  // of the one that was sent
+  std::vector<uint8_t> header;
+  int64_t first, every;
+  bool has_numbers;
+  std::vector<int64_t> numbers;  // in order
+};
+
 class Direction {
  public:
   Direction(const Way& way, int from_port, int64_t in_ps, int64_t out_ps, uint64_t seed, std::vector<Passage>* log);
@@ -47,6 +57,8 @@ class Direction {
 
   double byte_ps() const { return byte_ps_; }
 
+  std::vector<Rewriting> rewritings;  // of several that choose a frame the first one counts
+
  private:
   struct Job {
     Frame* frame;
@@ -62,6 +74,7 @@ class Direction {
   void decide(bool is_complete);
   void pass(Job job);
   void corrupt(Frame* frame, uint8_t* verdict);
+  void rewrite(Frame* frame);
   size_t copy_row();
   void plan();
   Gmii give(int64_t now_ps);

@@ -14,6 +14,8 @@ EVENT_BYTES = 18
 
 _NUMBER_BITS = 48
 _TIME_BITS = 44
+_LATENCY_BITS = 32
+"""Of a latency beside a digest."""
 _TIME_STEP_NS = 16
 
 
@@ -34,6 +36,8 @@ class EventKind(IntEnum):
     """Frame `first` was sampled or triggered on; see `latency_ns`."""
     DROPPED = 6
     """`last` events were dropped for lack of room."""
+    CHANGED = 7
+    """`first` arrived whole with another header than expected; see `header` and `latency_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,16 @@ class Event:
         return self.last - self.first + 1 if self.kind is EventKind.LOST else 1
 
     @property
+    def header(self) -> int:
+        """The digest of 16 bits of the header of a CHANGED or CORRUPT event."""
+        return self.last >> _LATENCY_BITS
+
+    @property
     def latency_ns(self) -> int:
-        """The latency of a FRAME event in ns; below zero where two ports' calibrations disagree."""
-        return self.last - (self.last >> (_NUMBER_BITS - 1) << _NUMBER_BITS)
+        """The latency of a FRAME, CHANGED or CORRUPT event in ns; below zero where two ports' calibrations disagree."""
+        bits = _NUMBER_BITS if self.kind is EventKind.FRAME else _LATENCY_BITS
+        value = self.last % (1 << bits)
+        return value - (value >> (bits - 1) << bits)
 
 
 def decode_events(memory: bytes) -> Iterator[Event]:

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Header:
+    """A header that is expected."""
+
+    bytes: int
+    digest: int
+    """The register of the FCS behind it, before its last inversion."""
+
+
+@dataclass(frozen=True)
 class Expectation:
     """Which frames a receiver counts as the trial's, and how it counts their latencies."""
 
@@ -21,3 +30,5 @@ class Expectation:
     """A bin is 2^shift ns wide."""
     sample_every: int = 0
     """One frame in so many makes an event; 0: none does."""
+    header: Header | None = None
+    """What each header is compared with; None: with nothing."""

@@ -6,7 +6,8 @@ The same for a board and for the Verilated model. It decides nothing about trial
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,10 +22,13 @@ from keisoku.fpga.reading import Counted, Generated, Latencies
 from keisoku.fpga.register import Field, Register
 from keisoku.fpga.registers import REGISTERS, PortRegisters
 from keisoku.fpga.ring import Ring
-from keisoku.fpga.sim import Model
+from keisoku.fpga.sim import Model, Rewriting
+from keisoku.frame.payload import MAGIC, SIGNATURE_BYTES
 from keisoku.simulated_device.device import SimulatedDevice
 
 BINS = 2048
+_MOST_AT_ONCE = 64
+"""Frames that are read from a mailbox in one go, and kept of those that nobody asked for."""
 _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
 
 
@@ -73,6 +77,9 @@ class Instrument:
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
         self._ring = Ring(link)
         self._origins: dict[int, tuple[int, int]] = {}
+        self._strangers: list[deque[bytes]] = [deque(maxlen=_MOST_AT_ONCE) for _ in REGISTERS.port]
+        """Frames by port that were read from its mailbox and not asked for yet."""
+        self._changed: list[list[bytes]] = [[] for _ in REGISTERS.port]
         self._reference = 0
         """The input chosen, in the register whose other bits are commands."""
         self._pause_ns: int | None = None
@@ -194,9 +201,27 @@ class Instrument:
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
 
     def receive(self, port: int) -> bytes | None:
-        """The oldest frame in the port's mailbox, without its FCS; it holds frames that are no test frames. None if
-        empty."""
-        return PortMailbox(self._link, port, lambda reply: self.send(port, reply)).receive()
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS. None if there is none."""
+        if not self._strangers[port]:
+            self._sort(port)
+        return self._strangers[port].popleft() if self._strangers[port] else None
+
+    def changed_frames(self, port: int) -> list[bytes]:
+        """Test frames with another header than expected that were in the port's mailbox since the last call, without
+        FCS: not all of them, as many as found room."""
+        self._sort(port)
+        found, self._changed[port] = self._changed[port], []
+        return found
+
+    def _sort(self, port: int) -> None:
+        """Empties the mailbox, up to so many frames that a flood of them does not block the caller."""
+        box = PortMailbox(self._link, port, lambda reply: self.send(port, reply))
+        for _ in range(_MOST_AT_ONCE):
+            frame = box.receive()
+            if frame is None:
+                return
+            is_test = len(frame) >= SIGNATURE_BYTES and frame[-SIGNATURE_BYTES:].startswith(MAGIC)
+            (self._changed[port] if is_test else self._strangers[port]).append(frame)
 
     def arm(
         self,
@@ -254,6 +279,10 @@ class Instrument:
         """Prepares a receiver for a trial and sets all its counts and latencies to zero."""
         account, receive = self._port(port).account, self._port(port).receive
         self._set(receive.checked_from.bytes, expectation.checked_from)
+        header = expectation.header
+        self._set(receive.headers.compare, int(header is not None))
+        if header is not None:
+            self._set(receive.expected_header.digest, header.digest)
         least, most = expectation.sizes
         frame_bytes = account.frame_bytes
         self._link.write(frame_bytes.address, [frame_bytes.least.put(least, frame_bytes.most.put(most))])
@@ -347,6 +376,16 @@ class Instrument:
             self._ring.look(_PROBED_RECORDS)
             self._events_per_ns = _PROBED_RECORDS / max(1, (self.now_ns() - before_ns) % 2**_NS_BITS)
         return self._ring.capacity // 2 + int(self._events_per_ns * duration_ns / 2)
+
+    def dropped_events(self) -> int:
+        """Events that found no room in the memory since `clear_events`."""
+        return self._read(REGISTERS.memory.dropped.address)
+
+    def rewrite(self, port: int, rewritings: Sequence[Rewriting]) -> None:
+        """Makes the device between the model's ports rewrite headers of what this port sends, until the next call.
+        Does nothing on a board, whose device does as it likes."""
+        if self._model is not None:
+            self._model.rewrite(port, rewritings)
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """After `flush`: losses that were too many for single events."""

@@ -550,6 +550,22 @@ class ReceiveMailbox(Register):
         self.bytes = Field(address, 0, 11)
 
 
+class ReceiveHeaders(Register):
+    """Headers that are compared."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.compare = Field(address, 0, 1)
+
+
+class ReceiveExpectedHeader(Register):
+    """The header that is expected."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.digest = Field(address, 0, 32)
+
+
 class ReceiveCountsFramesLow(Register):
     """Frames, good or bad, bits 31..0."""
 
@@ -672,6 +688,8 @@ class ReceiveRegisters:
         self.checked_from = ReceiveCheckedFrom(base + 0x4)
         self.max_frame_bytes = ReceiveMaxFrameBytes(base + 0x8)
         self.mailbox = ReceiveMailbox(base + 0xC)
+        self.headers = ReceiveHeaders(base + 0x10)
+        self.expected_header = ReceiveExpectedHeader(base + 0x14)
         self.counts = ReceiveCounts(base + 0x40)
 
 

@@ -7,6 +7,7 @@ model of the device does not support are refused, never ignored. It never uses a
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
@@ -103,6 +104,10 @@ class _Way(ctypes.Structure):
     ]
 
 
+_CHOICE = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+"""Which frames are rewritten: the first, one in so many, and numbers with their count."""
+
+
 class _Config(ctypes.Structure):
     _fields_ = [
         ("ways", _Way * 2),
@@ -161,6 +166,20 @@ class Surroundings:
     """Share of the corrupt frames that keep their old FCS."""
     faults_from: tuple[bool, bool] = field(default=(True, True))
     """Whether loss and faults apply to frames from port 0, and from port 1."""
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A header that the device puts in place of the one that was sent, in chosen frames of a stream."""
+
+    stream: int
+    header_bytes: int
+    """Of the header that was sent."""
+    header: bytes
+    frames: frozenset[int] | None = None
+    """Numbers of frames; None: no frame is excluded by its number."""
+    first: int = 0
+    every: int = 1
 
 
 class Model:
@@ -233,6 +252,19 @@ class Model:
         self._library.keisoku_log(self._model, rows.ctypes.data, since, count)
         return rows
 
+    def rewrite(self, port: int, rewritings: Sequence[Rewriting]) -> None:
+        """The device rewrites headers of what this port sends, and nothing that an earlier call asked for. Of several
+        rewritings that choose a frame the first one counts."""
+        if not self.device.rewrite:
+            return
+        self._library.keisoku_rewrite_nothing(self._model, port)
+        for one in rewritings:
+            numbers = None if one.frames is None else (ctypes.c_int64 * len(one.frames))(*sorted(one.frames))
+            self._library.keisoku_rewrite(
+                self._model, port, one.stream, one.header_bytes, one.header, len(one.header), one.first, one.every,
+                numbers, -1 if one.frames is None else len(one.frames),
+            )  # fmt: skip
+
     def reset_device(self) -> None:
         """The device resets now. Raises PlanError if it has no reset."""
         if self.device.reset is None:
@@ -267,6 +299,12 @@ def _library() -> ctypes.CDLL:
         ("passages", size, [pointer]),
         ("log", None, [pointer, pointer, size, size]),
         ("reset_device", None, [pointer]),
+        ("rewrite_nothing", None, [pointer, ctypes.c_int32]),
+        (
+            "rewrite",
+            None,
+            [pointer, ctypes.c_int32, ctypes.c_uint16, size, ctypes.c_char_p, size, *_CHOICE],
+        ),
         ("set_link_up", None, [pointer, ctypes.c_int32, ctypes.c_int32]),
     ):
         function = getattr(library, f"keisoku_{name}")
@@ -310,6 +348,9 @@ def _refuse(device: SimulatedDevice, around: Surroundings) -> None:
         if getattr(device, section) is not None:
             remedy = "remove it, or measure with the simulated engine"
             raise PlanError(section, "is not supported by the device model of the FPGA instrument", remedy)
+    if any(rule.ratio is not None for rule in device.rewrite):
+        problem = "is not supported by the device model of the FPGA instrument, which chooses frames by their numbers"
+        raise PlanError("rewrite.ratio", problem, "give frames, or every and first")
     for port in around.device_ports:
         if not 1 <= port <= device.ports:
             raise PlanError("ports", f"the device has no port {port}", f"use 1 to {device.ports}")
@@ -373,6 +414,7 @@ def _mode(device: SimulatedDevice, forwarding: Forwarding, loss: Loss, way: _Way
         ("loss.above_frame_bytes", loss.above_frame_bytes is not None),
         ("faults.corrupt_ratio", way.corrupt_ratio),
         ("faults.reorder_ratio", way.reorder_ratio),
+        ("rewrite", device.rewrite),
     ):
         if is_set:
             problem = "has no meaning for the model's cut-through device, which forwards before a frame ends"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 SIGNATURE_BYTES = 18
 FCS_BYTES = 4
+MAGIC = b"ks"
+"""The signature begins with it (docs/signature/README.md)."""
 
 
 def payload(length: int) -> bytes:

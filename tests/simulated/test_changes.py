@@ -259,7 +259,7 @@ def test_headers_of_many_kinds_are_counted_where_they_have_no_room() -> None:
     assert changes.further_frames == 2 * (10_000 - 8192)
 
 
-def test_an_fpga_is_refused_and_so_is_a_mix(tmp_path: Path) -> None:
+def test_an_engine_that_cannot_compare_is_refused_and_so_is_a_mix(tmp_path: Path) -> None:
     from keisoku.device.record.capabilities import Capabilities
 
     fpga = Capabilities(

@@ -5,7 +5,7 @@ It computes what each frame's fate is from a table, in virtual time that passes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -13,6 +13,7 @@ from keisoku.fpga.events import Event, EventKind
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.program import Program
 from keisoku.fpga.reading import Counted, Generated, Latencies
+from keisoku.fpga.sim import Rewriting
 
 CALL_NS = 400
 WINDOW = 4096
@@ -180,6 +181,15 @@ class FakeTester:
 
     def event_room(self, duration_ns: int) -> int:
         return self.room
+
+    def dropped_events(self) -> int:
+        return 0
+
+    def changed_frames(self, port: int) -> list[bytes]:
+        return []
+
+    def rewrite(self, port: int, rewritings: Sequence[Rewriting]) -> None:
+        assert not rewritings, "a device of this tester rewrites nothing"
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         return []

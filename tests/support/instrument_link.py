@@ -16,7 +16,7 @@ class WordBus:
     """Words by byte address; every access is noted. `reads` gives the value of addresses that are not mere memory."""
 
     def __init__(self) -> None:
-        self.words: dict[int, int] = {0x0: 0x4B45_4953, 0x4: 2}
+        self.words: dict[int, int] = {0x0: 0x4B45_4953, 0x4: 3}
         self.accesses: list[tuple[str, int, int]] = []
         self.reads: dict[int, Callable[[], int]] = {}
         self.writes: dict[int, Callable[[int], None]] = {}

@@ -53,7 +53,9 @@ module account
   logic resetting, take;
 
   numbered_t classified, tracked, pending;
-  logic [47:0] claim;
+  logic [47:0] claim, claim_seen;  // what is told of a corrupt or changed frame beside its number: digest and latency
+  logic claim_changed, changed;
+  logic [15:0] header;
   logic [43:0] claimed_at;
   class_t kind;
   logic kind_valid, ours_valid, refused, crowded, empty;
@@ -90,6 +92,8 @@ module account
       .arrival_valid(take),
       .numbered     (classified),
       .kind         (kind),
+      .changed      (changed),
+      .header       (header),
       .valid        (kind_valid)
   );
 
@@ -230,10 +234,12 @@ module account
   // What waits to be told: one of each kind, taken before the next can come.
   always_ff @(posedge clk) begin
     if (corrupt_taken) corrupt_pending <= 1'b0;
-    if (kind_valid && kind == CLASS_CORRUPT) begin
+    if (kind_valid && (kind == CLASS_CORRUPT || kind == CLASS_OURS && changed)) begin
       corrupt_pending <= 1'b1;
       claim           <= classified.number;
       claimed_at      <= classified.time_16ns;
+      claim_seen      <= {header, classified.latency_ns[31:0]};
+      claim_changed   <= kind == CLASS_OURS;
     end
     if (verdict_taken) verdict_pending <= 1'b0;
     if (frame_taken) frame_pending <= 1'b0;
@@ -258,6 +264,8 @@ module account
       .hurry        (crowded),
       .claim        (claim),
       .claimed_at   (claimed_at),
+      .claim_seen   (claim_seen),
+      .claim_changed(claim_changed),
       .corrupt_valid(corrupt_pending),
       .corrupt_ready(corrupt_taken),
       .numbered     (pending),

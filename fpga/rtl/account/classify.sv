@@ -6,14 +6,16 @@ module classify
   import instrument_pkg::*;
   import account_pkg::*;
 (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire expectation_t expectation,
-    input  wire arrival_t     arrival,
-    input  wire               arrival_valid,
-    output numbered_t         numbered,
-    output class_t            kind,
-    output logic              valid
+    input  wire                      clk,
+    input  wire                      rst,
+    input  wire expectation_t        expectation,
+    input  wire arrival_t            arrival,
+    input  wire                      arrival_valid,
+    output numbered_t                numbered,
+    output class_t                   kind,
+    output logic                     changed,
+    output logic              [15:0] header,
+    output logic                     valid
 );
 
   // One comparison of each kind a clock: they are as wide as a clock allows.
@@ -21,7 +23,8 @@ module classify
 
   findings_t found;
   numbered_t taken;
-  logic found_valid;
+  logic found_valid, found_changed;
+  logic [15:0] found_header;
 
   always_ff @(posedge clk) begin
     found.marked      <= arrival.marked;
@@ -34,7 +37,12 @@ module classify
     taken.latency_ns  <= arrival.received_ns - arrival.signature.sent_ns;
     taken.time_16ns   <= arrival.received_ns[47:4];
 
+    found_changed     <= arrival.changed;
+    found_header      <= arrival.header;
+
     numbered          <= taken;
+    changed           <= found_changed;
+    header            <= found_header;
     if (!found.marked) kind <= CLASS_FOREIGN;
     else if (!found.same_stream) kind <= CLASS_OTHER;
     else if (found.damaged || found.too_short || found.too_long) kind <= CLASS_CORRUPT;

@@ -13,9 +13,11 @@ module events
     input  wire                   clk,
     input  wire                   rst,
     input  wire                   hurry,
-    // CORRUPT
+    // CORRUPT, or CHANGED
     input  wire            [47:0] claim,
     input  wire            [43:0] claimed_at,
+    input  wire            [47:0] claim_seen,
+    input  wire                   claim_changed,
     input  wire                   corrupt_valid,
     output logic                  corrupt_ready,
     // What came of a frame, and FRAME
@@ -50,6 +52,7 @@ module events
   typedef enum logic [3:0] {
     WORD_CLAIMED_AT,
     WORD_CLAIM,
+    WORD_CLAIM_SEEN,
     WORD_TIME,
     WORD_NUMBER,
     WORD_LATENCY,
@@ -117,7 +120,7 @@ module events
       end
       STEP_TAKE: begin
         kind <= EVENT_LOST;
-        if (take_corrupt) kind <= EVENT_CORRUPT;
+        if (take_corrupt) kind <= claim_changed ? EVENT_CHANGED : EVENT_CORRUPT;
         if (take_verdict) begin
           unique case (verdict)
             VERDICT_REORDERED:  kind <= EVENT_REORDERED;
@@ -143,7 +146,7 @@ module events
       end
       default: begin
         choice <= WORD_DROPPED;
-        if (take_corrupt) choice <= WORD_CLAIM;
+        if (take_corrupt) choice <= WORD_CLAIM_SEEN;
         if (take_verdict) choice <= WORD_NUMBER;
         if (take_frame) choice <= WORD_LATENCY;
         if (take_lost) choice <= WORD_LOST_LAST;
@@ -153,6 +156,7 @@ module events
     unique case (choice)
       WORD_CLAIMED_AT: word <= 48'(claimed_at);
       WORD_CLAIM:      word <= claim;
+      WORD_CLAIM_SEEN: word <= claim_seen;
       WORD_TIME:       word <= 48'(numbered.time_16ns);
       WORD_NUMBER:     word <= numbered.number;
       WORD_LATENCY:    word <= numbered.latency_ns;

@@ -8,30 +8,34 @@
 module frame_check
   import instrument_pkg::*;
 (
-    input  wire                clk,
-    input  wire                rst,
-    input  wire          [7:0] checked_from,
+    input  wire                 clk,
+    input  wire                 rst,
+    input  wire          [ 7:0] checked_from,
+    input  wire                 compare,          // headers, with the expected one
+    input  wire          [31:0] expected_header,
     // from the decoder
-    input  wire                start,
-    input  wire                octet_valid,
-    input  wire          [7:0] octet,
-    input  wire                stop,
-    input  wire                failed,
-    input  wire                misaligned,
+    input  wire                 start,
+    input  wire                 octet_valid,
+    input  wire          [ 7:0] octet,
+    input  wire                 stop,
+    input  wire                 failed,
+    input  wire                 misaligned,
     // the frame without its FCS, for the mailbox
-    output logic               body_start,
-    output logic               body_valid,
-    output logic         [7:0] body,
-    output logic               body_stop,
+    output logic                body_start,
+    output logic                body_valid,
+    output logic         [ 7:0] body,
+    output logic                body_stop,
     // the verdict
-    output logic               started,
-    output logic               done,
-    output logic               fcs_bad,
-    output logic               cut,           // ended in the middle of a byte
-    output logic               marked,
-    output logic               sums_to_zero,
-    output frame_bytes_t       frame_bytes,   // no more than all ones
-    output signature_t         signature
+    output logic                started,
+    output logic                done,
+    output logic                fcs_bad,
+    output logic                cut,              // ended in the middle of a byte
+    output logic                marked,
+    output logic                sums_to_zero,
+    output frame_bytes_t        frame_bytes,      // no more than all ones
+    output logic                changed,
+    output logic         [15:0] header,
+    output signature_t          signature
 );
 
   localparam int LATENCY = 7;
@@ -96,6 +100,20 @@ module frame_check
       if (skip != '0) skip <= skip - 1'b1;
     end
   end
+
+  header_check header_of_frame (
+      .clk         (clk),
+      .compare     (compare),
+      .header_bytes(checked_from),
+      .expected    (expected_header),
+      .start       (start),
+      .octet_valid (octet_valid),
+      .stop        (stop),
+      .counted     (counted),
+      .crc         (crc),
+      .changed     (changed),
+      .header      (header)
+  );
 
   assign body       = entering;
   assign body_start = start_at[1];

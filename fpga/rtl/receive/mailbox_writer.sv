@@ -1,5 +1,5 @@
-// Puts foreign frames that arrived whole into the slots of the mailbox. Never touches a slot that the host may be reading:
-// such a frame is missed.
+// Puts frames that arrived whole and are foreign, or have another header than expected, into the slots of the mailbox.
+// Never touches a slot that the host may be reading: such a frame is missed.
 //
 // Every frame is written while it arrives, if a slot is free, but handed over only when it is known to be one. A frame's
 // first word comes ten clocks after its `start`, which is after the verdict on the frame before.
@@ -21,6 +21,7 @@ module mailbox_writer
     input  wire                                done,
     input  wire                                fcs_bad,
     input  wire                                marked,
+    input  wire                                changed,
     input  wire frame_bytes_t                  frame_bytes,
     // a clock after `done`
     output logic                               missed,       // this frame was for the mailbox, and found it full
@@ -52,7 +53,7 @@ module mailbox_writer
   always_ff @(posedge clk) begin
     started_late <= started;
     done_late    <= done;
-    wanted       <= !fcs_bad && !marked && frame_bytes >= LEAST_BYTES && frame_bytes <= MOST_BYTES;
+    wanted       <= !fcs_bad && (!marked || changed) && frame_bytes >= LEAST_BYTES && frame_bytes <= MOST_BYTES;
     full_bytes   <= frame_bytes[10:0] - 11'(FCS_BYTES);
     if (started_late) open <= full_ready;
     else if (done_late) open <= 1'b0;

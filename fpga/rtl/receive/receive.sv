@@ -26,6 +26,8 @@ module receive
     input  wire                      arrival_ready,
     // settings and counts
     input  wire               [ 7:0] checked_from,
+    input  wire                      compare,
+    input  wire               [31:0] expected_header,
     input  wire frame_bytes_t        max_frame_bytes,
     input  wire                      clear,
     input  wire                      count_asked,
@@ -73,6 +75,22 @@ module receive
     );
   end
 
+  logic rx_compare;
+  logic [31:0] rx_expected_header;
+
+  sync_bit sync_compare (
+      .clk (rx_clk),
+      .from(compare),
+      .to  (rx_compare)
+  );
+  for (genvar i = 0; i < 32; i++) begin : g_expected_header
+    sync_bit sync (
+        .clk (rx_clk),
+        .from(expected_header[i]),
+        .to  (rx_expected_header[i])
+    );
+  end
+
   logic toggle, start, octet_valid, stop, failed, misaligned;
   logic [7:0] octet;
   ns_t stamp_ns;
@@ -89,13 +107,17 @@ module receive
   logic body_start, body_valid, body_stop;
   logic [7:0] body;
   logic started, done, fcs_bad, cut, marked, sums_to_zero;
+  logic changed;
+  logic [15:0] header;
   frame_bytes_t frame_bytes;
-  signature_t   signature;
+  signature_t signature;
 
   frame_check check (
       .clk(rx_clk),
       .rst(rx_rst),
       .checked_from(rx_checked_from),
+      .compare(rx_compare),
+      .expected_header(rx_expected_header),
       .*
   );
 

@@ -28,6 +28,8 @@ module receive_port
 
   receive receiver (
       .checked_from(set.checked_from.bytes.value),
+      .compare(set.headers.compare.value),
+      .expected_header(set.expected_header.digest.value),
       .max_frame_bytes(set.max_frame_bytes.bytes.value),
       .clear(set.control.clear.value),
       .count_asked(set.counts.req && !set.counts.req_is_wr),

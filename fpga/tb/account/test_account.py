@@ -31,7 +31,7 @@ SOURCES = [
         )
     ),
 ]
-KINDS = ("lost", "duplicated", "reordered", "late", "corrupt", "frame", "dropped")
+KINDS = ("lost", "duplicated", "reordered", "late", "corrupt", "frame", "dropped", "changed")
 COUNTS = ("received", "first", "duplicated", "reordered", "late", "untracked", "corrupt", "foreign", "other", "lost")
 COUNTS += ("dropped",)
 CLOCK_NS = 8
@@ -82,6 +82,9 @@ class Arrival:
     kind: str
     number: int
     latency_ns: int = 800
+    header: int = 0x5AA5
+    """Its digest."""
+    changed: bool = False
 
 
 @dataclass
@@ -100,11 +103,14 @@ class Expected:
     def arrive(self, arrival: Arrival, time: int) -> None:
         self.counts["received"] += 1
         number = arrival.number
+        seen = arrival.header << 32 | arrival.latency_ns % 2**32
         if arrival.kind != "ours":
             self.counts[arrival.kind] += 1
             if arrival.kind == "corrupt":
-                self.events["corrupt"].append((time, number, number))
+                self.events["corrupt"].append((time, number, seen))
             return
+        if arrival.changed:
+            self.events["changed"].append((time, number, seen))
         skipped = number > self.ledger.greatest + 1
         verdict = self.ledger.arrive(number)
         if verdict in ("in_order", "reordered"):
@@ -204,6 +210,8 @@ class Bench:
         elif arrival.kind == "corrupt":
             good.update(self.rng.choice(({"fcs_bad": 1}, {"sums": 0}, {"bytes": LEAST - 1}, {"bytes": MOST + 1})))
         self.dut.arrival.value = pack(
+            (arrival.changed, 1),
+            (arrival.header, 16),
             (good["fcs_bad"], 1),
             (good["misaligned"], 1),
             (good["marked"], 1),
@@ -295,7 +303,8 @@ def arrivals(rng: random.Random, order: list[int], frames: int) -> list[Arrival]
             if roll < 0.06:
                 continue
         latency = int(rng.gauss(900, 200)) if rng.random() < 0.98 else rng.choice((-8, 10**6, 2**24 + 400, 2**33))
-        mixed.append(Arrival("ours", number, latency))
+        changed = rng.random() < 0.1
+        mixed.append(Arrival("ours", number, latency, rng.getrandbits(16), changed))
     return mixed
 
 
@@ -309,7 +318,7 @@ async def check(bench: Bench, expected: Expected, offered: int) -> None:
         counted[name] for name in ("first", "duplicated", "late", "corrupt", "foreign", "other")
     )
     assert counted["first"] + counted["lost"] == offered
-    for kind in ("duplicated", "reordered", "late", "corrupt", "frame"):
+    for kind in ("duplicated", "reordered", "late", "corrupt", "frame", "changed"):
         assert bench.told[kind] == expected.events[kind], kind
     intervals = [(first, last) for _, first, last in bench.told["lost"]]
     assert intervals == expected.ledger.lost_intervals()

@@ -42,21 +42,23 @@ async def classes(dut):
         else:
             kind = OURS if number < PLANNED else FOREIGN
         bits = int(fcs_bad) << 3 | int(misaligned) << 2 | int(marked) << 1 | int(sums)
-        arrival = bits
+        changed, header = rng.random() < 0.5, rng.getrandbits(16)
+        arrival = (changed << 16 | header) << 4 | bits
         for value, width in ((size, 15), (received, 48), (stream, 16), (number, 48), (sent, 48)):
             arrival = arrival << width | value
         valid = rng.random() < 0.8
         dut.arrival.value = arrival
         dut.arrival_valid.value = int(valid)
         numbered = (number << 48 | (received - sent) % 2**48) << 44 | received >> 4
-        expected.append((kind, numbered) if valid else None)
+        expected.append((kind, numbered, changed, header) if valid else None)
         await RisingEdge(dut.clk)
         await Timer(1, "ps")
         if step >= 1:
             want = expected[step - 1]
             assert bool(dut.valid.value) == (want is not None)
             if want:
-                assert (dut.kind.value.to_unsigned(), dut.numbered.value.to_unsigned()) == want
+                seen = (dut.kind, dut.numbered, dut.changed, dut.header)
+                assert tuple(int(one.value) for one in seen) == want
 
 
 def test_classify() -> None:

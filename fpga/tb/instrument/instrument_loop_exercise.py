@@ -53,7 +53,7 @@ async def frames_cross(dut):
     dut.rst.value = dut.time_rst.value = 0
     await Timer(400, "ns")
     host = Host(dut)
-    assert await host.read(REGISTERS.id.address, 2) == [0x4B454953, 2]
+    assert await host.read(REGISTERS.id.address, 2) == [0x4B454953, 3]
     program = encode([PlannedFrame(HEADER, size, 12) for size in (64, 65, 90)])
     wires = [Wire(dut, port) for port in range(2)]
     for port in range(2):

@@ -15,6 +15,8 @@ module receive_bench
     input  wire         play,
     input  wire         nibbles,
     input  wire  [ 7:0] checked_from,
+    input  wire         compare,
+    input  wire  [31:0] expected_header,
     input  wire  [14:0] max_frame_bytes,
     input  wire         clear,
     input  wire         stalled,

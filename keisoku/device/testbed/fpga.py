@@ -57,7 +57,9 @@ class FpgaTestbed(Testbed):
             ports = [address.number for address in self._addresses]
             hosts = FpgaHosts(instrument, ports, self._wanted.addresses, self._wanted.gateways)
             traffic, answer, simulated = wanted.on(hosts.routes(wanted)), hosts.answer, self._device is not None
-            return FpgaEngine(instrument, ports, traffic, self._context(), simulated, answer, wanted.frames_every)
+            rewrite = self._device.rewrite if self._device is not None else ()
+            own = self._context(), simulated, answer, wanted.frames_every, rewrite
+            return FpgaEngine(instrument, ports, traffic, *own)
         except BaseException:
             instrument.close()
             raise

@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Literal
 
 from keisoku.device.engine.engine import FrameSink, Progress
+from keisoku.device.engine.fpga.changes import Changed, Comparison, changed, comparisons
 from keisoku.device.engine.fpga.facts import Slice, tracked
-from keisoku.device.engine.fpga.frames import check_all_told, rows, variation
+from keisoku.device.engine.fpga.frames import changed_rows, check_all_told, rows, variation
 from keisoku.device.engine.fpga.load import (
     GAP_BYTES,
     LEAST_BYTES,
@@ -27,6 +28,7 @@ from keisoku.device.engine.fpga.load import (
 from keisoku.device.engine.fpga.tester import Tester
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
+from keisoku.device.engine.watched import Watched, watched
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.counts import Buckets, Sent
 from keisoku.device.record.trial import NS_PER_S, Facts, Poisson, Receiver, StreamFacts, Transmitter, Trial
@@ -34,8 +36,11 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.reading import Counted, Generated
+from keisoku.fpga.sim import Rewriting
+from keisoku.frame.expectation import applied, expectations
+from keisoku.simulated_device.device import Rewrite
 
-ABILITIES: frozenset[Ability] = frozenset({"short_gap", "undersize", "crc", "dribble", "alignment"})
+ABILITIES: frozenset[Ability] = frozenset({"compare", "short_gap", "undersize", "crc", "dribble", "alignment"})
 RESOLUTION_NS = 8.0
 """Single frames are timestamped in steps of 7.8 ns; means have a finer resolution."""
 MEAN_ERROR_NS = 0.7
@@ -68,12 +73,14 @@ class FpgaEngine:
         dut_simulated: bool,
         answer: Callable[[], None] = lambda: None,
         frames_every: int = 1,
+        rewrite: Sequence[Rewrite] = (),
     ) -> None:
-        """`answer` is called again and again during trials, to answer for the tester's hosts.
+        """`answer` is called again and again during trials, to answer for the tester's hosts. `rewrite` is what a
+        simulated device between the ports rewrites.
 
         Where rows of single frames are kept, one in `frames_every` that arrive whole has one.
         """
-        self._frames_every = frames_every
+        self._frames_every, self._rewrite = frames_every, rewrite
         self._tester, self._ports, self._traffic = tester, list(ports), traffic
         self._context, self._dut_simulated, self._answer = context, dut_simulated, answer
         rates = [tester.link_bits_per_second(port) for port in self._ports]
@@ -83,6 +90,7 @@ class FpgaEngine:
         self._bits_per_second = float(min(rate for rate in rates if rate is not None))
         self._ranges: dict[tuple[object, ...], tuple[int, int]] = {}
         self._running: _Running | None = None
+        self._watched: Watched | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,12 +126,6 @@ class FpgaEngine:
             raise PlanError(
                 "switches", "the instrument starts and ends all flows of a trial together", "leave them out"
             )
-        if trial.changes is not None:
-            raise PlanError(
-                "changes",
-                "the FPGA instrument does not compare the headers of frames",
-                "use xdp, afxdp or packet ports",
-            )
         if trial.marks:
             raise PlanError(
                 "marks",
@@ -131,9 +133,15 @@ class FpgaEngine:
                 "use xdp, afxdp or packet ports",
             )
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
+        self._watched = watched(self._traffic, trial)
+        compared = None if self._watched is None else comparisons(self._watched)
+        for place, load in enumerate(made):
+            self._tester.rewrite(load.transmit, self._rewritings(place, stream + place))
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
         telling = self._telling(trial, made, stream, frames)
-        self._running = _Running(self._tester, trial, made, stream, learning, self._ranges, self._answer, telling)
+        self._running = _Running(
+            self._tester, trial, made, stream, learning, self._ranges, self._answer, telling, compared
+        )
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -161,6 +169,8 @@ class FpgaEngine:
         running.join()
         self._running = None
         facts = running.outcome()
+        if self._watched is not None:
+            facts = self._watched.complete(facts)
         return self._in_plan(facts), running.elapsed_ns / NS_PER_S
 
     def close(self) -> None:
@@ -197,13 +207,15 @@ class FpgaEngine:
 
     def _telling(self, trial: Trial, made: Sequence[PortLoad], stream: int, frames: FrameSink | None) -> _Telling:
         """How single frames are reported. Raises PlanError where there are too many of them."""
-        every = self._frames_every if frames is not None else 0
+        every = self._frames_every if frames is not None and trial.changes != "changed" else 0
         if trial.variation and every > 1:
             problem = "differences of consecutive frames need a row for every frame"
             raise PlanError("frames_every", problem, "use 1, or leave out --frames")
         every = every or int(trial.variation)
+        number = {port: place for place, port in enumerate(self._ports)}
+        of = {load.receive: (stream + place, number[load.receive]) for place, load in enumerate(made)}
         if not every:
-            return _Telling(0, None, {})
+            return _Telling(0, frames, of)
         tag = next((load.tag for load in made if load.tag and load.tag % every), None)
         if tag is not None:
             problem = f"one frame in {every} leaves out the tagged one, frame {tag}"
@@ -215,9 +227,25 @@ class FpgaEngine:
             problem = f"{what} {-(-wanted // every):,} events of the instrument, whose memory and link carry {room:,}"
             remedy = "use a shorter trial or a lower rate"
             raise PlanError("frames", problem, remedy + (f", or --frames-every {-(-wanted // room)}" if frames else ""))
-        number = {port: place for place, port in enumerate(self._ports)}
-        of = {load.receive: (stream + place, number[load.receive]) for place, load in enumerate(made)}
         return _Telling(every, frames, of)
+
+    def _rewritings(self, place: int, stream: int) -> list[Rewriting]:
+        """What the simulated device makes of a stream's headers, if changes are watched."""
+        if self._watched is None:
+            return []
+        frame, header_bytes = self._watched.sent[place].frame(0), self._watched.sent[place].checked_from
+        return [
+            Rewriting(
+                stream=stream,
+                header_bytes=header_bytes,
+                header=applied(expectations(rule.changes), frame[:header_bytes], len(frame)),
+                frames=None if rule.frames is None else frozenset(rule.frames),
+                first=rule.first,
+                every=rule.every or 1,
+            )
+            for rule in self._rewrite
+            if rule.stream in (None, place + 1)
+        ]
 
     def _started(self) -> _Running:
         if self._running is None:
@@ -276,6 +304,8 @@ class _Receiving:
     load: PortLoad
     slices: list[Slice]
     events: list[Event]
+    compared: Comparison | None
+    """What the headers of its frames are compared with, if they are."""
     begun_ns: int = 0
     """Start of the slice that is being counted, since the start of the trial."""
 
@@ -293,10 +323,12 @@ class _Running(TrialThread):
         ranges: dict[tuple[object, ...], tuple[int, int]],
         answer: Callable[[], None],
         telling: _Telling,
+        compared: Sequence[Comparison] | None,
     ) -> None:
         super().__init__()
         self._tester, self._trial, self._loads, self._first = tester, trial, list(made), first_stream
         self._learning, self._ranges, self._answer, self._telling = learning, ranges, answer, telling
+        self._compared: Sequence[Comparison | None] = compared or [None for _ in made]
         phases = trial.phases
         self._learning_ns = phases.learning_wait_ns if phases.learning else 0
         load_ns = max(load.duration_ns for load in self._loads)
@@ -328,12 +360,12 @@ class _Running(TrialThread):
         self._pass(self._learning_ns)
 
     def _carry(self) -> Facts:
-        receiving = [_Receiving(load, [], []) for load in self._loads]
+        receiving = [_Receiving(load, [], [], own) for load, own in zip(self._loads, self._compared, strict=True)]
         for load in self._loads:
             if self._trial.phases.learning and self._key(load) not in self._ranges:
                 self._probe(load)
         for place, load in enumerate(self._loads):
-            self._tester.expect(load.receive, self._expectation(load, self._first + place))
+            self._tester.expect(load.receive, self._expectation(load, self._first + place, self._compared[place]))
         self._tester.clear_events()
         # The time that reading all ports takes decides how often they can be read.
         before_ns = self._tester.now_ns()
@@ -364,8 +396,9 @@ class _Running(TrialThread):
             # Writing them took longer than was allowed: stop what began late, and allow more time.
             for load, _ in programs:
                 self._tester.halt(load.transmit)
-            for load, stream in programs:
-                self._tester.expect(load.receive, self._expectation(load, stream))
+            for place, (load, stream) in enumerate(programs):
+                own = None if stream == _PROBE_STREAM else self._compared[place]
+                self._tester.expect(load.receive, self._expectation(load, stream, own))
             longest_ns = 3 * took_ns
         raise EngineError(f"the link to {self._tester.name} is too slow to start a trial")
 
@@ -384,6 +417,7 @@ class _Running(TrialThread):
                     one.begun_ns = at_ns // interval_ns * interval_ns
                 next_ns = (at_ns // interval_ns + 1) * interval_ns
             self._take_events(receiving)
+            self._see(receiving)
             self._answer()
             if limit is not None:
                 lost = sum(self._tester.counted(one.load.receive).lost_frames for one in receiving)
@@ -402,6 +436,7 @@ class _Running(TrialThread):
             self._swap(one)
             self._tester.flush(one.load.receive, generated.frames)
         self._take_events(receiving, last=True)
+        self._see(receiving)
         streams, receivers = [], []
         for place, (one, generated) in enumerate(zip(receiving, sent, strict=True)):
             load = one.load
@@ -409,9 +444,12 @@ class _Running(TrialThread):
             found, strangers = tracked(load, generated.frames, counted, one.events, one.slices)
             if self._telling.every:
                 check_all_told(one.events, counted, self._telling.every)
+            account = None if one.compared is None else self._changed(one.compared, one.events, counted)
             if self._telling.sink is not None:
-                stream, port = self._telling.of[load.receive]
-                self._telling.sink.append(rows(one.events, stream, port, self._relative))
+                told = rows if self._telling.every else changed_rows
+                kinds, intact = (account.kinds, account.intact) if account else ({}, frozenset[int]())
+                own = self._telling.of[load.receive]
+                self._telling.sink.append(told(one.events, *own, self._relative, kinds, intact))
             if self._trial.variation:
                 found = found.model_copy(update={"variation": variation(one.events)})
             if found.latency is not None:
@@ -423,6 +461,7 @@ class _Running(TrialThread):
                     receive=load.receive,
                     offered_frames=generated.frames,
                     tracked=found,
+                    changes=None if account is None else account.facts,
                 )
             )
             receivers.append(self._receiver(load, counted, strangers))
@@ -437,6 +476,15 @@ class _Running(TrialThread):
             interrupted=interrupted,
             stopped_for_loss=stopped_for_loss,
         )
+
+    def _changed(self, own: Comparison, events: Sequence[Event], counted: Counted) -> Changed:
+        return changed(own, events, counted, self._tester.dropped_events(), self._relative)
+
+    def _see(self, receiving: Sequence[_Receiving]) -> None:
+        """Takes changed frames out of the mailboxes."""
+        for one in receiving:
+            if one.compared is not None:
+                one.compared.see(self._tester.changed_frames(one.load.receive))
 
     def _receiver(self, load: PortLoad, counted: Counted, strangers: int) -> Receiver:
         last_ns = None if counted.last_ns is None else self._relative(counted.last_ns)
@@ -475,7 +523,7 @@ class _Running(TrialThread):
         """A few frames far apart show where latencies begin; if none returns, the histogram begins at zero."""
         interval = Fraction(16 * (load.sizes[1] + PREAMBLE_BYTES + GAP_BYTES))
         few = replace(load, interval_bytes=interval, burst_frames=1, frames=_PROBE_FRAMES, start_ns=0, tag=None)
-        self._tester.expect(load.receive, self._expectation(few, _PROBE_STREAM))
+        self._tester.expect(load.receive, self._expectation(few, _PROBE_STREAM, None))
         self._arm([(few, _PROBE_STREAM)], self._tester.least_pause_ns)
         self._tester.let_pass(_LEAD_LOOKS * self._tester.least_pause_ns)
         while self._tester.generated(load.transmit).running and not self.stopped.is_set():
@@ -485,7 +533,7 @@ class _Running(TrialThread):
         if found.count:
             self._ranges[self._key(load)] = found.min_ns, found.min_ns
 
-    def _expectation(self, load: PortLoad, stream: int) -> Expectation:
+    def _expectation(self, load: PortLoad, stream: int, compared: Comparison | None) -> Expectation:
         low_ns, high_ns = self._ranges.get(self._key(load), (0, 0))
         shift = _LEAST_SHIFT
         while (high_ns - low_ns) >> shift > _BINS // 2:
@@ -493,7 +541,11 @@ class _Running(TrialThread):
         # Bins of all trials share their bounds, and there is room on both sides.
         origin = max(0, low_ns - (_BINS // 8 << shift)) >> shift << shift
         sample_every = self._telling.every or (0 if load.tag is None else max(1, load.tag))
-        return Expectation(stream, load.sizes, load.frames, load.checked_from, origin, shift, sample_every=sample_every)
+        # The device may be expected to make headers longer or shorter.
+        grown = 0 if compared is None else len(compared.header) - load.checked_from
+        sizes = (load.sizes[0] + grown, load.sizes[1] + grown)
+        header = None if compared is None else compared.expected
+        return Expectation(stream, sizes, load.frames, load.checked_from + grown, origin, shift, sample_every, header)
 
     def _key(self, load: PortLoad) -> tuple[object, ...]:
         return (load.transmit, load.sizes, load.burst_frames, load.interval_bytes)

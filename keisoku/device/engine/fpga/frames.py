@@ -6,7 +6,7 @@ It never invents a frame that was not reported: frames for which the instrument 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -16,30 +16,74 @@ from keisoku.errors import EngineError
 from keisoku.fpga.events import Event, EventKind
 from keisoku.fpga.reading import Counted
 
+KIND_SHIFT = 8
+"""The upper bits of a row's flags are the kind of its change."""
 STEP_NS = 8
 """Each latency has two timestamps in steps of 7.8 ns, so a difference of two latencies is known to one step."""
 _FLAGS = {EventKind.DUPLICATED: DUPLICATE, EventKind.REORDERED: REORDERED, EventKind.LATE: REORDERED}
 
 
-def rows(events: Sequence[Event], stream: int, port: int, relative: Callable[[int], int]) -> bytes:
+def rows(
+    events: Sequence[Event],
+    stream: int,
+    port: int,
+    relative: Callable[[int], int],
+    kinds: Mapping[tuple[int, int], int],
+    intact: Collection[int],
+) -> bytes:
     """The entries of frames and corrupt arrivals among a port's events, in their order (`device/record/frames.py`).
 
     `relative` converts a time of the instrument to a time of the trial. Times have a resolution of 16 ns, latencies of
-    8 ns. A frame's verdict, if it has one, is the event just before it.
+    8 ns. A frame's verdict, if it has one, is the event just before it. `kinds` are those of changed frames, by number
+    and time; of those in `intact` the payload is as it was sent.
     """
     found: list[tuple[int, int, int, int, int, int]] = []
     verdict: Event | None = None
     for event in events:
-        if event.kind is EventKind.CORRUPT:
-            found.append((event.first, 0, 0, stream, port, CORRUPT))
+        kind = kinds.get((event.first, event.time_ns), 0)
+        if event.kind is EventKind.CORRUPT and kind in intact:
+            found.append(_changed_row(event, stream, port, relative, kind))
+        elif event.kind is EventKind.CORRUPT:
+            found.append((event.first, 0, 0, stream, port, CORRUPT | kind << KIND_SHIFT))
         elif event.kind is EventKind.FRAME:
             received_ns = relative(event.time_ns)
             is_told = verdict is not None and (verdict.first, verdict.time_ns) == (event.first, event.time_ns)
             flags = _FLAGS[verdict.kind] if verdict is not None and is_told else 0
+            flags |= kind << KIND_SHIFT
             found.append((event.first, received_ns - event.latency_ns, received_ns, stream, port, flags))
         elif event.kind in _FLAGS:
             verdict = event
     return np.array(found, ENTRY).tobytes()
+
+
+def changed_rows(
+    events: Sequence[Event],
+    stream: int,
+    port: int,
+    relative: Callable[[int], int],
+    kinds: Mapping[tuple[int, int], int],
+    intact: Collection[int],
+) -> bytes:
+    """The same, of changed frames alone."""
+    verdicts = {(event.first, event.time_ns): _FLAGS[event.kind] for event in events if event.kind in _FLAGS}
+    found = []
+    for event in events:
+        if event.kind not in (EventKind.CHANGED, EventKind.CORRUPT):
+            continue
+        place = event.first, event.time_ns
+        if kinds[place] in intact:
+            *row, flags = _changed_row(event, stream, port, relative, kinds[place])
+            found.append((*row, flags | verdicts.get(place, 0)))
+        else:
+            found.append((event.first, 0, 0, stream, port, CORRUPT | kinds[place] << KIND_SHIFT))
+    return np.array(found, ENTRY).tobytes()
+
+
+def _changed_row(
+    event: Event, stream: int, port: int, relative: Callable[[int], int], kind: int
+) -> tuple[int, int, int, int, int, int]:
+    received_ns = relative(event.time_ns)
+    return event.first, received_ns - event.latency_ns, received_ns, stream, port, kind << KIND_SHIFT
 
 
 def check_all_told(events: Sequence[Event], counted: Counted, every: int) -> None:

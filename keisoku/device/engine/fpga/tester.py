@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.program import Program
 from keisoku.fpga.reading import Counted, Generated, Latencies
+from keisoku.fpga.sim import Rewriting
 
 
 class Tester(Protocol):
@@ -46,8 +48,17 @@ class Tester(Protocol):
         ...
 
     def receive(self, port: int) -> bytes | None:
-        """The oldest frame in the port's mailbox, without its FCS; it holds frames that are no test frames. None if
-        empty."""
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS. None if there is none."""
+        ...
+
+    def changed_frames(self, port: int) -> list[bytes]:
+        """Test frames with another header than expected that were in the port's mailbox since the last call, without
+        FCS: not all of them, as many as found room."""
+        ...
+
+    def rewrite(self, port: int, rewritings: Sequence[Rewriting]) -> None:
+        """Makes the device between the ports of a model rewrite headers of what this port sends, until the next
+        call."""
         ...
 
     def arm(
@@ -100,6 +111,10 @@ class Tester(Protocol):
 
     def event_room(self, duration_ns: int) -> int:
         """How many events the memory and the link can carry in a trial of this length."""
+        ...
+
+    def dropped_events(self) -> int:
+        """Events that found no room in the memory since `clear_events`."""
         ...
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
