@@ -16,7 +16,7 @@ PINS := $(wildcard $(ROOT)/fpga/board/*/top.lpf)
 
 .PHONY: bitstreams reproduced
 
-# Fails if a clock misses its frequency or a design is too large, but only when all are made and their table is written.
+# Fails if no seed of a board keeps all clocks and limits, but only when all are made and their table is written.
 bitstreams: $(PLACED)
 	$(BUILD) table $(BOARDS) --seed $(SEEDS)
 

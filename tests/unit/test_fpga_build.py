@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.fpga import flash
-from keisoku.fpga.board import FPGA, board, boards, every_board, named
+from keisoku.fpga import build, flash
+from keisoku.fpga.board import FPGA, Board, board, boards, every_board, named
 from keisoku.fpga.build import BEGIN, END, Bitstream, Clock, described, overfull, run, sources, table, write_table
 
 
@@ -32,6 +32,19 @@ def test_a_clock_that_misses_its_frequency_is_a_fault() -> None:
     slow = bitstream(clocks=(Clock("time_clk", 128.1, 128.125),))
     assert slow.faults() == ["clock time_clk reaches 128.1 MHz and must reach 128.125 MHz"]
     assert "MISSED" in described(slow)
+
+
+@pytest.mark.parametrize(("slow_seeds", "code"), [((), 0), ((2,), 0), ((1, 2), 1)])
+def test_a_board_needs_one_seed_that_keeps_all_clocks(
+    slow_seeds: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def placed(target: Board, seed: int) -> Bitstream:
+        return bitstream(board=target, seed=seed, clocks=(Clock("clk", 124.0 if seed in slow_seeds else 126.0, 125.0),))
+
+    monkeypatch.setattr(build, "placed", placed)
+    monkeypatch.setattr(build, "write_table", lambda *_: None)
+    assert build.main(["table", "colorlight_5a_75b-8.0", "--seed", "1", "2"]) == code
+    assert capsys.readouterr().err.count("must reach 125.000 MHz") == len(slow_seeds)
 
 
 def test_a_design_that_leaves_no_room_is_a_fault() -> None:
