@@ -44,7 +44,7 @@ def application(controller: Controller, tokens: Tokens | None = None, access: We
         ask.route("/monitor/states", {"POST": controller.get_states}),
         ask.route("/monitor/capture", {"POST": controller.get_capture}),
         ask.route("/capabilities/version", {"GET": controller.get_version}),
-        Route("/control/action", _no_actions, methods=["POST"]),
+        Route("/control/action", ask.guard(_no_actions), methods=["POST"]),
         *routes(controller, ask.guard, controller.ask),
         *web_routes(controller, access, ask.guard, controller.ask),
     ]
@@ -106,7 +106,7 @@ def _unknown() -> Response:
     return answer
 
 
-async def _no_actions(request: Request) -> Response:
+async def _no_actions(request: Request, who: str) -> Response:
     return problem(400, "validation", "control actions (ping, protocols) are not supported by keisoku; leave them out")
 
 

@@ -163,6 +163,15 @@ def test_a_token_is_wanted_over_tls(tmp_path: Path) -> None:
         bob.set_config(two_ports())
 
 
+def test_an_action_is_answered_only_with_a_token(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"alice:{TOKEN}\n")
+    tokens.chmod(0o600)
+    with Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller()) as server:
+        code, problem = ask(server, "POST", "/control/action", b"{}")
+    assert (code, problem["code"]) == (401, 401)
+
+
 def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"alice:{TOKEN}\n")
