@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 def application(controller: Controller, tokens: Tokens | None = None, access: WebAccess | None = None) -> Starlette:
     """The ASGI application; with tokens, only for clients that have one. `access` is that of the page at `/`."""
     access = access or WebAccess(bool(tokens))
-    ask = _Ask(controller, tokens or Tokens({}))
+    ask = _Ask(controller, tokens or Tokens({}), access)
     found = [
         ask.route(
             "/config",
@@ -54,16 +54,13 @@ def application(controller: Controller, tokens: Tokens | None = None, access: We
 class _Ask:
     """Routes that call a controller for authenticated clients."""
 
-    def __init__(self, controller: Controller, tokens: Tokens) -> None:
-        self._controller, self._tokens = controller, tokens
+    def __init__(self, controller: Controller, tokens: Tokens, access: WebAccess) -> None:
+        self._controller, self._tokens, self._access = controller, tokens, access
 
     def route(self, path: str, calls: dict[str, Callable[..., Document | bytes]], changes: bool = False) -> Route:
         """A path, and the call for each method. GET never changes anything."""
 
-        async def endpoint(request: Request) -> Response:
-            who = self._who(request)
-            if who is None:
-                return _unknown()
+        async def endpoint(request: Request, who: str) -> Response:
             reads = request.method in ("GET", "HEAD")
             call = calls["GET" if reads else request.method]
             try:
@@ -83,12 +80,16 @@ class _Ask:
                 return Response(answer, media_type="application/octet-stream")
             return JSONResponse(answer)
 
-        return Route(path, endpoint, methods=list(calls))
+        return Route(path, self.guard(endpoint), methods=list(calls))
 
     def guard(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint for authenticated clients, which receives the client's name."""
+        """An endpoint for authenticated clients, which receives the client's name. No other site's page is one."""
 
         async def guarded(request: Request) -> Response:
+            if not self._access.reads(request):
+                return problem(403, "validation", "Host: it is a name that leads here; write the server's address")
+            if "origin" in request.headers and not self._access.from_own_page(request):
+                return problem(403, "validation", "Origin: pages of other sites are not answered; leave it out")
             who = self._who(request)
             return _unknown() if who is None else await endpoint(request, who)
 

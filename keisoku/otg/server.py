@@ -17,6 +17,7 @@ import uvicorn
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.text_file import read_text
 from keisoku.otg.access import Tokens
+from keisoku.otg.connection import HEADERS_S, Connection
 from keisoku.otg.controller import Controller
 from keisoku.otg.http import application
 from keisoku.service.web.access import WebAccess
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 HTTP_PORT = 8443
 GRPC_PORT = 40051
 _MOST_CONNECTIONS = 64
-_KEEP_ALIVE_S = 75
 _END_S = 5
 
 
@@ -90,7 +90,8 @@ class Server:
             access_log=False,
             lifespan="off",
             limit_concurrency=_MOST_CONNECTIONS,
-            timeout_keep_alive=_KEEP_ALIVE_S,
+            http=Connection,
+            timeout_keep_alive=round(HEADERS_S),
             timeout_graceful_shutdown=_END_S,
             server_header=False,
             ssl_certfile=None if listening.certificate is None else str(listening.certificate),

@@ -17,18 +17,25 @@ BODY_S = 30.0
 
 
 async def sent(request: Request) -> bytes:
-    """The body as it was sent. Raises PlanError if it is too long or too slow."""
+    """The body as it was sent. Raises PlanError if it is too slow, or too long, at once where that is announced."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > MOST_BODY_BYTES:
+        raise _too_long()
     parts, length = [], 0
     try:
         async with asyncio.timeout(BODY_S):
             async for part in request.stream():
                 length += len(part)
                 if length > MOST_BODY_BYTES:
-                    raise PlanError("body", "is too long", f"send {MOST_BODY_BYTES >> 20} MiB at most")
+                    raise _too_long()
                 parts.append(part)
     except TimeoutError:
         raise PlanError("body", f"did not arrive within {BODY_S:g} s", "send it without pauses") from None
     return b"".join(parts)
+
+
+def _too_long() -> PlanError:
+    return PlanError("body", "is too long", f"send {MOST_BODY_BYTES >> 20} MiB at most")
 
 
 async def body(request: Request) -> Any:

@@ -22,6 +22,7 @@ from keisoku.errors import PlanError
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 from keisoku.service.body import MOST_BODY_BYTES
+from keisoku.service.operation import BASE
 
 TOKEN = "0123456789abcdef"
 
@@ -170,6 +171,26 @@ def test_an_action_is_answered_only_with_a_token(tmp_path: Path) -> None:
     with Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller()) as server:
         code, problem = ask(server, "POST", "/control/action", b"{}")
     assert (code, problem["code"]) == (401, 401)
+
+
+@pytest.mark.parametrize(
+    ("headers", "named"),
+    [
+        ({"Origin": "http://elsewhere.example", "Content-Type": "text/plain"}, "Origin"),
+        ({"Origin": "null", "Content-Type": "text/plain"}, "Origin"),
+        ({"Host": "elsewhere.example"}, "Host"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/config", "/control/state", f"{BASE}/runs"])
+def test_a_page_of_another_site_is_not_obeyed(server: Server, path: str, headers: dict[str, str], named: str) -> None:
+    """On loopback a browser's plain cross-origin POST once set a configuration."""
+    where = urlsplit(server.url)
+    client = http.client.HTTPConnection(str(where.hostname), where.port, timeout=30)
+    client.request("POST", path, body=b"{}", headers=headers)
+    answer = client.getresponse()
+    told = json.loads(answer.read())
+    client.close()
+    assert answer.status == 403 and told["errors"][0].startswith(f"{named}: ")
 
 
 def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import pytest
 
+from keisoku.otg import connection
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 from keisoku.service import body
@@ -33,12 +34,12 @@ def connected(server: Server) -> socket.socket:
 
 def status(server: Server, path: str = "/capabilities/version") -> int:
     where = urlsplit(server.url)
-    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=30)
+    client = http.client.HTTPConnection(str(where.hostname), where.port, timeout=30)
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status
+        client.request("GET", path)
+        return client.getresponse().status
     finally:
-        connection.close()
+        client.close()
 
 
 def whole(client: socket.socket) -> bytes:
@@ -56,7 +57,7 @@ def test_half_a_body_from_many_leaves_room_for_others(server: Server, path: str)
     with ExitStack() as stack:
         for _ in range(SILENT):
             slow = stack.enter_context(connected(server))
-            slow.sendall(f'POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{"por'.encode())
+            slow.sendall(f'POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{{"por'.encode())
         assert status(server) == 200
         assert status(server, f"{BASE}/runs") == 200
     assert status(server) == 200
@@ -66,7 +67,7 @@ def test_a_body_that_does_not_come_is_given_up(server: Server, monkeypatch: pyte
     monkeypatch.setattr(body, "BODY_S", 0.05)
     for path in ("/config", f"{BASE}/runs"):
         with connected(server) as slow:
-            slow.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{".encode())
+            slow.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{{".encode())
             answer = whole(slow)
         assert answer.startswith(b"HTTP/1.1 400") and b"did not arrive within" in answer
     assert status(server) == 200
@@ -75,7 +76,7 @@ def test_a_body_that_does_not_come_is_given_up(server: Server, monkeypatch: pyte
 def test_a_client_that_does_not_listen_holds_nobody_up(server: Server) -> None:
     with connected(server) as deaf:
         # Two megabytes of answers that it never reads.
-        deaf.sendall(f"GET {BASE}/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 24)
+        deaf.sendall(f"GET {BASE}/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() * 24)
         assert status(server) == 200
 
 
@@ -83,8 +84,8 @@ def test_a_client_that_does_not_listen_holds_nobody_up(server: Server) -> None:
     "raw",
     [
         b"GET / HTTP/9.9\r\n\r\n",
-        b"POST /config HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"POST /config HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b"POST /config HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /config HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
         b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
         b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
         bytes(range(256)) * 16,
@@ -102,10 +103,44 @@ def test_what_is_no_http_is_not_answered_by_silence_for_all(server: Server, raw:
 @pytest.mark.parametrize("path", ["/config", f"{BASE}/runs"])
 def test_an_oversized_body_is_refused_before_it_has_come(server: Server, path: str) -> None:
     with connected(server) as big:
-        big.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {10**12}\r\n\r\n".encode())
+        big.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
         sent = b" " * 65536
         for _ in range(body.MOST_BODY_BYTES // len(sent) + 1):
-            big.sendall(sent)
+            big.sendall(b"10000\r\n" + sent + b"\r\n")
         answer = whole(big)
     assert json.loads(answer.split(b"\r\n\r\n")[1])["errors"] == ["body: is too long; send 16 MiB at most"]
     assert status(server) == 200
+
+
+def test_more_silent_connections_than_it_takes_lock_nobody_out(server: Server) -> None:
+    """64 that said nothing, or half of a request, once locked everybody out for good."""
+    with ExitStack() as stack:
+        for number in range(80):
+            silent = stack.enter_context(connected(server))
+            silent.sendall(b"" if number % 2 else b"GET /config HTTP/1.1\r\nHo")
+        assert status(server) == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /config HTTP/1.1\r\nHo"])
+def test_a_request_that_does_not_come_is_given_up(begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEADERS_S", 0.05)
+    with Server(Listening(http_port=0, grpc_port=None), Controller()) as server, connected(server) as silent:
+        silent.sendall(begun)
+        with suppress(ConnectionResetError):
+            assert silent.recv(1) == b""
+        # Nor the next one, after an answer.
+        with connected(server) as second:
+            second.sendall(b"GET /capabilities/version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert whole(second).startswith(b"HTTP/1.1 200")
+            second.sendall(begun)
+            with suppress(ConnectionResetError):
+                assert second.recv(1) == b""
+
+
+@pytest.mark.parametrize("path", ["/config", f"{BASE}/runs"])
+def test_a_length_of_a_terabyte_is_refused_at_once(server: Server, path: str) -> None:
+    """The answer once came only after 16 MiB or 30 s."""
+    with connected(server) as big:
+        big.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {10**12}\r\n\r\n".encode())
+        answer = whole(big)
+    assert json.loads(answer.split(b"\r\n\r\n")[1])["errors"] == ["body: is too long; send 16 MiB at most"]

@@ -79,7 +79,8 @@ def test_a_run_is_started_shown_and_compared(server: Server) -> None:
 def test_another_site_or_a_browser_without_the_key_starts_nothing(server: Server, headers: dict[str, str]) -> None:
     given = {"Cookie": cookie(server), **({"Origin": server.url} if "Origin" not in headers and headers else {})}
     status, text, _ = ask(server, "POST", "/web/start", FORM, **{**given, **headers})
-    assert status == 403 and "may start a run" in text
+    other = headers.get("Origin") or headers.get("Sec_Fetch_Site")
+    assert status == 403 and ("pages of other sites" if other else "may start a run") in text
     assert "No run was made yet" in ask(server, "GET", "/")[1]
 
 
