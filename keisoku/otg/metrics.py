@@ -2,22 +2,61 @@
 
 Counts of a flow come from the account of its frames when traffic ends, and from the engine's progress while it runs. If
 an engine reports only totals, they are given to the only flow, or the only port; with several, counts stay at zero
-until the end. Latencies and times are available at the end only.
+until the end. Latencies and times are available at the end only. Every counter is in every answer, also in the first:
+clients that are generated from the model take that for granted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from keisoku.device.engine.engine import Progress
-from keisoku.device.record.trial import Facts, StreamFacts
-from keisoku.frame.rates import frame_time_ns
+from keisoku.device.record.gaps import Gap
+from keisoku.device.record.trial import Facts, StreamFacts, Trial
+from keisoku.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Frames and bytes, with FCS, that were sent and received."""
+
+    frames_tx: int = 0
+    frames_rx: int = 0
+    bytes_tx: int = 0
+    bytes_rx: int = 0
+
+    def __add__(self, other: _Count) -> _Count:
+        return _Count(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: _Count) -> _Count:
+        return _Count(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def counts(self) -> dict[str, int]:
+        """As OTG names them, of a port or a flow."""
+        return asdict(self)
+
+    def port_rates(self, span_s: float) -> dict[str, float]:
+        """A second, in a time of so long, as OTG names them of a port."""
+        return {f"{name}_rate": value / span_s for name, value in self.counts().items()}
+
+    def flow_rates(self, span_s: float) -> dict[str, float]:
+        """A second, in a time of so long, as OTG names them of a flow."""
+        found = {"frames_tx_rate": self.frames_tx / span_s, "frames_rx_rate": self.frames_rx / span_s}
+        for way, frames, octets in (("tx", self.frames_tx, self.bytes_tx), ("rx", self.frames_rx, self.bytes_rx)):
+            found[f"{way}_rate_bytes"] = octets / span_s
+            for unit, size in (("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6)):
+                found[f"{way}_rate_{unit}"] = 8 * octets / span_s / size
+            found[f"{way}_l1_rate_bps"] = 8 * (octets + OVERHEAD_BYTES * frames) / span_s
+        return found
+
+
+_NOTHING = _Count()
 
 
 @dataclass(frozen=True)
@@ -136,19 +175,18 @@ def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) ->
         "port_tx": names[transmit.port],
         "port_rx": names[receive.port],
         "transmit": session.state(flow),
-        "frames_tx": 0,
-        "frames_rx": 0,
-        "bytes_tx": 0,
-        "frames_tx_rate": 0.0,
-        "frames_rx_rate": 0.0,
+        **_NOTHING.counts(),
+        **_NOTHING.flow_rates(1.0),
     }
     parts = _parts(session, flow)
     if parts:
         metric |= _columns(session, flow, rates, parts) | _part_rates(session, flow, lambda key: True)
         return metric | _loss_duration(session, flow)
     if session.transmitting == (flow.name,) and session.progress is not None:
-        metric |= _live(session.progress, session.progress_before)
-        metric["bytes_tx"] = bytes_of(flow.frame_bytes, metric["frames_tx"])
+        now, before = (_total(flow, one) for one in (session.progress, session.progress_before))
+        metric |= now.counts()
+        if (span_s := _span_s(session)) is not None:
+            metric |= (now - before).flow_rates(span_s)
     return metric
 
 
@@ -179,14 +217,7 @@ def _columns(
 ) -> dict[str, Any]:
     """Counts of some of a flow's streams, and the other metrics that the script wants."""
     sent = sum(part.offered for part in parts)
-    found: dict[str, Any] = {
-        "frames_tx": sent,
-        "frames_rx": sum(part.received for part in parts),
-        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in parts),
-    }
-    received = [_received_bytes(part) for part in parts]
-    if None not in received:
-        found["bytes_rx"] = sum(each for each in received if each is not None)
+    found: dict[str, Any] = sum((_count(part) for part in parts), _NOTHING).counts()
     if flow.loss and session.state(flow) != "started":
         # Frames that were sent and did not arrive: a duplicate replaces none, and one that may still arrive is not
         # lost.
@@ -204,16 +235,44 @@ def _columns(
 
 def _part_rates(session: TrafficSession, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
     """Rates of a flow's streams with requested tags while traffic runs: means of about a second."""
+    span_s = _span_s(session)
+    if span_s is None or session.progress is None or not session.progress.streams:
+        return _NOTHING.flow_rates(1.0)
+    part = session.streams[flow.name]
+    chosen = [
+        number for number, key in zip(range(part.start, part.stop), session.tags[part], strict=True) if wanted(key)
+    ]
+    return _sent_since(session, chosen, chosen).flow_rates(span_s)
+
+
+def _span_s(session: TrafficSession) -> float | None:
+    """Time between the last two readings of an engine that tells them; None without two."""
     now, before = session.progress, session.progress_before
-    found = {"frames_tx_rate": 0.0, "frames_rx_rate": 0.0}
-    if now is None or before is None or not before.streams or now.elapsed_s <= before.elapsed_s:
-        return found
-    part, span_s = session.streams[flow.name], now.elapsed_s - before.elapsed_s
-    for key, new, old in zip(session.tags[part], now.streams[part], before.streams[part], strict=True):
-        if wanted(key):
-            found["frames_tx_rate"] += (new.offered_frames - old.offered_frames) / span_s
-            found["frames_rx_rate"] += (new.received_frames - old.received_frames) / span_s
-    return found
+    if now is None or before is None or bool(now.streams) != bool(before.streams):
+        return None
+    return now.elapsed_s - before.elapsed_s if now.elapsed_s > before.elapsed_s else None
+
+
+def _sent_since(session: TrafficSession, sending: Sequence[int], receiving: Sequence[int]) -> _Count:
+    """What some streams sent, and others received, between the last two readings."""
+    assert session.trial is not None and session.progress is not None and session.progress_before is not None
+    now, before = (
+        _streamed(session.trial, reading, sending, receiving) for reading in (session.progress, session.progress_before)
+    )
+    return now - before
+
+
+def _streamed(trial: Trial, reading: Progress, sending: Sequence[int], receiving: Sequence[int]) -> _Count:
+    """What some streams had sent, and others received, at a reading."""
+    sizes = [flow.frame_bytes or (0,) for flow in trial.flows]
+    sent = [(sizes[number], reading.streams[number].offered_frames) for number in sending]
+    received = [(sizes[number], reading.streams[number].received_frames) for number in receiving]
+    return _Count(
+        sum(frames for _, frames in sent),
+        sum(frames for _, frames in received),
+        sum(bytes_of(own, frames) for own, frames in sent),
+        sum(bytes_of(own, frames) for own, frames in received),
+    )
 
 
 def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
@@ -223,13 +282,28 @@ def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
     return {"first_timestamp_ns": min(first), "last_timestamp_ns": max(last)} if first and last else None
 
 
-def _received_bytes(part: _Part) -> int | None:
-    """Bytes of the frames that arrived, as they were sent; None where it is not known which of several sizes did."""
-    if len(set(part.frame_bytes)) == 1:
-        return part.received * part.frame_bytes[0]
-    if part.received == part.forwarded == part.offered:
-        return bytes_of(part.frame_bytes, part.offered)
-    return None
+def _count(part: _Part) -> _Count:
+    return _Count(part.offered, part.received, bytes_of(part.frame_bytes, part.offered), _received_bytes(part))
+
+
+def _received_bytes(part: _Part) -> int:
+    """Bytes of the frames that arrived, as they were sent.
+
+    Where it is not known which of several sizes did (while traffic runs, after duplicates, and after more losses than
+    are kept by their numbers), as if they were the first of the stream.
+    """
+    if part.facts is not None and part.received == part.forwarded:
+        lost = part.facts.tracked.lost
+        known = part.facts.tracked.lost_kept_as != "intervals"
+        if known and int(lost.counts.sum()) == part.offered - part.forwarded:
+            return bytes_of(part.frame_bytes, part.offered) - sum(_gap_bytes(part.frame_bytes, gap) for gap in lost)
+    return bytes_of(part.frame_bytes, part.received)
+
+
+def _gap_bytes(sizes: Sequence[int], gap: Gap) -> int:
+    if gap.bitmap is not None:
+        return sum(sizes[number % len(sizes)] for number in gap.numbers())
+    return bytes_of(sizes, gap.last + 1) - bytes_of(sizes, gap.first)
 
 
 def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | None]) -> dict[str, float] | None:
@@ -258,10 +332,8 @@ def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str,
         "name": port.name,
         "location": port.location,
         "capture": "stopped",
-        "frames_tx": 0,
-        "frames_rx": 0,
-        "frames_tx_rate": 0.0,
-        "frames_rx_rate": 0.0,
+        **_NOTHING.counts(),
+        **_NOTHING.port_rates(1.0),
         "transmit": "started" if number in sending else "stopped",
     }
     if rate is not None:
@@ -269,11 +341,7 @@ def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str,
     if session.trial is not None and session.progress is not None and session.progress.streams:
         metric |= _port_live(session, number)
     elif session.transmitting and session.progress is not None:
-        live = _live(session.progress, session.progress_before)
-        if sending == {number}:
-            metric |= {name: value for name, value in live.items() if "_tx" in name}
-        if receiving == {number}:
-            metric |= {name: value for name, value in live.items() if "_rx" in name}
+        metric |= _port_total(session, sending == {number}, receiving == {number})
     if session.facts is not None:
         metric |= _counted(session, session.facts, number)
     return metric
@@ -281,27 +349,24 @@ def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str,
 
 def _port_live(session: TrafficSession, number: int) -> dict[str, Any]:
     """Frames of all flows at a port while traffic runs; foreign frames are counted at the end."""
-    now, before = session.progress, session.progress_before
-    assert now is not None and session.trial is not None
-    flows = session.trial.flows
-
-    def counts(progress: Progress) -> tuple[int, int]:
-        pairs = list(zip(flows, progress.streams, strict=True))
-        sent = sum(part.offered_frames for flow, part in pairs if flow.transmit == number)
-        return sent, sum(part.received_frames for flow, part in pairs if flow.receive == number)
-
-    sent, received = counts(now)
-    found: dict[str, Any] = {"frames_tx": sent, "frames_rx": received}
-    found["bytes_tx"] = sum(
-        bytes_of(flow.frame_bytes or (0,), part.offered_frames)
-        for flow, part in zip(flows, now.streams, strict=True)
-        if flow.transmit == number
-    )
-    if before is not None and before.streams and now.elapsed_s > before.elapsed_s:
-        span_s, (sent_before, received_before) = now.elapsed_s - before.elapsed_s, counts(before)
-        found["frames_tx_rate"] = (sent - sent_before) / span_s
-        found["frames_rx_rate"] = (received - received_before) / span_s
+    assert session.trial is not None and session.progress is not None
+    flows = list(enumerate(session.trial.flows))
+    sending = [place for place, flow in flows if flow.transmit == number]
+    receiving = [place for place, flow in flows if flow.receive == number]
+    found: dict[str, Any] = _streamed(session.trial, session.progress, sending, receiving).counts()
+    if (span_s := _span_s(session)) is not None:
+        found |= _sent_since(session, sending, receiving).port_rates(span_s)
     return found
+
+
+def _port_total(session: TrafficSession, sends: bool, receives: bool) -> dict[str, Any]:
+    """Of the only port that sends or receives, where an engine reports totals alone."""
+    (flow, *_) = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
+    now, before = (_total(flow, one) for one in (session.progress, session.progress_before))
+    found: dict[str, Any] = now.counts()
+    if (span_s := _span_s(session)) is not None:
+        found |= (now - before).port_rates(span_s)
+    return {name: value for name, value in found.items() if ("_tx" in name and sends) or ("_rx" in name and receives)}
 
 
 def _counted(session: TrafficSession, facts: Facts, number: int) -> dict[str, int]:
@@ -314,25 +379,21 @@ def _counted(session: TrafficSession, facts: Facts, number: int) -> dict[str, in
     ]
     own = [part for each, part in parts if each.receive == number]
     sent = [part for each, part in parts if each.transmit == number]
-    counts = {
-        "frames_tx": sum(part.offered for part in sent),
-        "frames_rx": sum(part.received for part in own) + strangers,
-        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in sent),
-    }
-    received = [_received_bytes(part) for part in own]
-    if None not in received and strangers == 0:
-        counts["bytes_rx"] = sum(each for each in received if each is not None)
-    return counts
+    count = _Count(
+        sum(part.offered for part in sent),
+        sum(part.received for part in own) + strangers,
+        sum(bytes_of(part.frame_bytes, part.offered) for part in sent),
+        sum(_received_bytes(part) for part in own),
+    )
+    return count.counts()
 
 
-def _live(progress: Progress, before: Progress | None) -> dict[str, Any]:
-    """Totals, and rates between the last two readings."""
-    found: dict[str, Any] = {"frames_tx": progress.offered_frames, "frames_rx": progress.forwarded_frames}
-    span_s = 0.0 if before is None else progress.elapsed_s - before.elapsed_s
-    if before is not None and span_s > 0:
-        found["frames_tx_rate"] = (progress.offered_frames - before.offered_frames) / span_s
-        found["frames_rx_rate"] = (progress.forwarded_frames - before.forwarded_frames) / span_s
-    return found
+def _total(flow: Flow, reading: Progress | None) -> _Count:
+    """An engine's totals, of the only flow."""
+    if reading is None:
+        return _NOTHING
+    sent, received = reading.offered_frames, reading.forwarded_frames
+    return _Count(sent, received, bytes_of(flow.frame_bytes, sent), bytes_of(flow.frame_bytes, received))
 
 
 def _chosen(metric: dict[str, Any], wanted: Sequence[str], always: set[str]) -> dict[str, Any]:
