@@ -53,7 +53,7 @@ def test_kill_9_at_random_moments_changes_no_figure(
     expected = (folder / "whole" / "result.json").read_text()
     killed = interrupted = 0
     run = folder / "cut"
-    for seed in cases(3, 200):
+    for seed in cases(6, 200):
         command = ["run", "--resume", "cut"] if (run / "plan.toml").exists() else ["run", "plan.toml", "--out", "cut"]
         child = start(*command, cwd=folder)
         try:
