@@ -7,6 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from keisoku.language import Text
+
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -15,7 +17,7 @@ class _Model(BaseModel):
 class Contribution(_Model):
     """One line of an error budget (GUM, JCGM 100:2008, 4 and 5); made by `keisoku/analysis/budget.py`."""
 
-    source: str
+    source: Text
     kind: Literal["A", "B"]
     """Found by statistics of repeated observations (A), or otherwise (B)."""
     distribution: Literal["normal", "rectangular", "triangular"]

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from keisoku.cli.lang import LANG
+
 _KEY = "keisoku.amount"
 
 
@@ -44,5 +46,6 @@ VERBOSE = click.option(
 PLAIN = click.option(
     "--plain", is_flag=True, expose_value=False, callback=_keep, help="print lines in place of a live table"
 )
-AMOUNT: tuple[Callable[..., Any], ...] = (VERBOSE, PLAIN)
-"""The options; what they say is kept in the context of the command, so that no command hands them on."""
+AMOUNT: tuple[Callable[..., Any], ...] = (VERBOSE, PLAIN, LANG)
+"""The options, and the language; what they say is kept in the context of the command, so that no command hands it on.
+"""

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from keisoku.cli.amount import VERBOSE
+from keisoku.cli.lang import LANG
 from keisoku.cli.outcome import show
 from keisoku.measurement.carry_out import analyse
 from keisoku.run.directory import RunDirectory
@@ -17,6 +18,7 @@ from keisoku.run.directory import RunDirectory
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
 @VERBOSE
+@LANG
 def command(run: Path, as_json: bool) -> None:
     """Makes the result and the report of RUN again from its raw rows, finished or not.
 

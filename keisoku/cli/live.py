@@ -13,6 +13,7 @@ from rich.text import Text
 
 from keisoku.cli.interruption import check
 from keisoku.cli.progress import Lines, Row, line
+from keisoku.language import joined, phrase, translated
 
 if TYPE_CHECKING:
     from keisoku.device.engine.engine import Progress
@@ -60,11 +61,11 @@ class Live(Lines):
         if self._measures:
             self._said = said
         if self.verbose or not self._measures:
-            self.console.print(Text(said))
+            self.console.print(Text(translated(said)))
 
     def warn(self, said: str) -> None:
         """Above the table, where it stays."""
-        self.console.print(Text(said))
+        self.console.print(Text(translated(said)))
 
     def begun(self, directory: RunDirectory) -> None:
         """What is told from now on is of the moment."""
@@ -87,7 +88,11 @@ class Live(Lines):
 
     def trial_progress(self, progress: Progress) -> None:
         """Live counts."""
-        self._trial = f"{progress.offered_frames:,} sent, {progress.forwarded_frames:,} back"
+        self._trial = phrase(
+            "{sent} sent, {back} back",
+            sent=f"{progress.offered_frames:,}",
+            back=f"{progress.forwarded_frames:,}",
+        )
 
     def trial_finished(self, record: TrialRecord) -> None:
         """With -v a line, above the table."""
@@ -103,7 +108,11 @@ class Live(Lines):
             parts.append(self._table(rows))
         # What was told last, the counts of the trial, and what the share is of: each in its own line.
         said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
-        parts += [Text(line, no_wrap=True, overflow="ellipsis", style="dim") for line in dict.fromkeys(said) if line]
+        parts += [
+            Text(translated(line), no_wrap=True, overflow="ellipsis", style="dim")
+            for line in dict.fromkeys(said)
+            if line
+        ]
         if rows or self._known:
             parts.append(self._overall(bool(rows)))
         return Group(*parts)
@@ -115,26 +124,28 @@ class Live(Lines):
 
     def _table(self, rows: list[Row]) -> Table:
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column("Procedure", no_wrap=True, overflow="ellipsis")
-        table.add_column("Byte", justify="right", no_wrap=True)
-        table.add_column("State", no_wrap=True, overflow="ellipsis", ratio=1)
-        table.add_column("Trials", no_wrap=True)
+        table.add_column(translated(phrase("Procedure")), no_wrap=True, overflow="ellipsis")
+        table.add_column(translated(phrase("Byte")), justify="right", no_wrap=True)
+        table.add_column(translated(phrase("State")), no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column(translated(phrase("Trials")), no_wrap=True)
         most = max(_LEAST_ROWS, self.console.size.height - _AROUND)
         at = rows.index(self.rows.now) if self.rows.now in rows else 0
         first = max(0, min(at - most // 2, len(rows) - most))
         for row in rows[first : first + most]:
             style = "bold" if row is self.rows.now else "dim" if row.state == "waits" else ""
-            table.add_row(row.method, str(row.frame_bytes), row.state, row.trials, style=style)
+            table.add_row(row.method, str(row.frame_bytes), translated(row.state), translated(row.trials), style=style)
         return table
 
     def _overall(self, trials: bool) -> RenderableType:
         counts = [self.rows.trials] if trials else []
         if not self._known:
-            return Text(", ".join(counts))
+            return Text(translated(joined(", ", counts)))
         left = self.left()
-        words = [f"{self.percent():.0f} %", *([f"{left} left"] if left else []), *counts]
+        words = [f"{self.percent():.0f} %", *([phrase("{time} left", time=left)] if left else []), *counts]
         grid = Table.grid(padding=(0, 1))
-        grid.add_row(ProgressBar(total=100.0, completed=self.percent(), width=20), Text(", ".join(words)))
+        grid.add_row(
+            ProgressBar(total=100.0, completed=self.percent(), width=20), Text(translated(joined(", ", words)))
+        )
         return grid
 
 

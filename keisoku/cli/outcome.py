@@ -13,6 +13,7 @@ import click
 from keisoku.cli.amount import AMOUNT, amount
 from keisoku.cli.exit_code import FAILED, MEASURED, MISSED
 from keisoku.cli.standard_output import told as on_standard_output
+from keisoku.language import translated
 from keisoku.measurement.carry_out import Outcome
 
 _OPTIONS = (
@@ -34,19 +35,19 @@ def show(outcome: Outcome, as_json: bool) -> int:
         else:
             from rich.console import Console  # drawing is loaded when something is drawn
 
-            from keisoku.cli.summary import criterion_line, print_summary, summary_of
+            from keisoku.cli.summary import criterion_line, print_summary, report_line, summary_of
             from keisoku.report.text import print_results
 
             console = Console()
             if amount().verbose:
                 print_results(outcome.results, console)
                 for verdict in outcome.verdicts:
-                    click.echo(criterion_line(verdict))
-                click.echo(f"report: {outcome.directory.path / 'report.html'}")
+                    click.echo(translated(criterion_line(verdict)))
+                click.echo(translated(report_line(outcome.directory.path / "report.html")))
             else:
                 print_summary(summary_of(outcome), console)
     if outcome.failure:
-        click.echo(f"keisoku: {outcome.failure}", err=True)
+        click.echo(f"keisoku: {translated(outcome.failure)}", err=True)
         return FAILED
     return MEASURED if outcome.met else MISSED
 

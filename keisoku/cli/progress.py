@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from keisoku.cli.amount import amount
 from keisoku.cli.folded import folded
 from keisoku.cli.interruption import check
+from keisoku.language import joined, phrase
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Row:
 
     method: str
     frame_bytes: int
-    state: str = "waits"
+    state: str = phrase("waits")
     last: str = ""
     """What the last valid trial found."""
     valid: int = 0
@@ -46,12 +47,12 @@ class Row:
     @property
     def name(self) -> str:
         """As in a line."""
-        return f"{self.method} {self.frame_bytes} byte"
+        return joined(" ", [self.method, f"{self.frame_bytes} byte"])
 
     @property
     def trials(self) -> str:
         """Its counts."""
-        return f"{self.valid} valid" + (f", {self.repeated} repeated" if self.repeated else "")
+        return _counted(self.valid, self.repeated) if self.repeated else phrase("{count} valid", count=self.valid)
 
 
 class Rows:
@@ -71,10 +72,12 @@ class Rows:
         """A trial of a row begins; returns the row that is over by that, if one is."""
         row = self._row(method, trial.frame_bytes)
         before, self.now = self.now, row
-        row.state = f"trying {rate(trial.frames_per_second)}" + (f" after {row.last}" if row.last else "")
+        row.state = phrase("trying {rate}", rate=rate(trial.frames_per_second))
+        if row.last:
+            row.state = phrase("{now} after {last}", now=row.state, last=row.last)
         if before is None or before is row:
             return None
-        before.state = f"done: {before.last}" if before.last else "done"
+        before.state = _done(before) if before.last else phrase("done")
         return before
 
     def finished(self, record: TrialRecord) -> None:
@@ -82,11 +85,12 @@ class Rows:
         row = self._row(record.method, record.trial.frame_bytes)
         if not record.valid:
             row.repeated += 1
-            row.state = f"repeats: {'; '.join(record.invalid_because)}"
+            row.state = phrase("repeats: {why}", why=joined("; ", record.invalid_because))
             return
         row.valid += 1
         lost = record.facts.tracked.lost_frames
-        row.last = f"{'loss' if lost else 'no loss'} at {rate(record.trial.frames_per_second)}"
+        at = rate(record.trial.frames_per_second)
+        row.last = phrase("loss at {rate}", rate=at) if lost else phrase("no loss at {rate}", rate=at)
         row.state = row.last
 
     def _row(self, method: str, frame_bytes: int) -> Row:
@@ -95,14 +99,14 @@ class Rows:
     def ended(self) -> None:
         """Nothing is measured any more."""
         if self.now is not None:
-            self.now.state = f"done: {self.now.last}" if self.now.last else "ended"
+            self.now.state = _done(self.now) if self.now.last else phrase("ended")
             self.now = None
 
     @property
     def trials(self) -> str:
         """Counts of all rows."""
         valid, repeated = (sum(getattr(row, name) for row in self.found.values()) for name in ("valid", "repeated"))
-        return f"{valid} valid, {repeated} repeated"
+        return _counted(valid, repeated)
 
 
 class Lines:
@@ -131,7 +135,7 @@ class Lines:
         row = self.rows.now
         if row is not None:
             self.rows.ended()
-            self._print(f"{row.name}: {row.state} ({row.trials})")
+            self._print(_over(row))
 
     @property
     def receivers(self) -> dict[str, Any]:
@@ -174,18 +178,18 @@ class Lines:
         if self._said_s is None or (new and now_s - self._said_s >= 1.0) or now_s - self._said_s >= _SELDOM_S:
             self._said_s = now_s
             left = self.left()
-            self._print(f"{self.percent():.0f} %: {said or 'measuring'}{f' ({left} left)' if left else ''}")
+            self._print(joined(": ", [f"{self.percent():.0f} %", _with_left(said or phrase("measuring"), left)]))
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
         """A line for a new row."""
         now = self.rows.now
         over = self.rows.started(method, trial)
         if over is not None:
-            self._print(f"{over.name}: {over.state} ({over.trials})")
+            self._print(_over(over))
         if self.rows.now is not now:
             left = self.left()
             assert self.rows.now is not None, "a trial of it has begun"
-            self._print(f"{self.rows.now.name}: {self.rows.now.state}{f' ({left} left)' if left else ''}")
+            self._print(joined(": ", [self.rows.now.name, _with_left(self.rows.now.state, left)]))
 
     def trial_progress(self, progress: Progress) -> None:
         """Nothing is said before the trial ended."""
@@ -217,7 +221,7 @@ class Lines:
         passed_s, share = monotonic() - self._since_s, self.percent() / 100
         if self._share is None or share < 0.02 or passed_s < 1.0:
             return ""
-        return f"about {time_text(passed_s * (1 - share) / share)}"
+        return phrase("about {time}", time=time_text(passed_s * (1 - share) / share))
 
     def _print(self, said: str) -> None:
         print(folded(said, sys.stderr, indent="  ", most=WIDTH), file=sys.stderr, flush=True)
@@ -231,6 +235,23 @@ def watching() -> Lines:
     from keisoku.cli.live import live  # what draws on terminals is loaded for terminals only
 
     return live(asked.verbose)
+
+
+def _done(row: Row) -> str:
+    return phrase("done: {last}", last=row.last)
+
+
+def _counted(valid: int, repeated: int) -> str:
+    return phrase("{valid} valid, {repeated} repeated", valid=valid, repeated=repeated)
+
+
+def _over(row: Row) -> str:
+    """What is said of a row at its end."""
+    return joined("", [row.name, ": ", row.state, " (", row.trials, ")"])
+
+
+def _with_left(said: str, left: str) -> str:
+    return phrase("{said} ({time} left)", said=said, time=left) if left else said
 
 
 def line(record: TrialRecord) -> str:

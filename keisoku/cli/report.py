@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.lang import LANG
 from keisoku.errors import KeisokuError
 from keisoku.measurement.carry_out import findings_of, keep, page
 from keisoku.run.directory import RunDirectory
@@ -14,6 +15,7 @@ from keisoku.run.directory import RunDirectory
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file (default: report.html in the first run)")
+@LANG
 def command(runs: tuple[Path, ...], out: Path | None) -> None:
     """Makes one HTML report of all RUNS, and the result and CSV files of each run."""
     shown = [(directory, findings_of(directory)) for directory in map(RunDirectory.open, runs)]

@@ -89,7 +89,10 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         table = cell_table(outcomes)
         more = sum(len(finding.tables) for finding in findings) - len(findings)
         explanations = {one.text for outcome in outcomes for cell in outcome.cells for one in cell.explained}
-        counts = {"explanation": len(explanations), "note": len(notes)}
+        counts = [
+            *([f"{len(explanations)} explanation{'s' * (len(explanations) > 1)}"] if explanations else []),
+            *([f"{len(notes)} note{'s' * (len(notes) > 1)}"] if notes else []),
+        ]
         print_summary(
             Summary([title, *study_verdicts(outcomes)], str(report), (), table, VERDICT, more, counts), Console()
         )

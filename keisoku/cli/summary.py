@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
+from keisoku.cli.folded import wide_lines
+from keisoku.language import joined, phrase, translated
 from keisoku.measurement.carry_out import Outcome
 from keisoku.measurement.table import of_run
 from keisoku.report.digits import MARKS
 from keisoku.report.table import Table, all_tables, main_table
 from keisoku.report.text import aligned
-from keisoku.report.verdict import verdict_text
+from keisoku.report.verdict import JUDGED_LOUDLY, verdict_text
 from keisoku.run.criterion import Verdict
+from keisoku.run.result import Result
 
 MOST_LINES = 20
 PIPED_WIDTH = 100
@@ -40,20 +43,20 @@ class Summary:
     main: int = 0
     """Its column that is shown where not all fit."""
     more_tables: int = 0
-    counts: Mapping[str, int] | None = None
-    """How many of each there are of what only the report says: `{"remark": 3}`."""
+    counts: Sequence[str] = ()
+    """How many there are of what only the report says: '3 remarks'."""
 
     def lines(self, width: int) -> list[str]:
         """At most 20 lines of at most `width` characters.
 
         Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
         """
-        end = [*_counted(self.counts or {}, width), f"report: {self.report}"]
-        top = _cut([_short(said, width) for said in self.criteria], _CRITERIA, "criteria", width)
+        end = [*_counted(self.counts, width), translated(report_line(self.report))]
+        top = _cut([_short(said, width) for said in self.criteria], _CRITERIA, _more_criteria, width)
         room = MOST_LINES - len(top) - len(end)
         wanted = len(self._table(MOST_LINES, width))
         said = [line for sentence in self.sentences for line in _folded(sentence, width)]
-        top += _cut(said, max(_SENTENCES, room - wanted), "lines", width)
+        top += _cut(said, max(_SENTENCES, room - wanted), _more_lines, width)
         return [*top, *self._table(MOST_LINES - len(top) - len(end), width), *end]
 
     def _table(self, room: int, width: int) -> list[str]:
@@ -63,20 +66,21 @@ class Summary:
         (heads, *rows), kept = aligned(self.table, width, self.main)
         title = self.table.title
         if kept < len(self.table.heads):
-            title = f"{title} ({kept} of {len(self.table.heads)} columns)".strip()
+            columns = phrase("({kept} of {every} columns)", kept=kept, every=len(self.table.heads))
+            title = joined(" ", [title, columns]) if title else columns
         marks = [
             line
             for mark in self.table.marks
             if any(mark in row for row in rows)
-            for line in _folded(f"{mark} {MARKS[mark]}", width)
+            for line in _folded(joined(" ", [mark, MARKS[mark]]), width)
         ]
         before = [_short(line, width) for line in (title, heads)]
         shown = room - len(before) - len(marks)
-        more = [f"{self.more_tables} more table{_s(self.more_tables)}"] if self.more_tables else []
+        more = [_more_tables(self.more_tables)] if self.more_tables else []
         if shown - bool(more) < len(rows):
             shown = max(1, shown - 1)
-            more.insert(0, f"{len(rows) - shown} more row{_s(len(rows) - shown)}")
-        left_out = [_short(f"… {' and '.join(more)} in the report", width)] if more else []
+            more.insert(0, _more_rows(len(rows) - shown))
+        left_out = [_short(_in_the_report(more), width)] if more else []
         return [*before, *(_short(row, width) for row in rows[:shown]), *marks, *left_out]
 
 
@@ -93,11 +97,7 @@ def summary_of(outcome: Outcome) -> Summary:
         table,
         main,
         sum(len(all_tables(result)) for result in results) - (table is not None),
-        {
-            "deviation": sum(len(result.deviations) for result in results),
-            "remark": sum(len(result.remarks) for result in results),
-            "flag": sum(len(result.flags) for result in results),
-        },
+        _counts(results),
     )
 
 
@@ -110,28 +110,68 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 def criterion_line(verdict: Verdict) -> str:
     """A criterion, with what was measured; a missed one in capitals."""
-    said = verdict.said if verdict.met else verdict.said.upper()
-    return f"{said:<6}  {verdict.text}   (measured: {verdict_text(verdict)})"
+    said = JUDGED_LOUDLY[verdict.said]
+    measured = phrase("(measured: {figure})", figure=verdict_text(verdict))
+    return joined("", [said, " " * (6 - len(said)), f"  {verdict.text}   ", measured])
 
 
-def _counted(counts: Mapping[str, int], width: int) -> list[str]:
-    said = ", ".join(f"{count} {name}{_s(count)}" for name, count in counts.items() if count)
-    return _folded(f"{said}: see the report, or use -v", width) if said else []
+def report_line(path: object) -> str:
+    """Where the report is."""
+    return phrase("report: {path}", path=path)
 
 
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
+def _counts(results: Sequence[Result]) -> list[str]:
+    """How many deviations, remarks and flags there are, without those that there are not."""
+    found: list[str] = []
+    if count := sum(len(result.deviations) for result in results):
+        found.append(phrase("1 deviation") if count == 1 else phrase("{count} deviations", count=count))
+    if count := sum(len(result.remarks) for result in results):
+        found.append(phrase("1 remark") if count == 1 else phrase("{count} remarks", count=count))
+    if count := sum(len(result.flags) for result in results):
+        found.append(phrase("1 flag") if count == 1 else phrase("{count} flags", count=count))
+    return found
 
 
-def _cut(lines: list[str], most: int, what: str, width: int) -> list[str]:
+def _counted(counts: Sequence[str], width: int) -> list[str]:
+    said = phrase("{counts}: see the report, or use -v", counts=joined(", ", counts))
+    return _folded(said, width) if counts else []
+
+
+def _more_tables(count: int) -> str:
+    return phrase("1 more table") if count == 1 else phrase("{count} more tables", count=count)
+
+
+def _more_rows(count: int) -> str:
+    return phrase("1 more row") if count == 1 else phrase("{count} more rows", count=count)
+
+
+def _more_criteria(count: int) -> str:
+    return phrase("{count} more criteria", count=count)
+
+
+def _more_lines(count: int) -> str:
+    return phrase("{count} more lines", count=count)
+
+
+def _in_the_report(more: Sequence[str]) -> str:
+    """That so much is only there: of one kind, or of two."""
+    what = more[0] if len(more) == 1 else phrase("{first} and {second}", first=more[0], second=more[1])
+    return phrase("… {what} in the report", what=what)
+
+
+def _cut(lines: list[str], most: int, more: Callable[[int], str], width: int) -> list[str]:
     if len(lines) <= most:
         return lines
-    return [*lines[: most - 1], _short(f"… {len(lines) - most + 1} more {what} in the report", width)]
+    return [*lines[: most - 1], _short(_in_the_report([more(len(lines) - most + 1)]), width)]
 
 
 def _folded(said: str, width: int) -> list[str]:
+    said = translated(said)
+    if not said.isascii() and cell_len(said) != len(said):
+        return wide_lines(said, width, "  ")
     return textwrap.wrap(said, width, subsequent_indent="  ")
 
 
 def _short(said: str, width: int) -> str:
-    return said if cell_len(said) <= width else f"{said[: width - 1]}…"
+    said = translated(said)
+    return said if cell_len(said) <= width else f"{chop_cells(said, width - 1)[0]}…"

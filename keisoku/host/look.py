@@ -15,6 +15,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict
 
 from keisoku._core import look_at_cpus
+from keisoku.language import joined, phrase
 
 NS_PER_S = 1_000_000_000
 LONGEST_S = 1.0
@@ -122,24 +123,52 @@ class HostLook(_Model):
         """What was seen, and what follows for trials of a length where one is given."""
         busiest = self.busiest
         longest = _length(self.longest_stop_ns)
-        stop = f"the longest stop was {longest}" if self.longest_stop_ns else "nothing stopped it"
+        stop = (
+            phrase("the longest stop was {longest}", longest=longest)
+            if self.longest_stop_ns
+            else phrase("nothing stopped it")
+        )
         if self.quiet:
             seen = _length(busiest.watched_ns)
-            return f"host quiet: in {seen} {_percent(busiest.taken_share)} of CPU {busiest.cpu} was taken, {stop}"
-        said = f"host busy: {_percent(busiest.taken_share)} of CPU {busiest.cpu} is taken, {stop}"
+            return phrase(
+                "host quiet: in {seen} {percent} of CPU {cpu} was taken, {stop}",
+                seen=seen,
+                percent=_percent(busiest.taken_share),
+                cpu=busiest.cpu,
+                stop=stop,
+            )
+        said = phrase(
+            "host busy: {percent} of CPU {cpu} is taken, {stop}",
+            percent=_percent(busiest.taken_share),
+            cpu=busiest.cpu,
+            stop=stop,
+        )
         if not any(cpu.long_stops for cpu in self.cpus):
-            return f"{said}; a sender catches up after such stops, but the highest loads may not be reached"
-        said += f", calm stretches of {_length(self.calm_quantile_ns(0.5))}"
-        return said if trial_ns is None else f"{said}; {self._outlook(trial_ns)}"
+            return phrase(
+                "{said}; a sender catches up after such stops, but the highest loads may not be reached", said=said
+            )
+        calm = _length(self.calm_quantile_ns(0.5))
+        said = phrase("{said}, calm stretches of {length}", said=said, length=calm)
+        return said if trial_ns is None else joined("; ", [said, self._outlook(trial_ns)])
 
     def _outlook(self, trial_ns: int) -> str:
         length, expected = _length(trial_ns), self.interruptions(trial_ns)
         if expected >= _MANY:
-            return f"a trial of {length} will be interrupted about {_rounded(expected)} times"
+            return phrase(
+                "a trial of {length} will be interrupted about {count} times", length=length, count=_rounded(expected)
+            )
         undisturbed = self.undisturbed_share(trial_ns)
         if undisturbed > 0:
-            return f"about {_percent(1 - undisturbed)} of trials of {length} will be interrupted"
-        return f"every trial of {length} will be interrupted, {max(1, round(expected))} times or so"
+            return phrase(
+                "about {percent} of trials of {length} will be interrupted",
+                percent=_percent(1 - undisturbed),
+                length=length,
+            )
+        return phrase(
+            "every trial of {length} will be interrupted, {count} times or so",
+            length=length,
+            count=max(1, round(expected)),
+        )
 
 
 def span_s(expected_s: float | None) -> float:

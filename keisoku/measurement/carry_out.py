@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import EngineError, KeisokuError, PlanError, shown
+from keisoku.language import joined, phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import asked, find, of_run
 from keisoku.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
@@ -44,7 +45,7 @@ class Outcome:
     def failure(self) -> str:
         """Why nothing of what was asked for was measured; empty if some of it was."""
         reasons = [result.failure or result.nothing_because for result in self.results]
-        return "; ".join(reasons) if all(reasons) else ""
+        return joined("; ", reasons) if all(reasons) else ""
 
 
 def carry_out(
@@ -79,10 +80,10 @@ def carry_out(
             measurement.measure(work)
     except TimeIsUp as error:
         assert settings.within_s is not None
-        over = f"the time of {time_text(settings.within_s)} is over"
+        over = phrase("the time of {time} is over", time=time_text(settings.within_s))
         if work.directory is None or not work.directory.holds_rows:
             raise KeisokuError(f"within: {over}, and nothing was measured; give more time") from error
-        warn(f"{over}: what was measured until now is analysed")
+        warn(phrase("{over}: what was measured until now is analysed", over=over))
     except (EngineError, KeyboardInterrupt) as error:
         directory = work.directory
         if directory is None or not (directory.holds_rows or measurement.resumes):

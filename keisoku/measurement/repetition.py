@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
@@ -60,7 +61,10 @@ def _measure(measurement: Measurement[Any], work: Work[RunSettings]) -> None:
         if number in done:
             continue
         started = time.monotonic()
-        name, said = f"repetition-{number:0{len(str(count)) + 1}d}", f"repetition {number} of {count}"
+        name, said = (
+            f"repetition-{number:0{len(str(count)) + 1}d}",
+            phrase("repetition {number} of {count}", number=number, count=count),
+        )
         part = again(measurement, settings, number, getattr(settings, "seed", 1))
         carried_out(work, measurement, part, name, ((number - 1) / count, number / count), said)
         line = {"number": number, "run": name, "seconds": round(time.monotonic() - started, 3)}
@@ -73,9 +77,15 @@ def _analyse(measurement: Measurement[Any], directory: RunDirectory) -> Findings
     found = _results(measurement, directory)
     wanted = directory.plan["repeat"]
     results = [_in_order(result, directory.plan) for result in combine(list(found.values()))]
-    said = [f"{len(found)} of {wanted} repetitions are finished."] if len(found) < wanted else []
+    said = (
+        [phrase("{count} of {wanted} repetitions are finished.", count=len(found), wanted=wanted)]
+        if len(found) < wanted
+        else []
+    )
     if empty := sum(not results for results in found.values()):
-        said.append(f"{empty} of {len(found)} repetitions measured too little for any result.")
+        said.append(
+            phrase("{empty} of {count} repetitions measured too little for any result.", empty=empty, count=len(found))
+        )
     results = [each.model_copy(update={"remarks": [*each.remarks, *said]}) for each in results]
     plots = [
         plot
@@ -97,8 +107,15 @@ def repetitions_plot(name: str, figure: str, found: Mapping[str, list[Result]]) 
     if not shown:
         return None
     unit = shown[0][2].unit
-    axes = {"xaxis": axis("repetition"), "yaxis": axis(f"{head(figure)}, {unit}", [each.value for _, _, each in shown])}
-    plot = Plot(f"repetitions-{name.replace(' ', '-')}", f"{head(figure)} in each repetition of the whole run.", axes)
+    axes = {
+        "xaxis": axis(phrase("repetition")),
+        "yaxis": axis(f"{head(figure)}, {unit}", [each.value for _, _, each in shown]),
+    }
+    plot = Plot(
+        f"repetitions-{name.replace(' ', '-')}",
+        phrase("{figure} in each repetition of the whole run.", figure=head(figure)),
+        axes,
+    )
     for index, place in enumerate(dict.fromkeys(place for _, place, _ in shown)):
         mine = [(number, each) for number, other, each in shown if other == place]
         trace = {
@@ -132,7 +149,7 @@ def _part(measurement: Measurement[Any], runs: Sequence[tuple[RunDirectory, Find
                 Section(
                     f"{name}-{len(sections) + 1}",
                     result.title or measurement.title,
-                    f"{directory.plan['repeat']} repetitions of {run.name}",
+                    phrase("{count} repetitions of {name}", count=directory.plan["repeat"], name=run.name),
                     [plot for plot in found.plots if plot.name == f"repetitions-{name}"],
                     [(run.name, result_tables(result))],
                     [],

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.measurement.entry import Measurement
 from keisoku.run.settings import RunSettings
 from keisoku.units import time_text
@@ -86,16 +87,16 @@ def said_before(measurement: Measurement[_Settings], asked: _Settings, settings:
     if settings.within_s is not None:
         limit = time_text(settings.within_s)
         if seconds is None:
-            limit = f"ends after {limit} at the latest"
+            limit = phrase("ends after {limit} at the latest", limit=limit)
         elif seconds <= settings.within_s:
-            limit = f"at most {time_text(seconds)} of {limit}"
+            limit = phrase("at most {time} of {limit}", time=time_text(seconds), limit=limit)
         else:
-            limit = f"would take up to {time_text(seconds)}, but ends after {limit}"
-        return "; ".join([f"{measurement.name}: {limit}", *changes])
+            limit = phrase("would take up to {time}, but ends after {limit}", time=time_text(seconds), limit=limit)
+        return joined("; ", [joined(": ", [measurement.name, limit]), *changes])
     if seconds is None or seconds <= SHORT_S:
         return ""
-    hint = "; '--within' gives it less time" if seconds > LONG_S else ""
-    return f"{measurement.name}: at most {time_text(seconds)}{hint}"
+    said = joined(": ", [measurement.name, phrase("at most {time}", time=time_text(seconds))])
+    return phrase("{said}; '--within' gives it less time", said=said) if seconds > LONG_S else said
 
 
 def _fits(measurement: Measurement[_Settings], settings: _Settings, target_s: float) -> bool:

@@ -8,27 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase
 from keisoku.report import digits
-from keisoku.report.table import CONFIDENCE, Head, Table, head
+from keisoku.report.table import CONFIDENCE, FIGURE, Head, Table, head
 from keisoku.run.result import Result, Row, place
 
 MEASURED, ONE_RUN, AT_LEAST, AT_MOST, UNKNOWN, INVALID, NOT_MEASURED = (
-    "measured",
-    "measured in one run",
-    "at least",
-    "at most",
-    "uncertainty unknown",
-    "invalid",
-    "not measured",
+    phrase("measured"),
+    phrase("measured in one run"),
+    phrase("at least"),
+    phrase("at most"),
+    phrase("uncertainty unknown"),
+    phrase("invalid"),
+    phrase("not measured"),
 )
 MEANING = {
-    MEASURED: "with an uncertainty or as an exact count",
-    ONE_RUN: "how much the figure varies between runs is not known",
-    AT_LEAST: "only a lower bound is known",
-    AT_MOST: "only an upper bound is known",
-    UNKNOWN: "the tester was not calibrated, or measured only once",
-    INVALID: "the tester itself fell short in this trial",
-    NOT_MEASURED: "there is no figure",
+    MEASURED: phrase("with an uncertainty or as an exact count"),
+    ONE_RUN: phrase("how much the figure varies between runs is not known"),
+    AT_LEAST: phrase("only a lower bound is known"),
+    AT_MOST: phrase("only an upper bound is known"),
+    UNKNOWN: phrase("the tester was not calibrated, or measured only once"),
+    INVALID: phrase("the tester itself fell short in this trial"),
+    NOT_MEASURED: phrase("there is no figure"),
 }
 """What the words mean, in the order from sure to unsure."""
 MOST_ROWS = 12
@@ -43,12 +44,26 @@ class Validity:
     invalid: int
     cause: str = ""
     """The most frequent reason for which some are invalid."""
-    what: str = "trials"
+    rows: bool = False
+    """They are rows."""
 
     @property
     def share(self) -> float:
         """Of the valid ones, in percent."""
         return 100 * self.valid / max(self.valid + self.invalid, 1)
+
+    @property
+    def sentence(self) -> str:
+        """'12 of 14 trials valid; main cause of the others: …'."""
+        every = self.valid + self.invalid
+        valid = (
+            phrase("{valid} of {every} rows valid", valid=self.valid, every=every)
+            if self.rows
+            else phrase("{valid} of {every} trials valid", valid=self.valid, every=every)
+        )
+        if not self.cause:
+            return valid
+        return phrase("{valid}; main cause of the others: {cause}", valid=valid, cause=self.cause)
 
 
 @dataclass(frozen=True)
@@ -76,7 +91,7 @@ def confidence(row: Row, figure: Quantity | None) -> str:
     if row.invalid:
         return INVALID
     if figure.bound:
-        return figure.bound
+        return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
     if figure.covers == "resolution":
         return ONE_RUN
     return MEASURED if figure.bounds is not None else UNKNOWN
@@ -119,13 +134,13 @@ def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
     heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""), Head(CONFIDENCE, "")]
     rows = []
     if len(names) > 1:
-        heads[1] = Head("Figure", "")
+        heads[1] = Head(FIGURE, "")
     for row, name, said in shown:
         figure = row.figures.get(name)
         text = "" if figure is None else digits.text(figure)
         if len(names) > 1 and figure is not None:
-            text = f"{head(name, of_frames=bool(row.frame_bytes))}: {text}"
-        rows.append([place(row) or row.group or "whole", text or row.remark or "–", said])
+            text = joined(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
+        rows.append([place(row) or row.group or phrase("whole"), text or row.remark or "–", said])
     return Table(title, heads, rows, [])
 
 
@@ -135,10 +150,16 @@ def _of_rows(results: Sequence[Result]) -> Validity | None:
     causes = Counter(row.invalid for row in rows if row.invalid)
     if not causes:
         return None
-    return Validity(len(rows) - causes.total(), causes.total(), causes.most_common(1)[0][0], "rows")
+    return Validity(len(rows) - causes.total(), causes.total(), causes.most_common(1)[0][0], rows=True)
 
 
 def deviating(results: Sequence[Result]) -> str:
     """'11 deviations from the standards', or empty without any."""
     found = len({text for result in results for text in result.deviations})
-    return f"{found} deviation{'s' if found > 1 else ''} from the standards" if found else ""
+    if not found:
+        return ""
+    return (
+        phrase("1 deviation from the standards")
+        if found == 1
+        else phrase("{count} deviations from the standards", count=found)
+    )

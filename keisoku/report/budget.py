@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from keisoku.analysis.budget import standard_uncertainty
 from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import expanded
+from keisoku.language import joined, phrase
 from keisoku.report import digits
-from keisoku.report.table import COLUMNS, Head, Table
+from keisoku.report.table import COLUMNS, CONTRIBUTION, DISTRIBUTION, Head, Table
 from keisoku.run.result import Result
 
+DISTRIBUTIONS = {
+    "normal": phrase("normal"),
+    "rectangular": phrase("rectangular"),
+    "triangular": phrase("triangular"),
+}
 DIGITS = 3
 FEW = 3
 """So many different budgets of the same figures are all shown."""
@@ -42,7 +48,7 @@ def entries(result: Result) -> list[Entry]:
     ]
     if result.line:
         line = {"slope": result.line.slope, "constant": result.line.constant}
-        found += [Entry(None, "line", name, quantity) for name, quantity in line.items() if quantity.budget]
+        found += [Entry(None, phrase("line"), name, quantity) for name, quantity in line.items() if quantity.budget]
     return found
 
 
@@ -61,27 +67,27 @@ def budget_tables(result: Result) -> list[Table]:
     for groups in of_figures.values():
         largest = max(groups, key=lambda found: found[0].quantity.uncertainty or 0.0)
         shown = groups if len(groups) <= FEW else [largest]
-        more = f" · the largest of {len(groups)}" if len(groups) > FEW else ""
+        more = [phrase("the largest of {count}", count=len(groups))] if len(groups) > FEW else []
         tables += [_table(found, more) for found in shown]
     return tables
 
 
-def _table(found: Sequence[Entry], more: str) -> Table:
+def _table(found: Sequence[Entry], more: Sequence[str]) -> Table:
     unit, parts = found[0].quantity.unit, found[0].quantity.budget
     heads = [
-        Head("Contribution", ""),
-        Head("Type", ""),
-        Head("Distribution", ""),
-        Head("Value", ""),
-        Head("Divisor", ""),
-        Head("Sensitivity", ""),
-        Head("Standard uncertainty", unit),
+        Head(CONTRIBUTION, ""),
+        Head(phrase("Type"), ""),
+        Head(DISTRIBUTION, ""),
+        Head(phrase("Value"), ""),
+        Head(phrase("Divisor"), ""),
+        Head(phrase("Sensitivity"), ""),
+        Head(phrase("Standard uncertainty"), unit),
     ]
     rows = [
         [
             part.source,
             part.kind,
-            part.distribution,
+            DISTRIBUTIONS[part.distribution],
             _number(part.value),
             _number(part.divisor),
             _number(part.sensitivity),
@@ -90,24 +96,25 @@ def _table(found: Sequence[Entry], more: str) -> Table:
         for part in parts
     ]
     combined = standard_uncertainty(parts)
-    rows.append(["combined", "", "", "", "", "", _number(combined)])
-    rows.append(["expanded, k = 2", "", "normal", "", "", "", _number(expanded(combined))])
-    return Table(_whose(found) + more, heads, rows, [])
+    rows.append([phrase("combined"), "", "", "", "", "", _number(combined)])
+    rows.append([phrase("expanded, k = 2"), "", DISTRIBUTIONS["normal"], "", "", "", _number(expanded(combined))])
+    return Table(joined(" · ", [*_whose(found), *more]), heads, rows, [])
 
 
 def _number(value: float) -> str:
     return digits.significant(value, DIGITS)
 
 
-def _whose(found: Sequence[Entry]) -> str:
+def _whose(found: Sequence[Entry]) -> list[str]:
     """'Mean, Minimum · 64, 128 byte': the figures and rows of a budget table."""
-    figures = ", ".join(dict.fromkeys(COLUMNS.get(entry.figure, entry.figure) for entry in found))
+    figures = joined(", ", dict.fromkeys(COLUMNS.get(entry.figure, entry.figure) for entry in found))
     sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
     cases = _some(entry.case for entry in found if entry.case)
-    return " · ".join(part for part in (figures, f"{sizes} byte" if sizes else "", cases) if part)
+    return [part for part in (figures, joined("", [sizes, " byte"]) if sizes else "", cases) if part]
 
 
 def _some(texts: Iterable[str]) -> str:
     every = list(dict.fromkeys(texts))
     more = len(every) - SOME
-    return ", ".join(every[:SOME]) + (f" and {more} more" if more > 0 else "")
+    named = joined(", ", every[:SOME])
+    return phrase("{names} and {count} more", names=named, count=more) if more > 0 else named

@@ -10,7 +10,7 @@ from keisoku.report.part import Part
 from keisoku.report.svg import svg
 from keisoku.report.table import is_words
 from keisoku.report.template import environment
-from keisoku.report.verdict import verdict_text
+from keisoku.report.verdict import JUDGED, verdict_text
 from keisoku.run.criterion import Verdict
 
 
@@ -26,6 +26,7 @@ def cell(part: Part, directory: Path, verdicts: Sequence[Verdict] = ()) -> str:
         title=run.name,
         summary=run.sentences,
         conclusion=part.conclusion,
+        judged=JUDGED,
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         plots=[(svg(plot), plot.caption) for plot in drawn],
         tables=[table for section in part.sections for _, tables in section.tables for table in tables],

@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from keisoku.analysis.difference import ROUNDING, without_rounding
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.language import joined, phrase
 
 SCALES: dict[str, tuple[tuple[int, str], ...]] = {
     "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),
@@ -34,9 +35,9 @@ WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
 THIN_SPACE = "\u202f"
 UNKNOWN_MARK, EXACT_MARK, RESOLUTION_MARK = "†", "‡", "§"
 MARKS = {
-    UNKNOWN_MARK: "uncertainty not known",
-    EXACT_MARK: "exact (a count, or a setting)",
-    RESOLUTION_MARK: "resolution of this run alone; how much the figure varies between runs is not known",
+    UNKNOWN_MARK: phrase("uncertainty not known"),
+    EXACT_MARK: phrase("exact (a count, or a setting)"),
+    RESOLUTION_MARK: phrase("resolution of this run alone; how much the figure varies between runs is not known"),
 }
 
 
@@ -57,14 +58,16 @@ class Digits:
     @property
     def number(self) -> str:
         """'12.34', 'at least 0.57': without uncertainty and unit."""
-        return f"{self.bound} {self.value}" if self.bound else self.value
+        return _bounded(self.bound, self.value)
 
     @property
     def compact(self) -> str:
         """'12.34 ± 0.05', '5.4 (5.1 … 5.9)', '12.3†' or 'at least 0.57', for a table whose header names the unit."""
         if self.ends:
             return f"{self.value} ({self.ends}){self.mark}"
-        return f"{self.number} ± {self.uncertainty}{self.mark}" if self.uncertainty else self.number + self.mark
+        if self.uncertainty:
+            return f"{self.number} ± {self.uncertainty}{self.mark}"
+        return joined("", [self.number, self.mark]) if self.mark else self.number
 
 
 def digits(quantity: Quantity, unit: str | None = None) -> Digits:
@@ -99,12 +102,16 @@ def text(quantity: Quantity) -> str:
     'at least 570.5 kframes/s', '571 kframes/s (resolution ± 2 %)'."""
     shown = digits(quantity)
     if shown.mark == RESOLUTION_MARK:
-        return f"{shown.value} {shown.unit} (resolution {_resolution(quantity, shown)})"
+        figure = f"{shown.value} {shown.unit}"
+        return phrase("{figure} (resolution {resolution})", figure=figure, resolution=_resolution(quantity, shown))
     if shown.ends:
         return f"{shown.compact} {shown.unit}"
-    said = {UNKNOWN_MARK: " (uncertainty unknown)", EXACT_MARK: " (exact)"}.get(shown.mark, "")
-    pair = f"{shown.value} ± {shown.uncertainty}" if shown.uncertainty else shown.number
-    return f"{pair} {shown.unit}{said}"
+    if shown.uncertainty:
+        return f"{shown.value} ± {shown.uncertainty} {shown.unit}"
+    figure = _bounded(shown.bound, f"{shown.value} {shown.unit}")
+    if shown.mark == UNKNOWN_MARK:
+        return phrase("{figure} (uncertainty unknown)", figure=figure)
+    return phrase("{figure} (exact)", figure=figure) if shown.mark == EXACT_MARK else figure
 
 
 def value_text(quantity: Quantity) -> str:
@@ -112,7 +119,16 @@ def value_text(quantity: Quantity) -> str:
     known = digits(quantity)
     unknown = digits(quantity.model_copy(update={"uncertainty": None, "interval": None}), known.unit)
     figures = sum(character.isdigit() for character in known.value.lstrip("−0."))
-    return f"{known.number if figures <= DIGITS_UNKNOWN else unknown.number} {known.unit}"
+    shown = known if figures <= DIGITS_UNKNOWN else unknown
+    return _bounded(shown.bound, f"{shown.value} {known.unit}")
+
+
+def _bounded(bound: str, figure: str) -> str:
+    if not bound:
+        return figure
+    if bound == "at least":
+        return phrase("at least {figure}", figure=figure)
+    return phrase("at most {figure}", figure=figure)
 
 
 def significant(value: float, figures: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from rich.console import Console
 from rich.text import Text
 
+from keisoku.language import translated
 from keisoku.report.digits import MARKS
 from keisoku.report.table import Table
 from keisoku.report.text import print_table
@@ -32,11 +33,12 @@ class Finding:
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
     """Prints the section on a terminal, or as plain aligned lines."""
     for finding in findings:
-        console.print(Text(f"{finding.title}: {finding.subtitle}", style="bold"), soft_wrap=True)
+        heading = f"{translated(finding.title)}: {translated(finding.subtitle)}"
+        console.print(Text(heading, style="bold"), soft_wrap=True)
         for table in finding.tables:
             print_table(table, console)
             for mark in table.marks:
-                console.print(Text(f"{mark} {MARKS[mark]}", style="dim"), soft_wrap=True)
+                console.print(Text(f"{mark} {translated(MARKS[mark])}", style="dim"), soft_wrap=True)
         for note in finding.notes:
-            console.print(note, markup=False, highlight=False, soft_wrap=True)
+            console.print(translated(note), markup=False, highlight=False, soft_wrap=True)
         console.print()

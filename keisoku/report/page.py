@@ -15,6 +15,7 @@ from typing import Any
 import tomlkit
 
 import keisoku
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.answer import MEANING
 from keisoku.report.finding import Finding
@@ -23,12 +24,12 @@ from keisoku.report.picture import picture
 from keisoku.report.plot import Plot
 from keisoku.report.table import flag_text, is_words
 from keisoku.report.template import environment
-from keisoku.report.verdict import verdict_text
+from keisoku.report.verdict import JUDGED, verdict_text
 from keisoku.run.criterion import Verdict
 
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
-COVERAGE = (
+COVERAGE = phrase(
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
     "if the errors are normal (GUM, JCGM 100:2008). A figure that reads value (lower … upper) has a confidence "
     "interval of 95 % that is not symmetrical. The value is rounded to its uncertainty; no digit below it is "
@@ -37,6 +38,21 @@ COVERAGE = (
     "contain how much the figure varies between runs. Standard errors of fitted lines are k = 1. Where a figure is "
     "combined from parts, its error budget lists them: type A from repetitions and fits, type B from data of clocks, "
     "cables, link and calibration."
+)
+
+MONTHS = (
+    phrase("January"),
+    phrase("February"),
+    phrase("March"),
+    phrase("April"),
+    phrase("May"),
+    phrase("June"),
+    phrase("July"),
+    phrase("August"),
+    phrase("September"),
+    phrase("October"),
+    phrase("November"),
+    phrase("December"),
 )
 
 
@@ -61,10 +77,11 @@ def render(
     return templates.get_template("page.html").render(
         marks=digits.MARKS,
         long_table=LONG_TABLE,
-        title=title or ", ".join(dict.fromkeys(run.name for run in runs)),
+        title=title or joined(", ", dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
         version=keisoku.__version__,
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
+        judged=JUDGED,
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
@@ -125,7 +142,7 @@ def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, s
         elif isinstance(value, list | tuple):
             rows.append((name, ", ".join(str(item) for item in value)))
         else:
-            rows.append((name, "not known" if value is None else str(value)))
+            rows.append((name, phrase("not known") if value is None else str(value)))
     return rows
 
 
@@ -155,8 +172,12 @@ def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:
     return [
         (
             text,
-            ", ".join(
-                title + ("" if set(names) == ran[title] else f" ({', '.join(names)})") for title, names in where.items()
+            joined(
+                ", ",
+                [
+                    title if set(names) == ran[title] else joined("", [title, f" ({', '.join(names)})"])
+                    for title, names in where.items()
+                ],
             ),
         )
         for text, where in found.items()
@@ -174,8 +195,12 @@ def _when(runs: Sequence[RunPart]) -> str:
         return ""
     first, last = times[0], times[-1]
     if first.date() == last.date():
-        return f"{first:%-d %B %Y, %H:%M} UTC"
-    return f"{first:%-d %B %Y} to {last:%-d %B %Y}"
+        return phrase("{day}, {time} UTC", day=_day(first), time=f"{first:%H:%M}")
+    return phrase("{first} to {last}", first=_day(first), last=_day(last))
+
+
+def _day(at: datetime) -> str:
+    return phrase("{day} {month} {year}", day=at.day, month=MONTHS[at.month - 1], year=at.year)
 
 
 def _context(runs: Sequence[RunPart]) -> list[tuple[str, list[str]]]:

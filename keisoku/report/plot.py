@@ -9,7 +9,10 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from keisoku.language import joined, mapped
 
 Trace = dict[str, Any]
 SYMBOLS = ("circle", "square", "diamond", "x", "star", "hexagon")
@@ -75,9 +78,9 @@ def axis(title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO,
 
 def hover(*lines: str) -> str:
     """Text of a hover label; what users named is shown as they wrote it."""
-    return "<br>".join(html.escape(line, quote=False) for line in lines)
+    return joined("<br>", [label(line) for line in lines])
 
 
 def label(name: str) -> str:
     """A name for a legend, escaped."""
-    return html.escape(name, quote=False)
+    return mapped(partial(html.escape, quote=False), name)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase
 from keisoku.report.plot import Plot, Trace
 
 BOUND_SYMBOLS = {"at least": "triangle-up-open", "at most": "triangle-down-open"}
 """Each points to where the figure may lie. No device and no curve has such a symbol (`SYMBOLS`)."""
+_BOUND_NAMES = {
+    "at least": phrase("at least: only a bound is known"),
+    "at most": phrase("at most: only a bound is known"),
+}
 BOUND_LARGER = 4
 """In pixels, so that a triangle stands out from its line."""
 
@@ -50,7 +55,7 @@ def add_bound_legend(plot: Plot, figures: Iterable[Quantity | None], choices: Se
                     "x": [None],
                     "y": [None],
                     "mode": "markers",
-                    "name": f"{kind}: only a bound is known",
+                    "name": _BOUND_NAMES[kind],
                     "marker": {"color": "@muted", "size": 8 + BOUND_LARGER, "symbol": symbol, "line": {"width": 2}},
                     "hoverinfo": "skip",
                 },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, lower_case, phrase, sentence_case
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label
 from keisoku.report.points import add_bound_legend, points
@@ -27,15 +28,17 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
         return None
     known = [row.figures[figure] for row in every]
     divisor, unit = digits.scale(known[0].unit, max(abs(one.value) for one in known))
-    title = head(figure, of_frames=bool(every[0].frame_bytes)).lower()
+    title = lower_case(head(figure, of_frames=bool(every[0].frame_bytes)))
     by_size = len({row.frame_bytes for row in every}) > 1 and not any(row.case for row in every)
-    across = {"title": {"text": "frame size (byte)"}, "rangemode": "tozero"} if by_size else {"type": "category"}
+    sizes = {"title": {"text": phrase("frame size (byte)")}, "rangemode": "tozero"}
     plot = Plot(
         name,
-        f"{title[:1].upper()}{title[1:]} with its interval of 95 % where one is known.",
+        phrase("{figure} with its interval of 95 % where one is known.", figure=sentence_case(title)),
         {
-            "xaxis": across,
-            "yaxis": axis(f"{title} ({unit})" if unit else title, [abs(one.value) / divisor for one in known]),
+            "xaxis": sizes if by_size else {"type": "category"},
+            "yaxis": axis(
+                joined("", [title, f" ({unit})"]) if unit else title, [abs(one.value) / divisor for one in known]
+            ),
         },
         height=400,
     )
@@ -48,7 +51,7 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
                 "mode": "lines+markers" if by_size else "markers",
                 "name": label(run),
                 "line": {"color": device_colour(number), "width": 2},
-                "text": [hover(run, f"{_case(row)}: {digits.text(row.figures[figure])}") for row in ordered],
+                "text": [hover(run, joined(": ", [_case(row), digits.text(row.figures[figure])])) for row in ordered],
                 "hovertemplate": "%{text}<extra></extra>",
                 **points(figures, divisor, device_colour(number), SYMBOLS[number % len(SYMBOLS)]),
             }

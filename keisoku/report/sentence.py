@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.table import head
-from keisoku.run.result import Result, place
+from keisoku.run.result import Result, Row, place
 
 ROWS = 3
 """Rows that are named before the others are only counted."""
@@ -13,14 +14,15 @@ ROWS = 3
 def sentence(result: Result, figure: str) -> str:
     """The figure that stands for the measurement, of the first rows that have it, and the flags."""
     if reason := result.failure or result.nothing_because:
-        return f"The measurement did not give the requested result: {reason}."
+        return phrase("The measurement did not give the requested result: {reason}.", reason=reason)
     rows = [row for row in result.rows if figure in row.figures]
-    said = ", ".join(f"{_colon(place(row))}{digits.text(row.figures[figure])}" for row in rows[:ROWS])
-    more = f" and {len(rows) - ROWS} more" if len(rows) > ROWS else ""
-    found = f"{head(figure)}: {said}{more}." if rows else ""
+    known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
+    if len(rows) > ROWS:
+        known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
+    found = phrase("{name}: {figures}.", name=head(figure), figures=known) if rows else ""
     missing = not_measured(result)
-    flags = f"Flags: {', '.join(flag.name for flag in result.flags)}." if result.flags else ""
-    return " ".join(part for part in (found, missing, flags) if part)
+    flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""
+    return joined(" ", [part for part in (found, missing, flags) if part])
 
 
 def not_measured(result: Result) -> str:
@@ -28,9 +30,13 @@ def not_measured(result: Result) -> str:
     rows: dict[str, list[str]] = {}
     for row in result.not_measured:
         rows.setdefault(row.remark, []).append(place(row))
-    said = [f"{', '.join(filter(None, places))} ({why})" if why else ", ".join(places) for why, places in rows.items()]
-    return f"Not measured: {'; '.join(said)}." if said else ""
+    found = [
+        phrase("{rows} ({why})", rows=joined(", ", filter(None, places)), why=why) if why else joined(", ", places)
+        for why, places in rows.items()
+    ]
+    return phrase("Not measured: {rows}.", rows=joined("; ", found)) if found else ""
 
 
-def _colon(name: str) -> str:
-    return f"{name}: " if name else ""
+def _with_place(row: Row, figure: str) -> str:
+    where = place(row)
+    return joined(": ", [where, figure]) if where else figure

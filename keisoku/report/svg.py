@@ -9,9 +9,11 @@ from __future__ import annotations
 import html
 import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keisoku.language import phrase, translated
 from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace
 from keisoku.report.svg_axis import Axis
@@ -53,7 +55,7 @@ def svg(
     whole = bottom + _BOTTOM + (_NOTE if hidden else 0)
     upright = _upright(axes, shown, bottom, top)
     names = [name for _, up in upright for _, name in up.ticks()]
-    left = min(_LEFT + max((len(name) for name in names), default=0) * _LETTER, 0.5 * width)
+    left = min(_LEFT + max((_letters(name) for name in names), default=0) * _LETTER, 0.5 * width)
     right = float(width - _RIGHT)
     across = Axis(axes.get("xaxis", {}), _values(shown, "x"), left, right)
     drawn: list[str] = []
@@ -62,11 +64,11 @@ def svg(
         drawn += _traces(own, across, up, many, titled)
     drawn += _floor(across, bottom)
     if hidden:
-        said = f"{digits.count(hidden)} points; those on the same pixels are drawn once."
-        drawn.append(f'<text class="note" x="{right}" y="{whole - 5}" text-anchor="end">{said}</text>')
+        note = phrase("{count} points; those on the same pixels are drawn once.", count=digits.count(hidden))
+        drawn.append(f'<text class="note" x="{right}" y="{whole - 5}" text-anchor="end">{translated(note)}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" height="{whole}" '
-        f'role="img" aria-label="{html.escape(plot.caption)}" style="max-width:100%;height:auto" '
+        f'role="img" aria-label="{html.escape(translated(plot.caption))}" style="max-width:100%;height:auto" '
         f'font-family="sans-serif" font-size="12" fill="currentColor">{"".join(legend)}{"".join(drawn)}</svg>'
     )
 
@@ -102,7 +104,7 @@ def _frame(up: Axis, left: float, right: float) -> list[str]:
     room = left - 30
     for at, text in up.ticks():
         strong = ".5" if text == "0" and up.strong_zero else ".15"
-        shown = text if len(text) * _LETTER <= room + _LETTER else f"{text[: int(room / _LETTER)]}…"
+        shown = text if _letters(text) * _LETTER <= room + _LETTER else f"{text[: int(room / _LETTER)]}…"
         parts.append(f'<path d="M{left:.1f} {at:.1f}H{right}" stroke="currentColor" stroke-opacity="{strong}"/>')
         parts.append(f'<text x="{left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">{html.escape(shown)}</text>')
     middle = (up.start + up.end) / 2
@@ -120,7 +122,7 @@ def _floor(across: Axis, bottom: float) -> list[str]:
     parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}{marks}" stroke="currentColor" stroke-opacity=".6"/>']
     free = -math.inf
     for at, text in ticks:
-        half = len(text) * _LETTER / 2
+        half = _letters(text) * _LETTER / 2
         if at - half < free:
             continue
         free = at + half + 6
@@ -223,8 +225,8 @@ def _touched(trace: Trace, places: Sequence[Place]) -> list[str]:
 def _said(trace: Trace, index: int) -> str:
     """What a point is, already escaped (`hover`)."""
     if trace.get("text"):
-        return str(trace["text"][index]).replace("<br>", "\n")
-    template = str(trace.get("hovertemplate", "")).replace("<extra></extra>", "").replace("%{text}", "")
+        return _lines_of(trace["text"][index])
+    template = translated(trace.get("hovertemplate", "")).replace("<extra></extra>", "").replace("%{text}", "")
 
     def value(found: re.Match[str]) -> str:
         shown = trace[found[1]][index]
@@ -277,7 +279,7 @@ def _bars(trace: Trace, every: Sequence[Trace], across: Axis, up: Axis, many: in
         if len(trace["x"]) > many:
             bars.append((left + wide / 2, up.start, min(place[1], up.start)))
             continue
-        said = trace["hovertext"][index].replace("<br>", "\n") if "hovertext" in trace else _said(trace, index)
+        said = _lines_of(trace["hovertext"][index]) if "hovertext" in trace else _said(trace, index)
         parts.append(
             f'<rect class="bar" x="{left:.1f}" y="{place[1]:.1f}" width="{max(wide - 1, 0.5):.1f}" '
             f'height="{max(up.start - place[1], 0):.1f}" {_paint("fill", paint)}>'
@@ -304,7 +306,7 @@ def _matrix(trace: Trace, across: Axis, up: Axis) -> list[str]:
             share = (value - low) / (high - low) if high > low else 0.5
             parts.append(
                 f'<rect x="{x - wide / 2 + 0.5:.1f}" y="{y - tall / 2 + 0.5:.1f}" width="{wide - 1:.1f}" '
-                f'height="{tall - 1:.1f}" fill="{heat(share)}"><title>{text.replace("<br>", chr(10))}</title></rect>'
+                f'height="{tall - 1:.1f}" fill="{heat(share)}"><title>{_lines_of(text)}</title></rect>'
             )
     return parts
 
@@ -317,13 +319,14 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
     named: set[tuple[str, str]] = set()
     for trace in traces:
         name = trace.get("colorbar", {}).get("title", {}).get("text") or trace.get("name")
+        name = name and translated(name)
         line = trace.get("line", {})
         shade = line.get("color") or trace.get("marker", {}).get("color")
         if not name or trace.get("showlegend") is False or (name, str(shade)) in named:
             continue
         named.add((name, str(shade)))
         scale = _scale(trace)
-        room = 34 + math.ceil(_LETTER * len(html.unescape(name) + "".join(scale)))
+        room = 34 + math.ceil(_LETTER * _letters(html.unescape(name) + "".join(scale)))
         if x > _LEFT and x + room > width - _RIGHT:
             x, row = float(_LEFT), row + 1
         y = _TOP + row * _LEGEND_ROW
@@ -342,6 +345,16 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
         parts.append(f'<text x="{x + 26}" y="{y + 4}">{name}</text>')
         x += room
     return parts, row + 1 if parts else 0
+
+
+def _lines_of(text: str) -> str:
+    """Of a hover label, in the reader's language."""
+    return translated(text).replace("<br>", "\n")
+
+
+def _letters(text: str) -> int:
+    """How many letters of English are as wide: one of Chinese or Japanese is as wide as two."""
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
 def _scale(trace: Trace) -> tuple[str, str] | tuple[()]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from keisoku.language import translated
+
 _TICKS = 6
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LEAST_ROOM = 1e-300  # beside the values: below this, a double has no digits left to divide by
@@ -16,7 +18,7 @@ class Axis:
 
     def __init__(self, given: dict[str, Any], values: Sequence[Any], start: float, end: float) -> None:
         self.start, self.end = start, end
-        self.title: str = given.get("title", {}).get("text", "")
+        self.title = translated(given.get("title", {}).get("text", ""))
         self.strong_zero = bool(given.get("zeroline"))
         self._given = given
         self._names: list[Any] = []
@@ -54,10 +56,10 @@ class Axis:
     def ticks(self) -> list[tuple[float, str]]:
         """Place and name of each."""
         if self._names:
-            return [(at, str(name)) for name in self._names if (at := self.place(name)) is not None]
+            return [(at, _named(name)) for name in self._names if (at := self.place(name)) is not None]
         if "tickvals" in self._given:
             named = zip(self._given["tickvals"], self._given["ticktext"], strict=True)
-            return [(at, text) for value, text in named if (at := self.place(value)) is not None]
+            return [(at, translated(text)) for value, text in named if (at := self.place(value)) is not None]
         values = self._decades() if self._log else self._steps()
         power = self._given.get("exponentformat") == "power"
         return [(at, _number(value, power)) for value in values if (at := self.place(value)) is not None]
@@ -81,6 +83,10 @@ class Axis:
             return inside
         low, high = 10.0**self._low, 10.0**self._high
         return [_round(low), _round(high)]
+
+
+def _named(name: Any) -> str:
+    return translated(name) if isinstance(name, str) else str(name)
 
 
 def _round(value: float) -> float:

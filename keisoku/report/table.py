@@ -10,151 +10,152 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase, translated
 from keisoku.report import digits
 from keisoku.run.result import Flag, Line, Result, Row
 
 COLUMNS = {
-    "start": "From",
-    "end": "To",
-    "mismatch": "Mismatch",
-    "slope": "Slope",
-    "intercept": "At time 0",
-    "level": "Level",
-    "step": "Step",
-    "backlog": "Backlog",
-    "depth": "Buffer depth",
-    "period": "Period",
-    "length": "Length",
-    "throughput": "Throughput",
-    "critical_load": "Critical load",
-    "lapses": "Lossy at any load",
-    "lower_bound": "Lower bound",
-    "upper_bound": "Upper bound",
-    "line_share": "Share of the maximum",
-    "bit_rate": "Bit rate",
-    "load": "Load",
-    "offered": "Offered",
-    "loss": "Frame loss",
-    "latency": "Mean latency",
-    "min": "Minimum",
-    "mean": "Mean",
-    "fifo": "Mean FIFO",
-    "lifo_min": "Minimum LIFO",
-    "lifo": "Mean LIFO",
-    "lifo_max": "Maximum LIFO",
-    "filo": "Mean FILO",
-    "lilo": "Mean LILO",
-    "filo_min": "Minimum FILO",
-    "filo_max": "Maximum FILO",
-    "p50": "Median",
-    "p99": "99 %",
-    "p90": "90 %",
-    "p99.9": "99.9 %",
-    "p99.99": "99.99 %",
-    "max": "Maximum",
-    "pdv": "Delay variation",
-    "pdv_p1": "1 % of trials",
-    "pdv_p99": "99 % of trials",
-    "ipdv_min": "IPDV minimum",
-    "ipdv_median": "IPDV median",
-    "ipdv_max": "IPDV maximum",
-    "typical": "Typical latency",
-    "typical_p1": "1 % of trials",
-    "typical_p99": "99 % of trials",
-    "worst_case": "Worst-case latency",
-    "worst_case_p1": "1 % of trials",
-    "worst_case_p99": "99 % of trials",
-    "reordered": "Reordered",
-    "extent": "Largest extent",
-    "extent_mean": "Mean extent",
-    "late_time": "Latest",
-    "late_mean": "Mean lateness",
-    "byte_offset": "Byte offset",
-    "n_reordered": "3-reordered",
-    "degree": "Largest n",
-    "gap": "Mean gap",
-    "free_run": "Mean free run",
-    "run_variation": "Run variation",
-    "in_place": "RD[0]",
-    "earliest": "RD earliest",
-    "latest": "RD latest",
-    "occupancy": "RBD largest",
-    "beyond": "Beyond threshold",
-    "tagged": "Tagged frame",
-    "drop": "Drop rate",
-    "buffer": "Buffer",
-    "buffer_time": "Emptied in",
-    "counted": "By counts",
-    "extra": "Extra frames",
-    "service": "Output rate",
-    "burst": "Burst",
-    "microburst": "Microburst",
-    "microburst_bytes": "Microburst in bytes",
-    "alone": "Loss without congestion",
-    "congested": "Loss at the congested output",
-    "delay": "Added maximum latency",
-    "goodput": "Goodput",
-    "jitter": "Mean jitter",
-    "jitter_p99": "Jitter, 99 %",
-    "jitter_max": "Maximum jitter",
-    "lost": "Lost frames",
-    "duplicated": "Duplicated",
-    "corrupt": "Corrupt",
-    "variation": "Variation",
-    "forwarding_rate": "Forwarding rate, all ports",
-    "frmol": "FRMOL",
-    "mfr": "MFR",
-    "mfr_load": "MFR at",
-    "mfr_offered": "Offered at MFR",
-    "flooded": "Flooded",
-    "uncongested_loss": "Loss at the uncongested output",
-    "congested_loss": "Loss at the congested output",
-    "uncongested_rate": "Rate at the uncongested output",
-    "congested_rate": "Rate at the congested output",
-    "tried": "Tried",
-    "addresses": "Addresses",
-    "table": "Including the tester's own",
-    "learning_rate": "Learning rate",
-    "aggregated": "All ports together",
-    "loss_at_maximum": "Loss at the maximum",
-    "unicast_loss": "Unicast loss",
-    "join_delay": "Join delay",
-    "join_min": "Shortest join",
-    "join_max": "Longest join",
-    "leave_delay": "Leave delay",
-    "leave_min": "Shortest leave",
-    "leave_max": "Longest leave",
-    "groups": "Groups",
-    "forwarded": "Forwarded",
-    "offset": "Offset",
-    "largest_frame": "Largest frame",
-    "constant": "Constant",
-    "burst_min": "Shortest of all",
-    "burst_max": "Longest of all",
-    "burst_deviation": "Standard deviation",
-    "implied_buffer": "Implied buffer time",
-    "corrected_buffer": "Corrected buffer time",
-    "recovery": "Recovery time",
-    "reset_by_loss": "Reset time, by loss",
-    "reset_by_stamps": "Reset time, by timestamps",
-    "interruption": "Longest interruption",
-    "interruption_median": "Median",
-    "interruption_least": "Shortest",
-    "onset": "Event to first loss",
-    "convergence_first": "Event to first flow back",
-    "convergence_median": "Event to median flow back",
-    "convergence": "Event to last flow back",
-    "rate_derived": "By rate (RFC 6413)",
-    "loss_derived": "By loss (RFC 6412)",
-    "flows": "Flows",
-    "affected": "Interrupted",
-    "outages": "Interruptions",
-    "moved": "Left by another port",
-    "tests": "Tests",
-    "bias": "Bias",
-    "spread": "Spread",
-    "seconds": "Search time",
-    "trials": "Trials",
+    "start": phrase("From"),
+    "end": phrase("To"),
+    "mismatch": phrase("Mismatch"),
+    "slope": phrase("Slope"),
+    "intercept": phrase("At time 0"),
+    "level": phrase("Level"),
+    "step": phrase("Step"),
+    "backlog": phrase("Backlog"),
+    "depth": phrase("Buffer depth"),
+    "period": phrase("Period"),
+    "length": phrase("Length"),
+    "throughput": phrase("Throughput"),
+    "critical_load": phrase("Critical load"),
+    "lapses": phrase("Lossy at any load"),
+    "lower_bound": phrase("Lower bound"),
+    "upper_bound": phrase("Upper bound"),
+    "line_share": phrase("Share of the maximum"),
+    "bit_rate": phrase("Bit rate"),
+    "load": phrase("Load"),
+    "offered": phrase("Offered"),
+    "loss": phrase("Frame loss"),
+    "latency": phrase("Mean latency"),
+    "min": phrase("Minimum"),
+    "mean": phrase("Mean"),
+    "fifo": phrase("Mean FIFO"),
+    "lifo_min": phrase("Minimum LIFO"),
+    "lifo": phrase("Mean LIFO"),
+    "lifo_max": phrase("Maximum LIFO"),
+    "filo": phrase("Mean FILO"),
+    "lilo": phrase("Mean LILO"),
+    "filo_min": phrase("Minimum FILO"),
+    "filo_max": phrase("Maximum FILO"),
+    "p50": phrase("Median"),
+    "p99": phrase("99 %"),
+    "p90": phrase("90 %"),
+    "p99.9": phrase("99.9 %"),
+    "p99.99": phrase("99.99 %"),
+    "max": phrase("Maximum"),
+    "pdv": phrase("Delay variation"),
+    "pdv_p1": phrase("1 % of trials"),
+    "pdv_p99": phrase("99 % of trials"),
+    "ipdv_min": phrase("IPDV minimum"),
+    "ipdv_median": phrase("IPDV median"),
+    "ipdv_max": phrase("IPDV maximum"),
+    "typical": phrase("Typical latency"),
+    "typical_p1": phrase("1 % of trials"),
+    "typical_p99": phrase("99 % of trials"),
+    "worst_case": phrase("Worst-case latency"),
+    "worst_case_p1": phrase("1 % of trials"),
+    "worst_case_p99": phrase("99 % of trials"),
+    "reordered": phrase("Reordered"),
+    "extent": phrase("Largest extent"),
+    "extent_mean": phrase("Mean extent"),
+    "late_time": phrase("Latest"),
+    "late_mean": phrase("Mean lateness"),
+    "byte_offset": phrase("Byte offset"),
+    "n_reordered": phrase("3-reordered"),
+    "degree": phrase("Largest n"),
+    "gap": phrase("Mean gap"),
+    "free_run": phrase("Mean free run"),
+    "run_variation": phrase("Run variation"),
+    "in_place": phrase("RD[0]"),
+    "earliest": phrase("RD earliest"),
+    "latest": phrase("RD latest"),
+    "occupancy": phrase("RBD largest"),
+    "beyond": phrase("Beyond threshold"),
+    "tagged": phrase("Tagged frame"),
+    "drop": phrase("Drop rate"),
+    "buffer": phrase("Buffer"),
+    "buffer_time": phrase("Emptied in"),
+    "counted": phrase("By counts"),
+    "extra": phrase("Extra frames"),
+    "service": phrase("Output rate"),
+    "burst": phrase("Burst"),
+    "microburst": phrase("Microburst"),
+    "microburst_bytes": phrase("Microburst in bytes"),
+    "alone": phrase("Loss without congestion"),
+    "congested": phrase("Loss at the congested output"),
+    "delay": phrase("Added maximum latency"),
+    "goodput": phrase("Goodput"),
+    "jitter": phrase("Mean jitter"),
+    "jitter_p99": phrase("Jitter, 99 %"),
+    "jitter_max": phrase("Maximum jitter"),
+    "lost": phrase("Lost frames"),
+    "duplicated": phrase("Duplicated"),
+    "corrupt": phrase("Corrupt"),
+    "variation": phrase("Variation"),
+    "forwarding_rate": phrase("Forwarding rate, all ports"),
+    "frmol": phrase("FRMOL"),
+    "mfr": phrase("MFR"),
+    "mfr_load": phrase("MFR at"),
+    "mfr_offered": phrase("Offered at MFR"),
+    "flooded": phrase("Flooded"),
+    "uncongested_loss": phrase("Loss at the uncongested output"),
+    "congested_loss": phrase("Loss at the congested output"),
+    "uncongested_rate": phrase("Rate at the uncongested output"),
+    "congested_rate": phrase("Rate at the congested output"),
+    "tried": phrase("Tried"),
+    "addresses": phrase("Addresses"),
+    "table": phrase("Including the tester's own"),
+    "learning_rate": phrase("Learning rate"),
+    "aggregated": phrase("All ports together"),
+    "loss_at_maximum": phrase("Loss at the maximum"),
+    "unicast_loss": phrase("Unicast loss"),
+    "join_delay": phrase("Join delay"),
+    "join_min": phrase("Shortest join"),
+    "join_max": phrase("Longest join"),
+    "leave_delay": phrase("Leave delay"),
+    "leave_min": phrase("Shortest leave"),
+    "leave_max": phrase("Longest leave"),
+    "groups": phrase("Groups"),
+    "forwarded": phrase("Forwarded"),
+    "offset": phrase("Offset"),
+    "largest_frame": phrase("Largest frame"),
+    "constant": phrase("Constant"),
+    "burst_min": phrase("Shortest of all"),
+    "burst_max": phrase("Longest of all"),
+    "burst_deviation": phrase("Standard deviation"),
+    "implied_buffer": phrase("Implied buffer time"),
+    "corrected_buffer": phrase("Corrected buffer time"),
+    "recovery": phrase("Recovery time"),
+    "reset_by_loss": phrase("Reset time, by loss"),
+    "reset_by_stamps": phrase("Reset time, by timestamps"),
+    "interruption": phrase("Longest interruption"),
+    "interruption_median": phrase("Median"),
+    "interruption_least": phrase("Shortest"),
+    "onset": phrase("Event to first loss"),
+    "convergence_first": phrase("Event to first flow back"),
+    "convergence_median": phrase("Event to median flow back"),
+    "convergence": phrase("Event to last flow back"),
+    "rate_derived": phrase("By rate (RFC 6413)"),
+    "loss_derived": phrase("By loss (RFC 6412)"),
+    "flows": phrase("Flows"),
+    "affected": phrase("Interrupted"),
+    "outages": phrase("Interruptions"),
+    "moved": phrase("Left by another port"),
+    "tests": phrase("Tests"),
+    "bias": phrase("Bias"),
+    "spread": phrase("Spread"),
+    "seconds": phrase("Search time"),
+    "trials": phrase("Trials"),
 }
 """Figures in the order of a table, and their headers; other figures come last, by their names."""
 
@@ -163,11 +164,16 @@ STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99
 """Names that mean the same of anything."""
 ABBREVIATIONS = frozenset({"cpu", "adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
 """Words of a figure's name that are written in capitals."""
+FRAME_SIZE = phrase("Frame size")
 SPAN_MAX = 300.0
 """A column whose figures differ by a larger factor is not shown in one unit: each cell has its own."""
-CONFIDENCE = "Confidence"
+CONFIDENCE = phrase("Confidence")
 """Title of the column that says how well a row is known."""
-WORDS = ("Remark", CONFIDENCE, "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
+REMARK = phrase("Remark")
+LINE, CASE, VERDICT, DEVICE = phrase("Line"), phrase("Case"), phrase("Verdict"), phrase("Device")
+FIGURE, CELL = phrase("Figure"), phrase("Cell")
+CONTRIBUTION, DISTRIBUTION = phrase("Contribution"), phrase("Distribution")
+WORDS = (REMARK, CONFIDENCE, LINE, CASE, VERDICT, DEVICE, FIGURE, CELL, CONTRIBUTION, DISTRIBUTION)
 """Titles of columns that hold words and not figures."""
 
 
@@ -226,10 +232,23 @@ def head(name: str, of_frames: bool = True) -> str:
     return known.get(name, words[:1].upper() + words[1:])
 
 
+def in_language(table: Table) -> Table:
+    """The table as a reader of the chosen language sees it."""
+    return Table(
+        translated(table.title),
+        [Head(translated(head.title), translated(head.unit)) for head in table.heads],
+        [[translated(cell) for cell in row] for row in table.rows],
+        table.marks,
+    )
+
+
 def flag_text(flag: Flag) -> str:
     """The flag's sentence with its figures."""
-    figures = ", ".join(f"{head(name, of_frames=False)} {digits.text(figure)}" for name, figure in flag.figures.items())
-    return f"{flag.text} ({figures})" if figures else flag.text
+    figures = joined(
+        ", ",
+        [joined(" ", [head(name, of_frames=False), digits.text(figure)]) for name, figure in flag.figures.items()],
+    )
+    return joined("", [flag.text, " (", figures, ")"]) if figures else flag.text
 
 
 def is_words(title: str, groups: Collection[str] = ()) -> bool:
@@ -241,21 +260,26 @@ def line_table(line: Line) -> Table:
     """Table of a fit: slope and constant, each with its standard error, absolute and in percent."""
     rows = []
     for name, figure, error in (
-        ("slope", line.slope, line.slope_error),
-        ("constant", line.constant, line.constant_error),
+        (phrase("slope"), line.slope, line.slope_error),
+        (phrase("constant"), line.constant, line.constant_error),
     ):
         percent = f"{digits.significant(abs(error / figure.value) * 100, 2)} %" if figure.value else ""
         rows.append([name, digits.text(figure), f"{digits.significant(error, 2)} {figure.unit}", percent])
-    heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Share of the value", "")]
-    return Table(f"Least-squares line through {len(line.points)} points", heads, rows, [])
+    heads = [
+        Head(LINE, ""),
+        Head(phrase("Value"), ""),
+        Head(phrase("Standard error"), "k = 1"),
+        Head(phrase("Share of the value"), ""),
+    ]
+    return Table(phrase("Least-squares line through {count} points", count=len(line.points)), heads, rows, [])
 
 
 def _of_frames(rows: Sequence[Row]) -> Table:
     """By frame size and load; every column in one unit, in the order of `COLUMNS`."""
     rows = sorted(rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
-    heads, columns = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]]
+    heads, columns = [Head(FRAME_SIZE, "byte")], [[str(row.frame_bytes) for row in rows]]
     if any(row.case for row in rows):
-        heads.append(Head(rows[0].group or "Case", ""))
+        heads.append(Head(rows[0].group or CASE, ""))
         columns.append([row.case for row in rows])
     return _table(
         heads, columns, rows, sorted({name for row in rows for name in row.figures}, key=_order), of_frames=True
@@ -265,7 +289,7 @@ def _of_frames(rows: Sequence[Row]) -> Table:
 def _of_cases(group: str, rows: Sequence[Row]) -> Table:
     """In the order of the rows; a column whose figures differ too much has a unit in each cell."""
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
-    return _table([Head(group or "Case", "")], [[row.case for row in rows]], rows, names, of_frames=False)
+    return _table([Head(group or CASE, "")], [[row.case for row in rows]], rows, names, of_frames=False)
 
 
 def _table(
@@ -278,7 +302,7 @@ def _table(
         columns.append([text for text, _ in cells])
         marks |= {mark for _, mark in cells if mark}
     if any(row.remark for row in rows):
-        heads.append(Head("Remark", ""))
+        heads.append(Head(REMARK, ""))
         columns.append([row.remark for row in rows])
     return Table("", heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks))
 
@@ -289,7 +313,7 @@ def _column(figures: Sequence[Quantity | None], span_max: float) -> tuple[str, l
     sizes = [abs(figure.value) for figure in known if figure.value and math.isfinite(figure.value)]
     if len({figure.unit for figure in known}) > 1 or (sizes and max(sizes) > span_max * min(sizes)):
         shown = [None if figure is None else digits.digits(figure) for figure in figures]
-        return "", [(f"{one.compact} {one.unit}", one.mark) if one else ("", "") for one in shown]
+        return "", [(joined(" ", [one.compact, one.unit]), one.mark) if one else ("", "") for one in shown]
     unit, shown = digits.column(figures)
     return unit, [(one.compact, one.mark) if one else ("", "") for one in shown]
 

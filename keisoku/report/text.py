@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from keisoku.language import phrase, translated
 from keisoku.report.digits import MARKS
-from keisoku.report.table import WORDS, Table, all_tables, flag_text
+from keisoku.report.table import WORDS, Table, all_tables, flag_text, in_language
 from keisoku.run.result import Result
 
 _GAP = "  "
@@ -25,21 +26,22 @@ def print_results(results: Sequence[Result], console: Console) -> None:
         for table in all_tables(result):
             print_table(table, console)
             for mark in table.marks:
-                _print(console, Text(f"{mark} {MARKS[mark]}", style="dim"))
+                _print(console, Text(f"{mark} {translated(MARKS[mark])}", style="dim"))
         if result.sentence:
-            _print(console, f"in short: {result.sentence}")
+            _print(console, phrase("in short: {sentence}", sentence=result.sentence))
         for flag in result.flags:
-            _print(console, f"flag {flag.name}: {flag_text(flag)}")
-        for name, sentences in (("deviation", result.deviations), ("remark", result.remarks)):
-            for sentence in sentences:
-                _print(console, f"{name}: {sentence}")
+            _print(console, phrase("flag {name}: {text}", name=flag.name, text=flag_text(flag)))
+        for text in result.deviations:
+            _print(console, phrase("deviation: {text}", text=text))
+        for text in result.remarks:
+            _print(console, phrase("remark: {text}", text=text))
         _print(console, "")
 
 
 def print_table(table: Table, console: Console) -> None:
     """Its title, and its rows in the form for this console."""
     if table.title:
-        _print(console, Text(table.title, style="bold"))
+        _print(console, Text(translated(table.title), style="bold"))
     if console.is_terminal:
         console.print(_rich(table))
     else:
@@ -49,13 +51,14 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _print(console: Console, line: str | Text) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(line if isinstance(line, Text) else translated(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _rich(table: Table) -> RichTable:
     shown = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for head in table.heads:
-        words = head.title in WORDS
+    every_words = [head.title in WORDS for head in table.heads]
+    table = in_language(table)
+    for head, words in zip(table.heads, every_words, strict=True):
         title = Text(head.title, style="bold")
         if head.unit:
             title.append(f"\n{head.unit}", style="dim")
@@ -70,6 +73,7 @@ def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list
 
     Where not all fit, the first one and `main` are kept before the others.
     """
+    table = in_language(table)
     heads = [f"{head.title} ({head.unit})" if head.unit else head.title for head in table.heads]
     grid = [heads, *table.rows]
     widths = [max(cell_len(row[column]) for row in grid) for column in range(len(heads))]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.run.criterion import Verdict
+
+JUDGED = {"met": phrase("met"), "missed": phrase("missed"), "undecided": phrase("undecided")}
+"""Verdicts in a word."""
+JUDGED_LOUDLY = {"met": JUDGED["met"], "missed": phrase("MISSED"), "undecided": phrase("UNDECIDED")}
+"""The same, with those in capitals that a reader must not miss."""
 
 
 def verdict_text(verdict: Verdict) -> str:
     """The figure by which a criterion was judged, or 'nothing', and why it decides nothing."""
-    measured = digits.text(verdict.measured) if verdict.measured else "nothing"
-    return f"{measured}; {verdict.undecided}" if verdict.undecided else measured
+    measured = digits.text(verdict.measured) if verdict.measured else phrase("nothing")
+    return joined("; ", [measured, verdict.undecided]) if verdict.undecided else measured

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import FROM_ORDER, combined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Flag, Line, Result, Row
 
 Place = tuple[str, int, str, float, int]
@@ -77,21 +78,37 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
         figures[name] = combined(having)
         bounds = sum(bool(figure.bound) for figure in having)
         if 0 < bounds < len(having):
-            remarks.append(f"{name}: {bounds} of {len(having)} repetitions give only a bound")
+            remarks.append(
+                phrase(
+                    "{name}: {bounds} of {count} repetitions give only a bound",
+                    name=name,
+                    bounds=bounds,
+                    count=len(having),
+                )
+            )
     measured = sum(bool(row.figures) for row in used)
     if valid and len(valid) < len(rows):
-        causes = "; ".join(dict.fromkeys(row.invalid for row in rows if row.invalid))
-        remarks.append(f"{len(rows) - len(valid)} of {repetitions} repetitions are left out: {causes}")
+        causes = joined("; ", dict.fromkeys(row.invalid for row in rows if row.invalid))
+        remarks.append(
+            phrase(
+                "{some} of {repetitions} repetitions are left out: {causes}",
+                some=len(rows) - len(valid),
+                repetitions=repetitions,
+                causes=causes,
+            )
+        )
     if figures and measured < len(used):
-        remarks.append(f"measured in {measured} of {repetitions} repetitions")
+        remarks.append(
+            phrase("measured in {measured} of {repetitions} repetitions", measured=measured, repetitions=repetitions)
+        )
     elif len(rows) < repetitions:
-        remarks.append(f"in {len(rows)} of {repetitions} repetitions")
+        remarks.append(phrase("in {count} of {repetitions} repetitions", count=len(rows), repetitions=repetitions))
     return rows[0].model_copy(
         update={
             "figures": figures,
             "trial": None,
             "invalid": "" if valid else rows[0].invalid,
-            "remark": "; ".join(remarks),
+            "remark": joined("; ", remarks),
         }
     )
 
@@ -116,7 +133,13 @@ def _flags(results: Sequence[Result]) -> list[Flag]:
     return [
         flag
         if raised[name] == len(results)
-        else flag.model_copy(update={"text": f"{flag.text} (in {raised[name]} of {len(results)} repetitions)"})
+        else flag.model_copy(
+            update={
+                "text": phrase(
+                    "{text} (in {some} of {count} repetitions)", text=flag.text, some=raised[name], count=len(results)
+                )
+            }
+        )
         for name, flag in first.items()
     ]
 
@@ -127,8 +150,12 @@ def _said(results: Sequence[Result], said: Callable[[Result], Iterable[str]]) ->
 
 def _how(count: int) -> str:
     interval = (
-        "the interval of their median by order statistics"
+        phrase("the interval of their median by order statistics")
         if count >= FROM_ORDER
-        else "Student's interval of their mean"
+        else phrase("Student's interval of their mean")
     )
-    return f"Each figure is the median of {count} repetitions of the whole run, with {interval} (95 %)."
+    return phrase(
+        "Each figure is the median of {count} repetitions of the whole run, with {interval} (95 %).",
+        count=count,
+        interval=interval,
+    )

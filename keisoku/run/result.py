@@ -9,6 +9,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import Text, joined, phrase
 
 
 class _Model(BaseModel):
@@ -22,22 +23,22 @@ class Row(_Model):
     """Keyed by the name that `--require` uses: 'throughput', 'mean', 'forward_rate', …"""
     frame_bytes: int = 0
     """Frame size of the row; 0: the row has no frame size."""
-    case: str = ""
+    case: Text = ""
     """Name of the row for the user, where the frame size is not enough: '1 to 5', 'hop 3', 'TSC'."""
-    group: str = ""
+    group: Text = ""
     """Rows of one group form one table; it is the header of the column of cases: 'Hop', 'Averaging time'."""
     at: Quantity | None = None
     """The row's position on a plot's axis, if it has one: an averaging time, a message size."""
     trial: int | None = None
     """Index of the trial record that shows this row's behaviour over time and its histogram."""
-    invalid: str = ""
+    invalid: Text = ""
     """Why the row is invalid: the tester itself failed. Empty: the row is valid."""
-    remark: str = ""
+    remark: Text = ""
 
 
 def place(row: Row) -> str:
     """'64 byte', 'TSC', '64 byte, 1 to 5': the row in words; empty for the only row there is."""
-    return ", ".join(part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part)
+    return joined(", ", [part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part])
 
 
 class Line(_Model):
@@ -57,7 +58,7 @@ class Flag(_Model):
 
     name: str
     """Fixed short name, for programs: 'token-bucket'."""
-    text: str
+    text: Text
     """One sentence for the user."""
     figures: dict[str, Quantity] = {}
 
@@ -67,17 +68,17 @@ class Result(_Model):
 
     measurement: str
     """Its name in the table of measurements (`keisoku/measurement/table.py`)."""
-    title: str = ""
+    title: Text = ""
     """What was measured, for the user: 'TSC against CLOCK_MONOTONIC_RAW'; empty: the measurement's own title."""
     rows: list[Row]
     line: Line | None = None
     flags: list[Flag] = []
-    deviations: list[str] = []
+    deviations: list[Text] = []
     """Differences of the procedure from its standard, clause first."""
-    remarks: list[str] = []
-    sentence: str = ""
+    remarks: list[Text] = []
+    sentence: Text = ""
     """What was found, for somebody who reads nothing else; it repeats what the rows say."""
-    failure: str = ""
+    failure: Text = ""
     """Why the measurement did not give the requested result, although it measured something; empty: it did."""
 
     @property
@@ -85,7 +86,7 @@ class Result(_Model):
         """That no row has a figure, and why in the first row's words; empty if there are figures, or no rows."""
         if not self.rows or self.line or self.flags or any(row.figures for row in self.rows):
             return ""
-        return f"nothing was measured: {self.rows[0].remark or 'no row has a figure'}"
+        return phrase("nothing was measured: {why}", why=self.rows[0].remark or phrase("no row has a figure"))
 
     @property
     def not_measured(self) -> list[Row]:

@@ -86,7 +86,7 @@ def test_rates_are_short() -> None:
 def test_the_end_is_at_most_20_lines_that_fit(width: int, count: int) -> None:
     table = Table("Throughput", [Head("Frame size", "byte"), Head("Throughput", "Mframes/s")], [["64", "1.5"]] * 40, [])
     said = Summary(
-        ["long " * 60] * count, "runs/x/report.html", ["met"] * count, table, 1, count, {"deviation": 12, "remark": 0}
+        ["long " * 60] * count, "runs/x/report.html", ["met"] * count, table, 1, count, ["12 deviations"]
     ).lines(width)
     assert len(said) == MOST_LINES
     assert max(map(len, said)) <= width

@@ -24,6 +24,7 @@ from keisoku.device.record.counts import Latency
 from keisoku.errors import PlanError
 from keisoku.frame.rates import NS_PER_S
 from keisoku.host.text_file import read_bytes
+from keisoku.language import phrase
 
 Number = TypeVar("Number", int, float)
 _MOST_BYTES = 1 << 26
@@ -32,7 +33,7 @@ ARITHMETIC_NS = 0.0005
 """Times of simulated devices are whole picoseconds, so each is off by at most half of one."""
 MOST_PLACES = 1000
 """More different places of frames between two steps of a clock are not told apart."""
-CABLE = "cables: difference of length from the calibration's"
+CABLE = phrase("cables: difference of length from the calibration's")
 CABLE_NS_PER_M = 4.72284
 """The cables of the published switch measurements (E1): 71 % of the speed of light."""
 
@@ -118,16 +119,16 @@ class Bias:
         first, second = self._at_size(low, fps), self._at_size(high, fps)
         bias, repeat, grid, spread = (a + (b - a) * share for a, b in zip(first, second, strict=True))
         mean: tuple[Contribution, ...] = (
-            budget.normal("calibration: repeatability of the bias", repeat),
+            budget.normal(phrase("calibration: repeatability of the bias"), repeat),
             # Between two loads the true bias may lie anywhere between theirs: a rectangular distribution (GUM 4.3.7).
-            budget.rectangular("calibration: bias between two loads", grid),
+            budget.rectangular(phrase("calibration: bias between two loads"), grid),
             self._of_clocks(),
             budget.rectangular(CABLE, self.cable_tolerance_m, sensitivity=CABLE_NS_PER_M),
         )
         if self.mean_error_ns:
             # It bounds one mean; the difference of two means is twice as wide.
-            mean += (budget.triangular("timestamps: quantisation in both means", 2 * self.mean_error_ns),)
-        return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
+            mean += (budget.triangular(phrase("timestamps: quantisation in both means"), 2 * self.mean_error_ns),)
+        return Correction(bias, mean, (*mean, budget.normal(phrase("tester: scatter of single frames"), spread)))
 
     def mean_share(self, fps: float) -> float:
         """Largest error of the mean of many frames by the resolution, as a share of it; 0 where there is none."""
@@ -169,8 +170,8 @@ class Bias:
 
     def _of_clocks(self) -> Contribution:
         if self.clocks.same_clock:
-            return budget.rectangular("one clock: its resolution is part of the calibration's scatter", 0.0)
-        return budget.normal("clocks: relation between them", self.clocks.uncertainty_ns(), kind="B")
+            return budget.rectangular(phrase("one clock: its resolution is part of the calibration's scatter"), 0.0)
+        return budget.normal(phrase("clocks: relation between them"), self.clocks.uncertainty_ns(), kind="B")
 
     def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float, float]:
         """Bias, its repeatability, half its change between two loads, and the spread of single frames, in ns."""
@@ -193,9 +194,9 @@ def _exact(half_width_ns: float) -> tuple[Contribution, ...]:
     It is rectangular: where every frame leaves at the same place between two steps of the clock, all errors are alike.
     """
     return (
-        budget.rectangular("simulated clock: resolution of both timestamps", half_width_ns),
-        budget.normal("simulated tester: bias", 0.0, kind="B"),
-        budget.normal("simulated ports: one clock", 0.0, kind="B"),
+        budget.rectangular(phrase("simulated clock: resolution of both timestamps"), half_width_ns),
+        budget.normal(phrase("simulated tester: bias"), 0.0, kind="B"),
+        budget.normal(phrase("simulated ports: one clock"), 0.0, kind="B"),
         budget.rectangular(CABLE, 0.0, sensitivity=CABLE_NS_PER_M),
     )
 

@@ -23,9 +23,10 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.frame.addresses import macs
 from keisoku.frame.codes import codes
 from keisoku.frame.membership import memberships
+from keisoku.language import phrase
 from keisoku.simulated_device.device import SimulatedDevice
 
-_STAMP = "virtual time, exact"
+_STAMP = phrase("virtual time, exact")
 MAX_FRAME_BYTES = 16_384
 """FCS included; a device may drop frames below its own limit."""
 

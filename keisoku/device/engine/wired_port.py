@@ -12,14 +12,15 @@ from keisoku.device.record.interference import PortCounters, PortEngine
 from keisoku.errors import EngineError
 from keisoku.host.link import speed_mbps
 from keisoku.host.namespace import within
+from keisoku.language import phrase
 
 TRANSMIT_STAMPS = {
-    "xdp": "CLOCK_MONOTONIC in BPF",
-    "afxdp": "CLOCK_MONOTONIC before the AF_XDP socket",
-    "packet": "CLOCK_MONOTONIC at the packet socket",
+    "xdp": phrase("CLOCK_MONOTONIC in BPF"),
+    "afxdp": phrase("CLOCK_MONOTONIC before the AF_XDP socket"),
+    "packet": phrase("CLOCK_MONOTONIC at the packet socket"),
 }
 """The clock of software timestamps, and the point where they are taken."""
-RECEIVE_STAMPS = TRANSMIT_STAMPS | {"afxdp": "CLOCK_MONOTONIC in BPF"}
+RECEIVE_STAMPS = TRANSMIT_STAMPS | {"afxdp": phrase("CLOCK_MONOTONIC in BPF")}
 """A program takes them before a frame goes to its AF_XDP socket."""
 
 

@@ -9,6 +9,7 @@ from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.settings import PhaseSettings
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.language import joined, lower_case, phrase
 from keisoku.units import time_text
 
 LONG_S = 120.0
@@ -21,27 +22,36 @@ def announcement(plan: Plan, capabilities: Capabilities, bias: Bias) -> str:
     if capabilities.simulated and plan.within_s is None:
         return ""
     count = len(plan.frame_bytes)
-    sizes = f"{count} size{'s' if count > 1 else ''}"
-    what = f"{', '.join(PROCEDURES[name].title.lower() for name in plan.methods)}, {sizes}"
+    sizes = phrase("{count} sizes", count=count) if count > 1 else phrase("1 size")
+    what = joined(", ", [*(lower_case(PROCEDURES[name].title) for name in plan.methods), sizes])
     found = forecast(plan, capabilities, bias)
     if found is None:
-        return f"{what}: how long it takes is not known beforehand"
+        return phrase("{what}: how long it takes is not known beforehand", what=what)
     if plan.within_s is not None:
-        return f"{what}: {found} of {time_text(plan.within_s)}; {bought(plan)}"
-    said = f"{what}{_profile(plan)}: {found}"
+        return phrase(
+            "{what}: {time} of {limit}; {bought}",
+            what=what,
+            time=str(found),
+            limit=time_text(plan.within_s),
+            bought=bought(plan),
+        )
+    said = joined(": ", [joined(", ", [what, *_profile(plan)]), str(found)])
     if found.most_s <= LONG_S:
-        return said if plan.profile == "rfc" else f"{said}; '--profile rfc' measures as the standards say"
+        if plan.profile == "rfc":
+            return said
+        return phrase("{plan}; '--profile rfc' measures as the standards say", plan=said)
     soonest = forecast(at_pace(plan, SHORTEST_S), capabilities, bias, enough_s=_SOONER_S)
     if soonest is None or soonest.most_s >= _SOONER_S:
         return said
-    return f"{said}; '--within {time_text(_SOONER_S).replace(' ', '')}' gives an answer sooner"
+    sooner = time_text(_SOONER_S).replace(" ", "")
+    return phrase("{plan}; '--within {time}' gives an answer sooner", plan=said, time=sooner)
 
 
-def _profile(plan: Plan) -> str:
-    """What the plan's times are, if they are all of one kind: ', RFC 2544' or ', profile quick'."""
+def _profile(plan: Plan) -> list[str]:
+    """What the plan's times are, if they are all of one kind: 'RFC 2544' or 'profile quick'."""
     if plan.profile != "rfc":
-        return f", profile {plan.profile}"
+        return [phrase("profile {name}", name=plan.profile)]
     own = [getattr(plan, name) for name in plan.methods]
     if plan.phases != PhaseSettings() or any(settings != type(settings)() for settings in own):
-        return ""
-    return f", {', '.join(dict.fromkeys(PROCEDURES[name].standard.split(' §')[0] for name in plan.methods))}"
+        return []
+    return list(dict.fromkeys(PROCEDURES[name].standard.split(" §")[0] for name in plan.methods))

@@ -13,6 +13,7 @@ from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import joined, lower_case, phrase
 from keisoku.units import time_text
 
 SHORTEST_S, LONGEST_S = 0.02, 120.0
@@ -77,18 +78,19 @@ def at_pace(plan: Plan, longest_trial_s: float) -> Plan:
 
 def bought(plan: Plan) -> str:
     """What a plan does in its time, for a reader: 'latency: trials of 0.2 s, 3 repetitions; waits of 0.04 s'."""
-    said = []
+    said: list[str] = []
     for name in plan.methods:
         own = getattr(plan, name)
-        parts = []
+        parts: list[str] = []
         if "trial_s" in type(own).model_fields and own.trial_s is not None:
-            parts.append(f"trials of {time_text(own.trial_s)}")
-        for field, noun in (("resolution_percent", "resolution"), ("width_percent", "resolution")):
+            parts.append(phrase("trials of {time}", time=time_text(own.trial_s)))
+        for field in ("resolution_percent", "width_percent"):
             if field in type(own).model_fields:
-                parts.append(f"{noun} {getattr(own, field):g} %")
+                parts.append(phrase("resolution {percent} %", percent=f"{getattr(own, field):g}"))
         if "repetitions" in type(own).model_fields:
-            parts.append(f"{own.repetitions} repetitions")
-        said.append(f"{PROCEDURES[name].title.lower()}: {', '.join(parts)}" if parts else "")
+            parts.append(phrase("{count} repetitions", count=own.repetitions))
+        if parts:
+            said.append(joined(": ", [lower_case(PROCEDURES[name].title), joined(", ", parts)]))
     waits = plan.phases
     longest = max(waits.learning_wait_s, waits.drain_s, waits.rest_s)
-    return "; ".join([*filter(None, said), f"waits of {time_text(longest)}"])
+    return joined("; ", [*said, phrase("waits of {time}", time=time_text(longest))])

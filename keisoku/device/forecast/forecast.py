@@ -18,6 +18,7 @@ from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.runner import proceed
+from keisoku.language import phrase
 from keisoku.units import time_text
 
 MOST_TRIALS = 20_000
@@ -42,8 +43,8 @@ class Forecast:
     def __str__(self) -> str:
         """'about 4.7 h', '8 min to 55 min'."""
         if self.most_s <= _ALIKE * self.least_s:
-            return f"about {time_text(self.most_s)}"
-        return f"{time_text(self.least_s)} to {time_text(self.most_s)}"
+            return phrase("about {time}", time=time_text(self.most_s))
+        return phrase("{least} to {most}", least=time_text(self.least_s), most=time_text(self.most_s))
 
 
 def forecast(

@@ -14,7 +14,9 @@ from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import AddressSettings
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined
 from keisoku.run.result import Row
 
 LEARNING, TEST = 0, 1
@@ -72,7 +74,7 @@ class Seen:
             case=f"trial {self.record.index + 1}",
             figures=figures,
             trial=self.record.index,
-            remark="; ".join(self.record.invalid_because),
+            remark=joined("; ", why_invalid(self.record)),
         )
 
 

@@ -16,6 +16,7 @@ from keisoku.device.analysis.drift import TOLERANCE_PPM
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.evidence import between
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _OF_LATENCY = {
@@ -51,9 +52,21 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
     for row in result.rows:
         own = [one for one in records if one.valid and one.trial.frame_bytes == row.frame_bytes]
         if row.figures and result.measurement in _OF_LATENCY and (share := _lost(own)):
-            row = _said(row, f"up to {100 * share:.3g} % of a trial's frames were lost: the figures are of the others")
+            row = _said(
+                row,
+                phrase(
+                    "up to {percent:.3g} % of a trial's frames were lost: the figures are of the others",
+                    percent=100 * share,
+                ),
+            )
             clause = _OF_LATENCY[result.measurement]
-            deviations.append(f"{clause}: measured at a load at which frames of {row.frame_bytes} byte are lost")
+            deviations.append(
+                phrase(
+                    "{clause}: measured at a load at which frames of {frame_bytes} byte are lost",
+                    clause=clause,
+                    frame_bytes=row.frame_bytes,
+                )
+            )
         if row.figures and result.measurement in _STEADY:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
@@ -64,7 +77,7 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
 
 
 def _said(row: Row, remark: str) -> Row:
-    return row.model_copy(update={"remark": "; ".join(part for part in (row.remark, remark) if part)})
+    return row.model_copy(update={"remark": joined("; ", [part for part in (row.remark, remark) if part])})
 
 
 def _lost(records: Sequence[TrialRecord]) -> float:
@@ -103,8 +116,14 @@ def _growing(row: Row, record: TrialRecord) -> Row:
     seconds = record.trial.duration_ns / NS_PER_S
     row = _said(
         row,
-        f"latency grew by {found.grown_ns / 1e6:.3g} ms until the end of the trial of {seconds:g} s: frames left at"
-        f" {found.fps:,.0f} frames/s only and a buffer took the others, so a longer trial would lose frames",
+        phrase(
+            "latency grew by {grown:.3g} ms until the end of the trial of {seconds:g} s: frames left at"
+            " {fps:,.0f} frames/s only and a buffer took the others, so a longer trial would lose"
+            " frames",
+            grown=found.grown_ns / 1e6,
+            seconds=seconds,
+            fps=found.fps,
+        ),
     )
     figure = row.figures.get("throughput")
     if figure is None:
@@ -121,8 +140,12 @@ def _by_chance(row: Row, records: Sequence[TrialRecord]) -> Row:
     seconds = max(one.trial.duration_ns for one in records) / NS_PER_S
     row = _said(
         row,
-        f"about {100 * ratio:.2g} % of the frames were lost whatever the load was: no load is without loss, and the"
-        " highest that lost nothing in a trial is a matter of chance and of the length of trials",
+        phrase(
+            "about {percent:.2g} % of the frames were lost whatever the load was: no load is without"
+            " loss, and the highest that lost nothing in a trial is a matter of chance and of the"
+            " length of trials",
+            percent=100 * ratio,
+        ),
     )
     figure = row.figures["throughput"]
     # A load passes a trial with the probability exp(-ratio · frames).

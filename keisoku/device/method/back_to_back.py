@@ -31,6 +31,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import BackToBackSettings
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 FIRST_S = 2.0
@@ -84,13 +85,24 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, size, rates, found))
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
     remarks = [
-        f"RFC 9004 §7: N = {settings.repetitions} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
-        f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts"
-        " that end before the first frame lost, or halfway."
+        phrase(
+            "RFC 9004 §7: N = {repetitions} tests, step {step}, bursts of up to {limit_s:g} s; binary"
+            " search from {first:g} s on, doubled until frames are lost, then bursts that end before"
+            " the first frame lost, or halfway.",
+            repetitions=settings.repetitions,
+            step=step,
+            limit_s=settings.limit_s,
+            first=min(FIRST_S, settings.limit_s),
+        )
     ]
     if bounded:
-        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())
-        remarks.append(f"The maximum rate is what the tester can offer, not that of a medium: {most}.")
+        most = joined(
+            ", ",
+            [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in bounded.items()],
+        )
+        remarks.append(
+            phrase("The maximum rate is what the tester can offer, not that of a medium: {most}.", most=most)
+        )
     return Result(
         measurement="back_to_back",
         rows=rows,
@@ -116,7 +128,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
     resolution = setting.plan.of(ThroughputSettings).resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
-        return "buffer not exercised: the throughput is the maximum rate"
+        return phrase("buffer not exercised: the throughput is the maximum rate")
     return ""
 
 
@@ -177,7 +189,9 @@ def _first_lost(record: TrialRecord) -> int | None:
 def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> Row:
     if not found:
         return Row(
-            frame_bytes=size, figures={}, remark="the tester could not send a burst at the maximum rate reliably"
+            frame_bytes=size,
+            figures={},
+            remark=phrase("the tester could not send a burst at the maximum rate reliably"),
         )
     lengths = [longest.frames for longest in found]
     settings = setting.plan.of(BackToBackSettings)
@@ -198,16 +212,24 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     if deviation is not None:
         standard = deviation / math.sqrt(2 * (len(lengths) - 1))
         figures["burst_deviation"] = budget.figure(
-            deviation, "frames", [budget.normal("scatter of a standard deviation", standard)]
+            deviation, "frames", [budget.normal(phrase("scatter of a standard deviation"), standard)]
         )
     remarks = []
     if any(longest.at_limit for longest in found):
         # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".
-        remarks.append(f"the longest burst tried, {settings.limit_s:g} s, was forwarded: raise the limit")
+        remarks.append(
+            phrase("the longest burst tried, {limit_s:g} s, was forwarded: raise the limit", limit_s=settings.limit_s)
+        )
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} tests")
+        remarks.append(
+            phrase(
+                "the tester disturbed {disturbed} of {every} tests",
+                disturbed=settings.repetitions - len(found),
+                every=settings.repetitions,
+            )
+        )
     shown = max(found, key=lambda longest: longest.frames).record
-    return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark="; ".join(remarks))
+    return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark=joined("; ", remarks))
 
 
 def _implied(burst: float, uncertainty: float | None, rates: _Rates, exact: bool) -> Quantity:
@@ -216,8 +238,8 @@ def _implied(burst: float, uncertainty: float | None, rates: _Rates, exact: bool
     if uncertainty is None:
         return Quantity(value=value_ns, unit="ns")
     parts = [
-        budget.normal("longest burst", uncertainty / COVERAGE_FACTOR, sensitivity=NS_PER_S / rates.maximum),
-        budget.rectangular("maximum rate", ARITHMETIC_NS if exact else LINK_TOLERANCE * value_ns),
+        budget.normal(phrase("longest burst"), uncertainty / COVERAGE_FACTOR, sensitivity=NS_PER_S / rates.maximum),
+        budget.rectangular(phrase("maximum rate"), ARITHMETIC_NS if exact else LINK_TOLERANCE * value_ns),
     ]
     return budget.figure(value_ns, "ns", parts)
 

@@ -13,6 +13,8 @@ from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined
 
 NOT_EMPTY = "the output was not empty when the load began: wait longer between trials"
 _ALONE_FRAMES = 16
@@ -89,7 +91,7 @@ def unqueued(
         if stream.tracked.latency is not None
     }
     if not record.valid:
-        return "; ".join(record.invalid_because)
+        return joined("; ", why_invalid(record))
     if len(known) < len({(flow.transmit, flow.receive) for flow in flows}):
         return "a flow that is sent alone does not arrive"
     scatter = max(latency.max_ns - latency.min_ns for latency in known.values())

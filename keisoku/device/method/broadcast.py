@@ -14,6 +14,8 @@ from keisoku.device.method.deviations import FIFO
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import BroadcastSettings
 from keisoku.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 BROADCAST = "Ether.dst=list(ff:ff:ff:ff:ff:ff)"
@@ -93,5 +95,5 @@ def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
         case=f"{stream.transmit + 1} to {stream.receive + 1}",
         figures=figures,
         trial=record.index,
-        remark="; ".join(record.invalid_because),
+        remark=joined("; ", why_invalid(record)),
     )

@@ -21,6 +21,8 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.gaps import Gaps
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 PS = 1e-3
@@ -63,7 +65,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
         remark = (
-            "; ".join(record.invalid_because)
+            joined("; ", why_invalid(record))
             or f"only {len(samples)} samples held a frame, which is too few for behaviour over time"
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []

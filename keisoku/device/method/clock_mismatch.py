@@ -26,6 +26,8 @@ from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 LINE_RATE = "line rate"
@@ -298,7 +300,7 @@ def _row(
     good = [one for record, one in zip(records, tracked, strict=True) if record.valid]
     measured = [one.latency for one in good if one.latency is not None]
     if not measured:
-        remark = "; ".join(records[0].invalid_because) or "nothing was forwarded"
+        remark = joined("; ", why_invalid(records[0])) or "nothing was forwarded"
         return Row(frame_bytes=size, case=case, figures={}, trial=records[0].index, remark=remark)
     fps = fmean(record.offered_fps for record in records if record.valid)
     figures = {

@@ -13,7 +13,8 @@ from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import CongestionSettings
 from keisoku.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
-from keisoku.device.record.validity import TOLERANCE
+from keisoku.device.record.validity import TOLERANCE, why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _BLOCK = 4
@@ -39,7 +40,13 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         maximum, reference = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
         found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
         if reference.loss_ratio > 0:
-            remarks.append(f"{size} byte: {100 * reference.loss_ratio:.3g} % are lost at this load without congestion")
+            remarks.append(
+                phrase(
+                    "{size} byte: {percent:.3g} % are lost at this load without congestion",
+                    size=size,
+                    percent=100 * reference.loss_ratio,
+                )
+            )
         record = yield from rfc2889.attempt(load(maximum, crossed, "congested"))
         found += rfc2889.late_starts(record)
         for number, first in enumerate(blocks):
@@ -65,7 +72,7 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
     beside, congested = _lost(streams[:1]), _lost(streams[1:])
     # The tester offered this load in the trial before: now the device holds it back.
     held = offered < intended * (1 - TOLERANCE) and reference.valid
-    figures, remark = {"load": rfc2889.percent(offered, intended)}, "; ".join(record.invalid_because)
+    figures, remark = {"load": rfc2889.percent(offered, intended)}, joined("; ", why_invalid(record))
     figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if record.valid or held:
         figures["uncongested_loss"] = rfc2889.percent(beside, streams[0].offered_frames)
@@ -74,7 +81,7 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
         figures["congested_rate"] = rfc2889.forwarding_rate(record, (first + 3,))
         flooded = [one.misdirected_frames for one in record.facts.receivers if first <= one.port < first + _BLOCK]
         figures["flooded"] = Quantity(value=sum(flooded), unit="frames", uncertainty=0.0)
-        remark = "; ".join(_verdicts(beside, congested, held))
+        remark = joined("; ", _verdicts(beside, congested, held))
     return Row(frame_bytes=record.trial.frame_bytes, case=case, figures=figures, trial=record.index, remark=remark)
 
 
@@ -88,11 +95,11 @@ def _verdicts(beside: int, congested: int, held: bool) -> list[str]:
 
     The RFC calls every trial without loss back pressure; here the sources must have been held back as well.
     """
-    found = ["head-of-line blocking" if beside else "no head-of-line blocking"]
+    found = [phrase("head-of-line blocking") if beside else phrase("no head-of-line blocking")]
     if held:
-        found.append("back pressure" if not congested else "back pressure that does not prevent loss")
+        found.append(phrase("back pressure") if not congested else phrase("back pressure that does not prevent loss"))
     elif congested:
-        found.append("no back pressure")
+        found.append(phrase("no back pressure"))
     else:
-        found.append("the device buffered the excess: lengthen the trial to detect back pressure")
+        found.append(phrase("the device buffered the excess: lengthen the trial to detect back pressure"))
     return found

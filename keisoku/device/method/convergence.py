@@ -19,7 +19,9 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.device.record.event import EVENTS, Event
 from keisoku.device.record.trial import Constant, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 SAMPLING_NS = 10_000_000
@@ -61,7 +63,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows += _rows(record, size)
             rows += _hops(record, size, settings) if settings.hops else []
         else:
-            rows.append(Row(frame_bytes=size, figures={}, remark="; ".join(record.invalid_because)))
+            rows.append(Row(frame_bytes=size, figures={}, remark=joined("; ", why_invalid(record))))
     return Result(
         measurement="convergence",
         rows=rows,

@@ -17,7 +17,8 @@ from keisoku.device.method.search import RETRIES, TESTER_MARGIN, beyond_tester, 
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.device.record.validity import disturbances
+from keisoku.device.record.validity import disturbances, why_invalid
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -96,7 +97,7 @@ class _Estimation:
                 self._learn(record)
                 spoiled = shortfalls = 0
                 continue
-            spoiled, self.left_out, self.reason = spoiled + 1, self.left_out + 1, "; ".join(record.invalid_because)
+            spoiled, self.left_out, self.reason = spoiled + 1, self.left_out + 1, joined("; ", why_invalid(record))
             if disturbances(record.trial, record.facts):
                 continue  # It says nothing about what the tester can offer either.
             shortfalls += 1

@@ -16,6 +16,8 @@ from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _TAGS = 500
@@ -38,7 +40,14 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, records))
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
-            found.append(f"RFC 8219 §7.2: only {fewest} frames of {size} byte were tagged in a trial, not {_TAGS}")
+            found.append(
+                phrase(
+                    "RFC 8219 §7.2: only {fewest} frames of {size} byte were tagged in a trial, not {tags}",
+                    fewest=fewest,
+                    size=size,
+                    tags=_TAGS,
+                )
+            )
     return Result(measurement="delay", rows=rows, deviations=found)
 
 
@@ -46,7 +55,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     size = records[0].trial.frame_bytes
     usable = [record for record in records if record.valid and _tagged(record) > 0]
     if not usable:
-        remark = "; ".join(records[0].invalid_because) or "no frame was forwarded after the tag"
+        remark = joined("; ", why_invalid(records[0])) or phrase("no frame was forwarded after the tag")
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures = {"offered": Quantity(value=usable[0].offered_fps, unit="frames/s")}
     measured = [record.facts.tracked for record in usable]
@@ -74,7 +83,13 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 
 def _spoiled(records: list[TrialRecord]) -> str:
     spoiled = sum(not record.valid for record in records)
-    return f"{spoiled} of {len(records)} trials were disturbed by the tester and left out" if spoiled else ""
+    return (
+        phrase(
+            "{spoiled} of {count} trials were disturbed by the tester and left out", spoiled=spoiled, count=len(records)
+        )
+        if spoiled
+        else ""
+    )
 
 
 def _tagged(record: TrialRecord) -> int:
@@ -87,5 +102,9 @@ def _deviations(setting: Setting) -> list[str]:
     found = [deviations.FIFO]
     found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     if used.tag_after_s < standard.tag_after_s:
-        found.append(f"RFC 8219 §7.2: frames are tagged after {used.tag_after_s:g} s instead of 60 s")
+        found.append(
+            phrase(
+                "RFC 8219 §7.2: frames are tagged after {tag_after_s:g} s instead of 60 s", tag_after_s=used.tag_after_s
+            )
+        )
     return found

@@ -19,6 +19,8 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -62,11 +64,17 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
             figures["pdv_p1"] = difference(setting, low, own, usable[0])
             figures["pdv_p99"] = difference(setting, high, own, usable[0])
     if not figures:
-        remark = "; ".join(records[0].invalid_because) or "nothing was forwarded"
+        remark = joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
     spoiled = len(records) - len(usable)
-    remark = f"{spoiled} of {len(records)} trials were disturbed by the tester and left out" if spoiled else ""
+    remark = (
+        phrase(
+            "{spoiled} of {count} trials were disturbed by the tester and left out", spoiled=spoiled, count=len(records)
+        )
+        if spoiled
+        else ""
+    )
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 

@@ -14,7 +14,9 @@ from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import Error, ErroredFramesSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 LEAST_BYTES = 64
@@ -65,7 +67,7 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
 def _row(error: Error, record: TrialRecord) -> Row:
     forwarded, offered = record.facts.tracked.forwarded_frames, record.facts.sent.offered_frames
     figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
-    remark = "; ".join(record.invalid_because)
+    remark = joined("; ", why_invalid(record))
     if record.valid:
         passed = forwarded + record.facts.tracked.corrupt_arrivals
         figures["forwarded"] = rfc2889.percent(passed, offered)

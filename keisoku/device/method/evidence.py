@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.record.trial import TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _ALIKE = ("throughput", "latency", "loss")
@@ -42,7 +43,7 @@ def _of_throughput(result: Result, records: Sequence[TrialRecord]) -> Result:
         changed, said = _row(row, _seen(row, records))
         rows.append(changed)
         if said:
-            remarks.append(f"{row.frame_bytes} byte: {said}")
+            remarks.append(phrase("{frame_bytes} byte: {said}", frame_bytes=row.frame_bytes, said=said))
     return result.model_copy(update={"rows": rows, "remarks": remarks})
 
 
@@ -77,7 +78,11 @@ def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
             "throughput": Quantity(value=lossless_fps, unit="frames/s", bound="at least"),
             "bit_rate": Quantity(value=lossless_fps * row.frame_bytes * 8, unit="bit/s", bound="at least"),
         }
-        said = f"no search came to an end ({row.remark}), but {seen.lossless.method} lost nothing at this load"
+        said = phrase(
+            "no search came to an end ({remark}), but {method} lost nothing at this load",
+            remark=row.remark,
+            method=seen.lossless.method,
+        )
         return row.model_copy(update={"figures": figures, "trial": seen.lossless.index}), said
     if figure.bound == "at least":
         if seen.lossless is None or lossless_fps <= figure.value:
@@ -94,13 +99,25 @@ def _contradicted(row: Row, figure: Quantity, interval: Interval, seen: _Seen) -
     lower, upper, said = interval.lower, interval.upper, []
     if seen.lossless is not None and seen.lossless.load_fps > upper:
         upper = seen.lossless.load_fps
-        said.append(f"contradiction: a trial of {seen.lossless.method} lost nothing at {upper:,.0f} frames/s")
+        said.append(
+            phrase(
+                "contradiction: a trial of {method} lost nothing at {upper:,.0f} frames/s",
+                method=seen.lossless.method,
+                upper=upper,
+            )
+        )
     if seen.lossy is not None and seen.lossy.trial.frames_per_second < lower:
         lower = seen.lossy.trial.frames_per_second
-        said.append(f"contradiction: a trial of {seen.lossy.method} lost frames at {lower:,.0f} frames/s")
+        said.append(
+            phrase(
+                "contradiction: a trial of {method} lost frames at {lower:,.0f} frames/s",
+                method=seen.lossy.method,
+                lower=lower,
+            )
+        )
     if not said:
         return row, ""
-    return between(row, lower, upper), "; ".join(said)
+    return between(row, lower, upper), joined("; ", said)
 
 
 def between(row: Row, lower_fps: float, upper_fps: float) -> Row:

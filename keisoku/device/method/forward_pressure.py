@@ -14,7 +14,9 @@ from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import ForwardPressureSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 PREAMBLE_BITS, SHORT_GAP_BITS = 64, 88
@@ -41,7 +43,7 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _row(setting: Setting, record: TrialRecord) -> Row:
     size = record.trial.frame_bytes
     figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
-    remark = "; ".join(record.invalid_because)
+    remark = joined("; ", why_invalid(record))
     line = setting.line_fps(size)
     if record.valid and line is not None:
         rate = rfc2889.forwarding_rate(record)

@@ -18,9 +18,13 @@ from keisoku.device.method.throughput_figure import throughput_figure
 from keisoku.device.plan.rfc2889_settings import ForwardingSettings
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
-MFR = "RFC 2889 §5.6.3.1: the MFR is the highest rate at the given loads and the throughput, not at steps up to the MOL"
+MFR = phrase(
+    "RFC 2889 §5.6.3.1: the MFR is the highest rate at the given loads and the throughput, not at steps up to the MOL"
+)
 
 
 def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -79,11 +83,13 @@ def _summary(limit: Found, line_fps: float | None, full: TrialRecord, records: d
             "mfr_load": Quantity(value=at, unit="%", uncertainty=0.0),
             "mfr_offered": Quantity(value=best.offered_fps, unit="frames/s"),
         }
-    remark = "limited by the tester" if limit.limited_by_tester else ""
+    remark = phrase("limited by the tester") if limit.limited_by_tester else ""
     if limit.record is None and limit.above_by == "loss":
-        remark = "no load passed without loss"
+        remark = phrase("no load passed without loss")
     trial = full.index if limit.record is None else limit.record.index
-    return Row(frame_bytes=full.trial.frame_bytes, case="all loads", figures=figures, trial=trial, remark=remark)
+    return Row(
+        frame_bytes=full.trial.frame_bytes, case=phrase("all loads"), figures=figures, trial=trial, remark=remark
+    )
 
 
 def _row(percent: float, record: TrialRecord) -> Row:
@@ -100,5 +106,5 @@ def _row(percent: float, record: TrialRecord) -> Row:
         case=f"{percent:g} %",
         figures=figures,
         trial=record.index,
-        remark="; ".join(record.invalid_because),
+        remark=joined("; ", why_invalid(record)),
     )

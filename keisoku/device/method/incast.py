@@ -18,8 +18,10 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.content import SHORT_NAMES
 from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT, IncastSettings
 from keisoku.device.record.trial import NS_PER_S, Bursts, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
 from keisoku.frame.stack import parse
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 _HEADER_BYTES = dict(zip(SHORT_NAMES, (14, 42, 62), strict=True))
@@ -78,7 +80,7 @@ def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate)
 def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     size = record.trial.frame_bytes
     if not record.valid:
-        return [Row(frame_bytes=size, figures={}, trial=record.index, remark="; ".join(record.invalid_because))]
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=joined("; ", why_invalid(record)))]
     steady = setting.plan.of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):

@@ -15,7 +15,8 @@ from keisoku.device.method.search import EVENLY, NO_LOAD_PASSES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LatencySettings
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.record.validity import shortfalls
+from keisoku.device.record.validity import shortfalls, why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 LOWERED = 3
@@ -45,11 +46,17 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rate = EVENLY * min(rate, records[-1].offered_fps)
             records = yield from _trials(setting, size, rate)
         if rate != first:
-            remarks.append(f"{size} byte: measured below the throughput, because the tester could not offer it again")
+            remarks.append(
+                phrase(
+                    "{size} byte: measured below the throughput, because the tester could not offer it again", size=size
+                )
+            )
         rows.append(_row(setting, records))
     plan = setting.plan
     if setting.capabilities.link_bits_per_second is None:
-        remarks.append("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")
+        remarks.append(
+            phrase("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")
+        )
     return Result(
         measurement="latency",
         rows=rows,
@@ -86,7 +93,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         return Row(
             frame_bytes=size,
             figures={},
-            remark="; ".join(records[0].invalid_because) or "nothing was forwarded",
+            remark=joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded"),
         )
 
     speed = setting.capabilities.link_bits_per_second
@@ -106,8 +113,12 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     arrived = [one.tagged_latency_ns for one in tracked if one.tagged_latency_ns is not None]
     if arrived:
         value_ns = sum(arrived) / len(arrived)
-        scatter = budget.normal("scatter of single frames", repeatability.of_single(latencies, len(arrived)))
+        scatter = budget.normal(phrase("scatter of single frames"), repeatability.of_single(latencies, len(arrived)))
         figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True, own=(scatter,))
-    unused = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
-    remark = "; ".join(filter(None, [unused, slowed(usable)]))
+    unused = (
+        ""
+        if len(arrived) == len(records)
+        else phrase("{used} of {every} tagged frames can be used", used=len(arrived), every=len(records))
+    )
+    remark = joined("; ", filter(None, [unused, slowed(usable)]))
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)

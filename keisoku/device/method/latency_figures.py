@@ -16,6 +16,7 @@ from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.record.counts import Latency
 from keisoku.frame.rates import frame_time_ns
+from keisoku.language import phrase
 
 LINK_TOLERANCE = 1e-4
 """IEEE 802.3 §40.6.1.2.6 and others: a port's clock is accurate to 100 ppm, and so is the duration of a frame."""
@@ -55,7 +56,7 @@ def latency_figures(
     maximum = max(latency.max_ns for latency in latencies)
     inside = within(latencies)
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
-    scatter = (budget.normal("repeatability of the mean", of_mean),) if of_mean or bias.exact else ()
+    scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {
         "min": single(minimum, _of_extreme(latencies, samples, least=True)),
         "mean": bias.corrected(
@@ -90,14 +91,14 @@ def _of_core(value_ns: float, slowdown: float, percent: float = 0.0) -> tuple[Co
     spells = (slowdown - 1) / (SHARED_CORE - 1)
     above = min(1.0, spells / (1 - percent / 100))
     share = max(slowdown - 1, above * (1 - 1 / SHARED_CORE) / 2)
-    return (budget.rectangular("speed of the device's core", value_ns * share),)
+    return (budget.rectangular(phrase("speed of the device's core"), value_ns * share),)
 
 
 def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, ...]:
     """What the buckets leave uncertain, and how the percentile repeats (a standard uncertainty), in ns."""
     return (
-        budget.rectangular("histogram: place within the bucket", half_width_ns),
-        budget.normal("repeatability of the percentile", repeats),
+        budget.rectangular(phrase("histogram: place within the bucket"), half_width_ns),
+        budget.normal(phrase("repeatability of the percentile"), repeats),
     )
 
 
@@ -105,7 +106,7 @@ def _of_extreme(
     latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool
 ) -> tuple[Contribution, ...]:
     standard = repeatability.of_extreme(latencies, samples, least)
-    return (budget.normal("a longer measurement would find another extreme", standard),) if standard else ()
+    return (budget.normal(phrase("a longer measurement would find another extreme"), standard),) if standard else ()
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
@@ -128,7 +129,7 @@ def _by_definition(mean: Quantity, link_bits_per_second: float, size: int, toler
         figure = mean.model_copy(update={"value": value_ns})
         if added is not None and mean.uncertainty is not None:
             half_width_ns = tolerance * frame_time_ns(link_bits_per_second, size)
-            frame_time = budget.rectangular("frame time: rate of the link", half_width_ns, sensitivity=added)
+            frame_time = budget.rectangular(phrase("frame time: rate of the link"), half_width_ns, sensitivity=added)
             figure = budget.figure(value_ns, "ns", (*mean.budget, frame_time))
         found[name.removesuffix("_ns")] = figure
     return found

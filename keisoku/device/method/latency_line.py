@@ -19,16 +19,17 @@ from keisoku.device.analysis.stamp_phase import phase_share
 from keisoku.device.calibration.bias import Correction
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Constant, TrialRecord
+from keisoku.language import phrase
 from keisoku.run.result import Line
 
 POINTS_MIN = 3
 """Two points always lie on a line."""
-STAMP_STEPS = "timestamps: what their steps leave in the mean of a size"
+STAMP_STEPS = phrase("timestamps: what their steps leave in the mean of a size")
 ARITHMETIC_NS = 0.001
 """Records and simulated devices keep latencies to the picosecond."""
-NOT_CALIBRATED = (
-    "the tester was not calibrated: the line's constant includes what the tester itself adds to every latency, so its"
-    " uncertainty is not known; run 'keisoku calibrate'"
+NOT_CALIBRATED = phrase(
+    "the tester was not calibrated: the line's constant includes what the tester itself adds to"
+    " every latency, so its uncertainty is not known; run 'keisoku calibrate'"
 )
 
 
@@ -71,7 +72,11 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
         else:
             size = record.trial.frame_bytes
             remarks.append(
-                f"{size} byte: latency changes during the trial, by {drift.slope:.3g} ns/s: left out of the line"
+                phrase(
+                    "{size} byte: latency changes during the trial, by {slope:.3g} ns/s: left out of the line",
+                    size=size,
+                    slope=drift.slope,
+                )
             )
     points: list[tuple[float, float]] = []
     corrections: list[Correction | None] = []
@@ -91,9 +96,15 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
     if found.is_bent and not setting.capabilities.on_host:
         far, off_ns = found.farthest
         remarks.append(
-            f"latency is not a straight line of the frame size: at {far:g} byte it lies {abs(off_ns):.3g} ns"
-            f" {'above' if off_ns > 0 else 'below'} the line, where scatter and timestamps explain"
-            f" {found.explained:.2g} ns; slope and constant describe no single size"
+            phrase(
+                "latency is not a straight line of the frame size: at {far:g} byte it lies {off:.3g} ns"
+                " {side} the line, where scatter and timestamps explain {explained:.2g} ns; slope and"
+                " constant describe no single size",
+                far=far,
+                off=abs(off_ns),
+                side=phrase("above") if off_ns > 0 else phrase("below"),
+                explained=found.explained,
+            )
         )
     return Fitted(_line(setting, found, points, corrections, fmean(steps_ns.values())), remarks)
 
@@ -107,8 +118,8 @@ def _line(
 ) -> Line:
     rate = setting.bias.rate
     slope, constant = rate.corrected(found.fit.slope), rate.corrected(found.fit.constant)
-    of_slope = [budget.normal("fit of the line", found.slope_error)]
-    of_constant = [budget.normal("fit of the line", found.constant_error)]
+    of_slope = [budget.normal(phrase("fit of the line"), found.slope_error)]
+    of_constant = [budget.normal(phrase("fit of the line"), found.constant_error)]
     if found.slope_of_groups:
         of_slope.append(budget.normal(STAMP_STEPS, found.slope_of_groups, kind="B"))
         of_constant.append(budget.normal(STAMP_STEPS, found.constant_of_groups, kind="B"))
@@ -123,7 +134,9 @@ def _line(
         unknown = line.constant.model_copy(update={"uncertainty": None, "budget": ()})
         return line.model_copy(update={"constant": unknown})
     if setting.bias.exact and step_ns > ARITHMETIC_NS:
-        of_constant.append(budget.rectangular("timestamps: what the sending ones' steps leave in all means", step_ns))
+        of_constant.append(
+            budget.rectangular(phrase("timestamps: what the sending ones' steps leave in all means"), step_ns)
+        )
     if not setting.bias.exact:
         known = [correction.of_mean for correction in corrections if correction is not None]
         of_constant += max(known, key=budget.standard_uncertainty)

@@ -20,7 +20,9 @@ from keisoku.device.plan.pattern import pairs
 from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT, LineRateSettings
 from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.frame.rates import frame_time_ns
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 _HIGH_PERCENT = 99.0
@@ -74,7 +76,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
     size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
     figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
     if not record.valid or tracked.latency is None:
-        remark = "; ".join(record.invalid_because) or "nothing was forwarded"
+        remark = joined("; ", why_invalid(record)) or "nothing was forwarded"
         return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
     whole = full.fps * len(rfc8239.senders(record)) * record.trial.duration_ns / NS_PER_S
     figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")

@@ -11,6 +11,8 @@ from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TEST
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LossSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -28,9 +30,15 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
     if lowered:
-        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in lowered.items())
+        most = joined(
+            ", ",
+            [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in lowered.items()],
+        )
         found.append(
-            f"RFC 2544 §26.3: 100 % is not the maximum of the link but the most the tester could offer: {most}"
+            phrase(
+                "RFC 2544 §26.3: 100 % is not the maximum of the link but the most the tester could offer: {most}",
+                most=most,
+            )
         )
     return Result(measurement="loss", rows=rows, deviations=found)
 
@@ -87,5 +95,5 @@ def _row(record: TrialRecord, percent: float) -> Row:
         frame_bytes=record.trial.frame_bytes,
         figures=figures,
         trial=record.index,
-        remark="; ".join(record.invalid_because),
+        remark=joined("; ", why_invalid(record)),
     )

@@ -20,6 +20,8 @@ from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TEST
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 RESOLUTION_NS = 1.0
@@ -57,12 +59,14 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(
         measurement="port_map",
         rows=rows,
-        deviations=["the DUT is simulated: results describe the model"] if setting.capabilities.simulated else [],
+        deviations=[phrase("the DUT is simulated: results describe the model")]
+        if setting.capabilities.simulated
+        else [],
         remarks=_remarks(compared, groups, names, ways) + ([] if setting.bias.is_known else [NOT_CALIBRATED]),
     )
 
 
-CHIPS = "Groups of ports"
+CHIPS = phrase("Groups of ports")
 """Group of the row that says which ports share a chip."""
 
 
@@ -191,7 +195,7 @@ class _Compared:
             for contribution in budget.repeatability("", samples(way.records[size]))
         ]
         standard = sum(uncertainty**2 for uncertainty in each) ** 0.5 / len(self.sizes)
-        return budget.normal("repeatability of the samples", standard)
+        return budget.normal(phrase("repeatability of the samples"), standard)
 
 
 def _typical(by_size: dict[_PortPair, list[float]]) -> dict[_PortPair, float]:
@@ -217,7 +221,7 @@ def _chip_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Sequ
 def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[Row]:
     """Ways inside each group, and from each group to each other."""
     inside = [compared.latency_ns[way] for group in groups for way in compared.between(group, group)]
-    own = budget.repeatability("scatter of the ways inside groups", inside)
+    own = budget.repeatability(phrase("scatter of the ways inside groups"), inside)
     rows = []
     for one in groups:
         for other in groups:
@@ -227,20 +231,26 @@ def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Seq
             figures = _limit_figures(ways)
             if one is not other:
                 latencies = [compared.latency_ns[way] for way in ways]
-                scatter = budget.repeatability("scatter of the ways across", latencies)
+                scatter = budget.repeatability(phrase("scatter of the ways across"), latencies)
                 parts = (*scatter, *own)
                 offset_ns = statistics.fmean(latencies) - compared.inside_ns
                 # The bias is the same on all ways and cancels.
                 offset = budget.figure(offset_ns, "ns", parts) if len(parts) == 2 else None
                 figures["offset"] = offset or Quantity(value=offset_ns, unit="ns")
             limits = {way.limit for way in ways}
-            text = f"{_ports(one, names)} to {_ports(other, names)}" if one is not other else ""
+            text = (
+                phrase("{transmit} to {receive}", transmit=_ports(one, names), receive=_ports(other, names))
+                if one is not other
+                else ""
+            )
             rows.append(
                 Row(
                     frame_bytes=compared.sizes[0],
-                    case=text or f"inside {_ports(one, names)}",
+                    case=text or phrase("inside {ports}", ports=_ports(one, names)),
                     figures=figures,
-                    remark=f"{len(ways)} ways" + (", with different limits: the smallest" if len(limits) > 1 else ""),
+                    remark=phrase("{count} ways, with different limits: the smallest", count=len(ways))
+                    if len(limits) > 1
+                    else phrase("{count} ways", count=len(ways)),
                 )
             )
     return rows
@@ -272,7 +282,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
             size,
             record.offered_fps,
             single_frame=False,
-            own=budget.repeatability("repeatability of the samples", samples(record)),
+            own=budget.repeatability(phrase("repeatability of the samples"), samples(record)),
         )
     fitted = _line(setting, way)
     if fitted.line is not None:
@@ -286,10 +296,10 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
     figures |= _limit_figures([way])
     return Row(
         frame_bytes=size,
-        case=f"{names[way.transmit]} to {names[way.receive]}",
+        case=phrase("{transmit} to {receive}", transmit=names[way.transmit], receive=names[way.receive]),
         figures=figures,
         trial=record.index,
-        remark="; ".join([*record.invalid_because, *fitted.remarks]),
+        remark=joined("; ", [*why_invalid(record), *fitted.remarks]),
     )
 
 
@@ -303,23 +313,36 @@ def _remarks(
     compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_PortPair]
 ) -> list[str]:
     if not compared.latency_ns:
-        said = ["no size passed on every way in a valid trial: latencies and groups cannot be compared"]
+        said = [phrase("no size passed on every way in a valid trial: latencies and groups cannot be compared")]
     elif len(names) < PORTS_MIN:
-        said = [f"with fewer than {PORTS_MIN} ports a chip cannot be distinguished from a slow port"]
+        said = [
+            phrase("with fewer than {count} ports a chip cannot be distinguished from a slow port", count=PORTS_MIN)
+        ]
     elif len(groups) == 1:
         said = [
-            f"ports {_ports(groups[0], names)} form one group: the latency of every way is explained by its two ports"
+            phrase(
+                "ports {ports} form one group: the latency of every way is explained by its two ports",
+                ports=_ports(groups[0], names),
+            )
         ]
     else:
         of_each = ", ".join(_ports(group, names) for group in groups)
-        said = [f"{len(groups)} groups of ports, each likely a chip of its own: {of_each}"]
-    said.append("one way was measured at a time, so that ways that share a chip did not disturb each other")
+        said = [
+            phrase(
+                "{count} groups of ports, each likely a chip of its own: {of_each}", count=len(groups), of_each=of_each
+            )
+        ]
+    said.append(phrase("one way was measured at a time, so that ways that share a chip did not disturb each other"))
     unknown = [way for way in ways if way.limit is None and way.open_above is None]
     if any(way.open_above for way in ways):
         least = min(way.open_above for way in ways if way.open_above)
-        said.append(f"where no limit is given, the largest frame tried, {least} byte, was forwarded without loss")
+        said.append(
+            phrase(
+                "where no limit is given, the largest frame tried, {size} byte, was forwarded without loss", size=least
+            )
+        )
     elif unknown and any(way.limit for way in ways):
-        said.append("where no limit is given, the tester disturbed the trials, or no size passed")
+        said.append(phrase("where no limit is given, the tester disturbed the trials, or no size passed"))
     return said
 
 

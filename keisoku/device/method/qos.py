@@ -25,7 +25,9 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.class_settings import QosSettings
 from keisoku.device.record.counts import Jitter
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 _LIMITED = 0.98
@@ -192,7 +194,7 @@ class _Classes:
             if record.valid:
                 figures = self._figures(record, own, seconds)
                 figures = {"share": share(served[code], sum(served.values())), **figures}
-            remark = "; ".join(record.invalid_because)
+            remark = joined("; ", why_invalid(record))
             rows.append(self._row(CLASSES, code, figures, remark, record.index))
         return rows
 

@@ -19,6 +19,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import RecoverySettings
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 OVERLOAD, STEP = 1.1, 0.5
@@ -59,8 +60,13 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, size, throughput, overload, found))
     remarks = []
     if bounded:
-        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())
-        remarks.append(f"The overload is what the tester can offer, less than 110 % of the throughput: {most}.")
+        most = joined(
+            ", ",
+            [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in bounded.items()],
+        )
+        remarks.append(
+            phrase("The overload is what the tester can offer, less than 110 % of the throughput: {most}.", most=most)
+        )
     plan = setting.plan
     return Result(
         measurement="recovery",
@@ -129,23 +135,33 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         "offered": Quantity(value=overload, unit="frames/s"),
     }
     if not found:
-        return Row(frame_bytes=size, figures=figures, remark="the tester could not offer the loads reliably")
+        return Row(frame_bytes=size, figures=figures, remark=phrase("the tester could not offer the loads reliably"))
     times = [one.ns for one in found if one.ns is not None]
     remarks = []
     settings = setting.plan.of(RecoverySettings)
     if len(times) < len(found):
         remarks.append(
-            f"in {len(found) - len(times)} of {len(found)} trials frames were still lost at the end of observation"
+            phrase(
+                "in {some} of {count} trials frames were still lost at the end of observation",
+                some=len(found) - len(times),
+                count=len(found),
+            )
         )
     if any(one.lost_before == 0 for one in found):
         full = overload < OVERLOAD * TESTER_MARGIN * throughput
-        why = "no higher rate can be offered" if full else "its buffer held the surplus"
-        remarks.append(f"the device was not overloaded: it lost nothing at the higher rate ({why})")
+        why = phrase("no higher rate can be offered") if full else phrase("its buffer held the surplus")
+        remarks.append(phrase("the device was not overloaded: it lost nothing at the higher rate ({why})", why=why))
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} trials")
+        remarks.append(
+            phrase(
+                "the tester disturbed {some} of {count} trials",
+                some=settings.repetitions - len(found),
+                count=settings.repetitions,
+            )
+        )
     if times:
         spread = budget.standard_uncertainty(budget.repeatability("repeatability", times))
         uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark="; ".join(remarks))
+    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=joined("; ", remarks))

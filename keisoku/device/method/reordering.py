@@ -16,6 +16,8 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import ReorderingSettings
 from keisoku.device.record.counts import Extents, Reordering, Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined
 from keisoku.run.result import Result, Row
 
 _TCP_DEGREE = 3
@@ -88,7 +90,7 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
         case=f"{percent:g} %",
         figures=figures,
         trial=record.index,
-        remark="; ".join(record.invalid_because) or ("" if tracked.forwarded_frames else "nothing was forwarded"),
+        remark=joined("; ", why_invalid(record)) or ("" if tracked.forwarded_frames else "nothing was forwarded"),
     )
 
 

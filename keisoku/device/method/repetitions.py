@@ -18,6 +18,7 @@ from keisoku.device.plan.rate import LinePercent
 from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.host.full_speed import FULL
+from keisoku.language import phrase
 
 SHORT_NS = 1_000_000_000
 """A longer trial has fast and slow spells of its core, and repeating it would not change their shares."""
@@ -74,7 +75,12 @@ def slowed(records: Sequence[TrialRecord]) -> str:
     if not low:
         return ""
     speed = 100 / statistics.fmean(low)
-    return f"in {len(low)} of {len(records)} trials the tester's CPU worked at {speed:.0f} % of its full speed"
+    return phrase(
+        "in {slow} of {every} trials the tester's CPU worked at {speed:.0f} % of its full speed",
+        slow=len(low),
+        every=len(records),
+        speed=speed,
+    )
 
 
 def summary(values: Sequence[float]) -> tuple[float, float, float]:

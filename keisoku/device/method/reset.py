@@ -21,6 +21,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import ResetSettings
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -57,12 +58,16 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, size, found))
     plan = setting.plan
     remarks = [
-        "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage to the first one"
-        " after it, as they were sent (RFC 6201 §1.3), less the time between two frames, by which this is too long on"
-        " average. Frames that were inside the device when it was reset are lost as well. The 15 s of a power"
-        " interruption are not subtracted (§4.3.1)."
+        phrase(
+            "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage"
+            " to the first one after it, as they were sent (RFC 6201 §1.3), less the time between two"
+            " frames, by which this is too long on average. Frames that were inside the device when it"
+            " was reset are lost as well. The 15 s of a power interruption are not subtracted (§4.3.1)."
+        )
     ]
-    remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
+    remarks.append(
+        phrase("The device was reset by hand.") if by_hand else phrase("The device was reset by the engine.")
+    )
     return Result(
         measurement="reset",
         rows=rows,
@@ -114,19 +119,34 @@ def _span_ns(gap: Gap, end_ns: int) -> float:
 def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
     settings = setting.plan.of(ResetSettings)
     if not found:
-        return Row(frame_bytes=size, figures={}, remark="the tester could not offer the load reliably")
+        return Row(frame_bytes=size, figures={}, remark=phrase("the tester could not offer the load reliably"))
     back = [one for one in found if one.stamps_ns is not None]
     remarks = []
     if len(back) < len(found):
         remarks.append(
-            f"in {len(found) - len(back)} of {len(found)} trials the device did not forward again before the end"
+            phrase(
+                "in {some} of {count} trials the device did not forward again before the end",
+                some=len(found) - len(back),
+                count=len(found),
+            )
         )
     if any(one.early for one in found):
-        remarks.append(f"frames were lost in the first {settings.stable_s:g} s, when the device must be stable")
+        remarks.append(
+            phrase(
+                "frames were lost in the first {stable_s:g} s, when the device must be stable",
+                stable_s=settings.stable_s,
+            )
+        )
     if all(one.lost_frames == 0 for one in found):
-        remarks.append("no loss")  # RFC 6201 §3: "In this case, only 'no loss' is reported."
+        remarks.append(phrase("no loss"))  # RFC 6201 §3: "In this case, only 'no loss' is reported."
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} trials")
+        remarks.append(
+            phrase(
+                "the tester disturbed {some} of {count} trials",
+                some=settings.repetitions - len(found),
+                count=settings.repetitions,
+            )
+        )
     offered = sum(one.record.offered_fps for one in found) / len(found)
     figures = {
         "offered": Quantity(value=offered, unit="frames/s"),
@@ -137,7 +157,7 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
         gap_ns = max(one.gap_ns for one in back)
         figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns)
         figures["reset_by_stamps"] = _mean([one.stamps_ns for one in back if one.stamps_ns is not None], "ns", gap_ns)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark="; ".join(remarks))
+    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=joined("; ", remarks))
 
 
 def _mean(values: list[float], unit: str, gap: float) -> Quantity:
@@ -146,9 +166,11 @@ def _mean(values: list[float], unit: str, gap: float) -> Quantity:
     The two ends of an outage are each anywhere in a gap: a triangular distribution of ± `gap`. Trials in which they are
     at the same places do not show this, so what their scatter does not show is the same in all of them.
     """
-    grain = budget.triangular("gap between frames", gap)
+    grain = budget.triangular(phrase("gap between frames"), gap)
     if len(values) < 2:
         return budget.figure(fmean(values), unit, [grain])
     hidden = math.sqrt(max(0.0, grain.uncertainty**2 - statistics.variance(values)))
-    common = budget.normal("gap between frames, alike in all trials", hidden, kind="B")
-    return budget.figure(fmean(values), unit, [*budget.repeatability("repeatability of the trials", values), common])
+    common = budget.normal(phrase("gap between frames, alike in all trials"), hidden, kind="B")
+    return budget.figure(
+        fmean(values), unit, [*budget.repeatability(phrase("repeatability of the trials"), values), common]
+    )

@@ -14,6 +14,7 @@ from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import RFC2544_SIZES
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
+from keisoku.language import phrase
 
 TRIAL_S = 30.0
 """RFC 2889 §5.1.2: "The recommended Trial Duration is 30 seconds"."""
@@ -54,7 +55,9 @@ def lowered(setting: Setting, size: int, maximum: float | LinePercent | None, fp
     """Remarks that the maximum load is the tester's, where it is not the link's or the user's."""
     if fps == (setting.fps(maximum, size) or setting.line_fps(size)):
         return []
-    return [f"{size} byte: 100 % is the most the tester could offer, {fps:,.0f} frames/s a port"]
+    return [
+        phrase("{size} byte: 100 % is the most the tester could offer, {fps:,.0f} frames/s a port", size=size, fps=fps)
+    ]
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def late_starts(record: TrialRecord) -> list[str]:
     apart = max(starts) - min(starts)
     if apart <= STARTS * record.trial.duration_ns:
         return []
-    return [f"RFC 2889 §5.1.3: ports began {apart / 1e6:.3g} ms apart, more than 1 % of the trial"]
+    return [phrase("RFC 2889 §5.1.3: ports began {apart:.3g} ms apart, more than 1 % of the trial", apart=apart / 1e6)]
 
 
 def deviations(plan: Plan, simulated: bool, clause: str, trial_s: float | None, sizes: bool = True) -> list[str]:
@@ -127,11 +130,15 @@ def deviations(plan: Plan, simulated: bool, clause: str, trial_s: float | None, 
     found = []
     missing = [str(size) for size in RFC2544_SIZES if size not in plan.frame_bytes]
     if sizes and missing:
-        found.append(f"RFC 2889 {clause}: frame sizes {', '.join(missing)} were not tested")
+        found.append(
+            phrase("RFC 2889 {clause}: frame sizes {names} were not tested", clause=clause, names=", ".join(missing))
+        )
     if trial_s is not None and trial_s < TRIAL_S:
-        found.append(f"RFC 2889 {clause}: each trial lasts {trial_s:g} s instead of 30 s")
+        found.append(
+            phrase("RFC 2889 {clause}: each trial lasts {trial_s:g} s instead of 30 s", clause=clause, trial_s=trial_s)
+        )
     if simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 
 

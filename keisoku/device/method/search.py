@@ -17,7 +17,8 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.record.validity import TOLERANCE, disturbances
+from keisoku.device.record.validity import TOLERANCE, disturbances, why_invalid
+from keisoku.language import joined, phrase
 
 RETRIES = 2
 """How often a load is tried while the tester itself disturbs the trial."""
@@ -36,7 +37,7 @@ NEAR = 0.2
 EVENLY = 0.9
 """Share of the load that a tester offers flat out which it can offer evenly paced, time after time."""
 
-NO_LOAD_PASSES = "no load is known to pass without loss: not measured"
+NO_LOAD_PASSES = phrase("no load is known to pass without loss: not measured")
 """Remark of a row of a procedure that needs the throughput, where there is none."""
 
 
@@ -262,7 +263,11 @@ class _Bracket:
             offered_fps, shortfalls = max(offered_fps, min(fps, record.offered_fps)), shortfalls + 1
             if beyond_tester(record) or shortfalls == RETRIES:
                 break
-        why = f"given up at {fps:,.0f} frames/s: the last trial is invalid because {'; '.join(record.invalid_because)}"
+        why = phrase(
+            "given up at {fps:,.0f} frames/s: the last trial is invalid because {why}",
+            fps=fps,
+            why=joined("; ", why_invalid(record)),
+        )
         if not shortfalls:
             self.given_up = why
             return None

@@ -21,6 +21,7 @@ from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import SweepSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 WAITING_SAMPLES = 4
@@ -55,29 +56,41 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if passing and failing:
         largest = yield from _bisect(setting, max(passing), min(failing), found, _passes)
         remarks.append(
-            f"largest frame forwarded without loss: {largest} byte; frames of {largest + 1} byte are dropped"
+            phrase(
+                "largest frame forwarded without loss: {largest} byte; frames of {larger} byte are dropped",
+                largest=largest,
+                larger=largest + 1,
+            )
         )
         records = {size: one.record for size, one in found.items()}
         some, none = _parted(records, _arrives)
         if some > largest and none is not None:
             some = yield from _bisect(setting, some, none, found, _arrives)
-            remarks.append(f"largest frame size of which a part was forwarded: {some} byte")
+            remarks.append(phrase("largest frame size of which a part was forwarded: {some} byte", some=some))
     elif passing:
-        remarks.append(f"largest frame tried, {max(passing)} byte, was forwarded without loss: the limit lies above")
+        remarks.append(
+            phrase(
+                "largest frame tried, {most} byte, was forwarded without loss: the limit lies above", most=max(passing)
+            )
+        )
     else:
-        remarks.append("no size was forwarded without loss")
+        remarks.append(phrase("no size was forwarded without loss"))
     measured = [found[size] for size in sorted(found)]
     limited = [str(one.record.trial.frame_bytes) for one in measured if not one.record.valid]
     if limited:
-        remarks.append(f"the tester could not offer the smallest gap at {', '.join(limited)} byte")
+        remarks.append(phrase("the tester could not offer the smallest gap at {sizes} byte", sizes=", ".join(limited)))
     fitted = latency_line(setting, [one.record for one in measured if _passes(one.record)], sizes_min=3)
     remarks += fitted.remarks
     waits_ns = {one.record.trial.frame_bytes: _wait_ns(one.record) for one in measured}
     crowded = [str(size) for size, wait_ns in waits_ns.items() if wait_ns]
     if crowded:
         remarks.append(
-            f"frames wait for each other by up to {max(waits_ns.values()):.3g} ns at this load, at"
-            f" {', '.join(crowded)} byte: latencies and line include it"
+            phrase(
+                "frames wait for each other by up to {most:.3g} ns at this load, at {sizes} byte: latencies"
+                " and line include it",
+                most=max(waits_ns.values()),
+                sizes=", ".join(crowded),
+            )
         )
     if not setting.bias.is_known:
         remarks.append(NOT_CALIBRATED)
@@ -92,15 +105,18 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
     given = setting.plan.of(SweepSettings).rate_fps is not None
-    found = ["published procedure: frames were sent at a given rate, not at the smallest gap"] if given else []
+    found = [phrase("published procedure: frames were sent at a given rate, not at the smallest gap")] if given else []
     lowered = [str(one.record.trial.frame_bytes) for one in measured if one.is_lowered]
     if lowered:
         found.append(
-            "published procedure: latencies were measured just below the smallest gap, where they do not grow, at"
-            f" {', '.join(lowered)} byte"
+            phrase(
+                "published procedure: latencies were measured just below the smallest gap, where they do"
+                " not grow, at {sizes} byte",
+                sizes=", ".join(lowered),
+            )
         )
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 
 
@@ -218,17 +234,23 @@ def _row(setting: Setting, measured: _Measured) -> Row:
             trial.frame_bytes,
             record.offered_fps,
             single_frame=False,
-            own=budget.repeatability("repeatability of the samples", samples(record)),
+            own=budget.repeatability(phrase("repeatability of the samples"), samples(record)),
         )
     remarks = list(record.invalid_because)
     if measured.is_lowered:
         share = 100 * record.offered_fps / first.offered_fps
-        remarks.append(f"latency is that at {share:.6g} % of the load, as frames queue up at the smallest gap")
+        remarks.append(
+            phrase("latency is that at {share:.6g} % of the load, as frames queue up at the smallest gap", share=share)
+        )
     elif (drift := changes(record)) is not None:
-        remarks.append(f"latency changes during the trial, by {drift.slope:.3g} ns/s: its mean depends on the time")
+        remarks.append(
+            phrase(
+                "latency changes during the trial, by {slope:.3g} ns/s: its mean depends on the time", slope=drift.slope
+            )
+        )
     return Row(
         frame_bytes=trial.frame_bytes,
         figures=figures,
         trial=record.index,
-        remark="; ".join(remarks),
+        remark=joined("; ", remarks),
     )

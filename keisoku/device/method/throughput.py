@@ -10,6 +10,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.method.throughput_figure import throughput_figure
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
 
@@ -24,7 +25,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         found = yield from search(setting, size)
         rows.append(_row(setting, found))
-        remarks += [f"{size} byte: {remark}" for remark in _remarks(found)]
+        remarks += [phrase("{size} byte: {remark}", size=size, remark=remark) for remark in _remarks(found)]
     plan = setting.plan
     return Result(
         measurement="throughput",
@@ -53,21 +54,23 @@ def _row(setting: Setting, found: Found) -> Row:
 
 def _remark(found: Found) -> str:
     if found.given_up:
-        return "given up before the resolution was reached"
+        return phrase("given up before the resolution was reached")
     if found.limited_by_tester:
-        return "limited by the tester"
+        return phrase("limited by the tester")
     if found.unsteady:
-        return "some loads passed in one trial and failed in another"
-    return "no load passed without loss" if found.record is None else ""
+        return phrase("some loads passed in one trial and failed in another")
+    return phrase("no load passed without loss") if found.record is None else ""
 
 
 def _remarks(found: Found) -> list[str]:
     remarks = [found.given_up] if found.given_up else []
     if found.limited_by_tester and found.record is not None:
-        remarks.append("limited by the tester, not by the DUT: all that the tester could offer was forwarded")
+        remarks.append(phrase("limited by the tester, not by the DUT: all that the tester could offer was forwarded"))
     if found.unsteady:
         remarks.append(
-            "the DUT, or what shares its processor, does not always do the same: the interval is from the load that"
-            " passed all its trials to the one that failed all of them"
+            phrase(
+                "the DUT, or what shares its processor, does not always do the same: the interval is from"
+                " the load that passed all its trials to the one that failed all of them"
+            )
         )
     return remarks

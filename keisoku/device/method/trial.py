@@ -11,7 +11,9 @@ from keisoku.device.method.stream_figures import stream_figures
 from keisoku.device.plan.rate import NO_RATE
 from keisoku.device.plan.settings import TrialSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _CEILING = 0.9998
@@ -38,7 +40,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
-    size, remark = record.trial.frame_bytes, "; ".join(record.invalid_because)
+    size, remark = record.trial.frame_bytes, joined("; ", why_invalid(record))
     if remark:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)]
     speed = None if setting.plan.mix else setting.capabilities.link_bits_per_second
@@ -58,7 +60,7 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
         frame_bytes=size,
         figures=offered | figures,
         trial=record.index,
-        case="all streams" if len(facts.streams) > 1 else "",
+        case=phrase("all streams") if len(facts.streams) > 1 else "",
     )
     if len(facts.streams) == 1:
         return [whole]
@@ -66,7 +68,12 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     return [whole] + [
         Row(
             frame_bytes=size,
-            case=f"stream {place}: {ports[one.transmit]} to {ports[one.receive]}",
+            case=phrase(
+                "stream {place}: {transmit} to {receive}",
+                place=place,
+                transmit=ports[one.transmit],
+                receive=ports[one.receive],
+            ),
             figures=stream_figures(
                 bias, one.tracked, one.offered_frames, size, fps, speed, samples=samples_of(record, one.tracked)
             ),

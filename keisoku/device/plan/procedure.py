@@ -10,6 +10,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from keisoku.language import phrase
+
 if TYPE_CHECKING:
     from keisoku.device.record.capabilities import Ability
     from keisoku.run.settings import Settings
@@ -78,8 +80,8 @@ PROCEDURES: dict[str, Procedure] = {
     for procedure in (
         Procedure(
             "trial",
-            "Single trials",
-            "one load at each size, one trial each",
+            phrase("Single trials"),
+            phrase("one load at each size, one trial each"),
             "loss",
             "keisoku.device.plan.settings:TrialSettings",
             "Counts, loss and latency of every frame at one given load for each size.",
@@ -87,7 +89,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "throughput",
-            "Throughput",
+            phrase("Throughput"),
             "RFC 2544 §26.1",
             "throughput",
             "keisoku.device.plan.settings:ThroughputSettings",
@@ -96,7 +98,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "latency",
-            "Latency",
+            phrase("Latency"),
             "RFC 2544 §26.2",
             "mean",
             "keisoku.device.plan.settings:LatencySettings",
@@ -106,7 +108,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "loss",
-            "Frame loss rate",
+            phrase("Frame loss rate"),
             "RFC 2544 §26.3",
             "loss",
             "keisoku.device.plan.settings:LossSettings",
@@ -114,7 +116,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "delay",
-            "Typical and worst-case latency",
+            phrase("Typical and worst-case latency"),
             "RFC 8219 §7.2",
             "typical",
             "keisoku.device.plan.rfc8219_settings:DelaySettings",
@@ -125,7 +127,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "delay_variation",
-            "Delay variation",
+            phrase("Delay variation"),
             "RFC 8219 §7.3",
             "pdv",
             "keisoku.device.plan.rfc8219_settings:DelayVariationSettings",
@@ -136,7 +138,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "reordering",
-            "Reordering",
+            phrase("Reordering"),
             "RFC 4737, RFC 5236",
             "reordered",
             "keisoku.device.plan.rfc8219_settings:ReorderingSettings",
@@ -145,7 +147,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "back_to_back",
-            "Back-to-back frames",
+            phrase("Back-to-back frames"),
             "RFC 2544 §26.4, RFC 9004",
             "burst",
             "keisoku.device.plan.rfc2544_settings:BackToBackSettings",
@@ -155,7 +157,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "recovery",
-            "System recovery",
+            phrase("System recovery"),
             "RFC 2544 §26.5",
             "recovery",
             "keisoku.device.plan.rfc2544_settings:RecoverySettings",
@@ -165,7 +167,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "reset",
-            "Reset",
+            phrase("Reset"),
             "RFC 2544 §26.6, RFC 6201",
             "reset_by_loss",
             "keisoku.device.plan.rfc2544_settings:ResetSettings",
@@ -176,8 +178,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "convergence",
-            "Convergence",
-            "RFC 6412, RFC 6413, exact",
+            phrase("Convergence"),
+            phrase("RFC 6412, RFC 6413, exact"),
             "interruption",
             "keisoku.device.plan.convergence_settings:ConvergenceSettings",
             "How long each flow is interrupted by an event, how long after it, and by which port frames leave then.",
@@ -186,8 +188,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "sweep",
-            "Frame size sweep",
-            "every size at the smallest gap",
+            phrase("Frame size sweep"),
+            phrase("every size at the smallest gap"),
             "latency",
             "keisoku.device.plan.settings:SweepSettings",
             "Latency against frame size at the smallest gap: fitted line, standard errors, largest forwarded frame.",
@@ -197,7 +199,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "line_rate",
-            "Line rate",
+            phrase("Line rate"),
             "RFC 8239 §2",
             "line_share",
             "keisoku.device.plan.rfc8239_settings:LineRateSettings",
@@ -208,7 +210,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "buffering",
-            "Buffer",
+            phrase("Buffer"),
             "RFC 8239 §3",
             "buffer",
             "keisoku.device.plan.rfc8239_settings:BufferingSettings",
@@ -219,7 +221,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "microburst",
-            "Microburst",
+            phrase("Microburst"),
             "RFC 8239 §4",
             "microburst",
             "keisoku.device.plan.rfc8239_settings:MicroburstSettings",
@@ -230,7 +232,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "head_of_line",
-            "Head-of-line blocking",
+            phrase("Head-of-line blocking"),
             "RFC 8239 §5",
             "loss",
             "keisoku.device.plan.rfc8239_settings:HeadOfLineSettings",
@@ -241,8 +243,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "incast",
-            "Incast",
-            "RFC 8239 §6, stateless frames",
+            phrase("Incast"),
+            phrase("RFC 8239 §6, stateless frames"),
             "goodput",
             "keisoku.device.plan.rfc8239_settings:IncastSettings",
             "Goodput and latency of each flow when steady load and synchronised bursts meet at one receiver.",
@@ -252,7 +254,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "qos",
-            "Classes of traffic",
+            phrase("Classes of traffic"),
             "RFC 4689",
             "share",
             "keisoku.device.plan.class_settings:QosSettings",
@@ -265,7 +267,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "marking",
-            "Marking curve",
+            phrase("Marking curve"),
             "RFC 3168, RFC 7567",
             "kmin",
             "keisoku.device.plan.class_settings:MarkingSettings",
@@ -277,8 +279,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "forwarding",
-            "Forwarding rate",
-            "RFC 2889 §5.1 to §5.4 and §5.6",
+            phrase("Forwarding rate"),
+            phrase("RFC 2889 §5.1 to §5.4 and §5.6"),
             "throughput",
             "keisoku.device.plan.rfc2889_settings:ForwardingSettings",
             "Throughput, forwarding rates at given loads, FRMOL and maximum forwarding rate (MFR), for any pattern.",
@@ -286,7 +288,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "congestion",
-            "Congestion control",
+            phrase("Congestion control"),
             "RFC 2889 §5.5",
             "uncongested_loss",
             "keisoku.device.plan.rfc2889_settings:CongestionSettings",
@@ -298,7 +300,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "forward_pressure",
-            "Forward pressure",
+            phrase("Forward pressure"),
             "RFC 2889 §5.6",
             "forwarding_rate",
             "keisoku.device.plan.rfc2889_settings:ForwardPressureSettings",
@@ -307,7 +309,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "address_caching",
-            "Address caching capacity",
+            phrase("Address caching capacity"),
             "RFC 2889 §5.7",
             "addresses",
             "keisoku.device.plan.rfc2889_settings:AddressCachingSettings",
@@ -319,7 +321,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "address_learning",
-            "Address learning rate",
+            phrase("Address learning rate"),
             "RFC 2889 §5.8",
             "learning_rate",
             "keisoku.device.plan.rfc2889_settings:AddressLearningSettings",
@@ -331,7 +333,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "errored_frames",
-            "Errored frames filtering",
+            phrase("Errored frames filtering"),
             "RFC 2889 §5.9",
             "forwarded",
             "keisoku.device.plan.rfc2889_settings:ErroredFramesSettings",
@@ -342,7 +344,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "broadcast",
-            "Broadcast frames",
+            phrase("Broadcast frames"),
             "RFC 2889 §5.10",
             "throughput",
             "keisoku.device.plan.rfc2889_settings:BroadcastSettings",
@@ -352,8 +354,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "multicast",
-            "Multicast throughput",
-            "RFC 3918 §4.1 to §4.3 and §5",
+            phrase("Multicast throughput"),
+            phrase("RFC 3918 §4.1 to §4.3 and §5"),
             "throughput",
             "keisoku.device.plan.rfc3918_settings:MulticastSettings",
             "The highest load to multicast groups that reaches every port without loss, and its latency at each.",
@@ -363,8 +365,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "group_delay",
-            "Group join and leave delay",
-            "RFC 3918 §6 and §8.2",
+            phrase("Group join and leave delay"),
+            phrase("RFC 3918 §6 and §8.2"),
             "join_delay",
             "keisoku.device.plan.rfc3918_settings:GroupDelaySettings",
             "How long after a port joins or leaves a multicast group the first or the last frame reaches it.",
@@ -375,7 +377,7 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "group_capacity",
-            "Multicast group capacity",
+            phrase("Multicast group capacity"),
             "RFC 3918 §7.1",
             "groups",
             "keisoku.device.plan.rfc3918_settings:GroupCapacitySettings",
@@ -387,8 +389,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "buffer_over_time",
-            "Buffer behaviour over time",
-            "one sample a second at the smallest gap",
+            phrase("Buffer behaviour over time"),
+            phrase("one sample a second at the smallest gap"),
             "slope",
             "keisoku.device.plan.drift_settings:BufferOverTimeSettings",
             "When buffers fill, drop frames, drain and stall: slopes, jumps and buffer depths from latency over time.",
@@ -396,8 +398,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "clock_mismatch",
-            "Clock mismatch",
-            "every frame at the throughput rate, and at a lower rate",
+            phrase("Clock mismatch"),
+            phrase("every frame at the throughput rate, and at a lower rate"),
             "mismatch",
             "keisoku.device.plan.drift_settings:ClockMismatchSettings",
             "Whether latency grows because clocks differ, by how much, and the rate at which it stops growing.",
@@ -406,8 +408,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "port_map",
-            "Port map",
-            "from every port to every other",
+            phrase("Port map"),
+            phrase("from every port to every other"),
             "latency",
             "keisoku.device.plan.portmap_settings:PortMapSettings",
             "Latency and largest frame between all ports, and the groups of ports that share a chip.",
@@ -418,8 +420,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "changes",
-            "Changed headers",
-            "every frame against the one that is expected",
+            phrase("Changed headers"),
+            phrase("every frame against the one that is expected"),
             "changed",
             "keisoku.device.plan.changes_settings:ChangesSettings",
             "What the device changes in the headers of every frame: which field, from what to what, in which frames.",
@@ -430,8 +432,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "calibrate",
-            "Calibration",
-            "the tester on a bare cable",
+            phrase("Calibration"),
+            phrase("the tester on a bare cable"),
             "bias",
             "keisoku.device.plan.settings:CalibrateSettings",
             "The tester's own latency on a bare cable, which is stored and subtracted from later results.",
@@ -440,8 +442,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "mlr",
-            "NDR and PDR",
-            "RFC 9971 (MLRsearch)",
+            phrase("NDR and PDR"),
+            phrase("RFC 9971 (MLRsearch)"),
             "throughput",
             "keisoku.device.plan.mlr_settings:MlrSettings",
             "The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
@@ -449,8 +451,8 @@ PROCEDURES: dict[str, Procedure] = {
         ),
         Procedure(
             "critical_load",
-            "Critical load",
-            "after PLRsearch",
+            phrase("Critical load"),
+            phrase("after PLRsearch"),
             "critical_load",
             "keisoku.device.plan.critical_load_settings:CriticalLoadSettings",
             "The load at which half of all short trials lose no frame, and how widely that limit is spread.",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from keisoku.device.record.counts import Sent
 from keisoku.device.record.interference import Interference, PortCounters
-from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, Trial
+from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, Trial, TrialRecord
+from keisoku.language import phrase
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -26,7 +27,7 @@ INTERRUPTED_SHARE = 0.2
 rate, and all frames are sent: the load then lasts longer."""
 HICCUP_NS = 100_000_000
 """A thread at nice -20 that wakes so late was stopped by the host: the devices' work made one 31 ms late at most."""
-INTERRUPTED = "the trial was interrupted"
+INTERRUPTED = phrase("the trial was interrupted")
 STRAYS = 2
 """Frames without a protocol of the host may arrive between a trial and the readings of its ports' counters."""
 
@@ -36,12 +37,22 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     return list(dict.fromkeys(shortfalls(trial, facts) + disturbances(trial, facts)))
 
 
+def why_invalid(record: TrialRecord) -> list[str]:
+    """What the record says of it, which is English, as texts that can be translated."""
+    known = {str(reason): reason for reason in reasons(record.trial, record.facts)}
+    return [known.get(reason, reason) for reason in record.invalid_because]
+
+
 def shortfalls(trial: Trial, facts: Facts) -> list[str]:
     """That the tester was too slow for the load, although nobody interrupted it."""
     if facts.interrupted or trial.flat_out or (facts.lost_links and not trial.links_may_fail):
         return []
     refused = [
-        f"the transmit queue of {facts.name_of(port.port)} was full: it refused {port.sent.refused_frames} frames"
+        phrase(
+            "the transmit queue of {port} was full: it refused {refused_frames} frames",
+            port=facts.name_of(port.port),
+            refused_frames=port.sent.refused_frames,
+        )
         for port in facts.transmitters
         if port.sent.refused_frames
     ]
@@ -61,14 +72,26 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     if facts.tester_dropped_frames:
         named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
         why = f" ({named})" if named else ""
-        found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames{why}")
+        found.append(
+            phrase(
+                "the tester itself dropped {tester_dropped_frames} received frames{why}",
+                tester_dropped_frames=facts.tester_dropped_frames,
+                why=why,
+            )
+        )
     for stream in facts.streams:
         for own in (one.tracked for one in stream.everywhere):
             accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count
             if accounted != stream.offered_frames:
-                found.append(f"counts do not add up: {stream.offered_frames} offered, {accounted} accounted for")
+                found.append(
+                    phrase(
+                        "counts do not add up: {offered_frames} offered, {accounted} accounted for",
+                        offered_frames=stream.offered_frames,
+                        accounted=accounted,
+                    )
+                )
     if sum(stream.offered_frames for stream in facts.streams) != sent.offered_frames:
-        found.append("counts do not add up: ports and streams offered different numbers of frames")
+        found.append(phrase("counts do not add up: ports and streams offered different numbers of frames"))
     found += _at_receivers(trial, facts)
     if facts.interference is not None:
         found += disturbed(facts.interference)
@@ -78,10 +101,16 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
 def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
     frames = trial.frames_of(port)
     if sent.offered_frames < frames * (1 - TOLERANCE):
-        return [f"the tester offered {sent.offered_frames} of {frames} frames"]
+        return [
+            phrase(
+                "the tester offered {offered_frames} of {frames} frames",
+                offered_frames=sent.offered_frames,
+                frames=frames,
+            )
+        ]
     if sent.going_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
         late = 100 * (sent.going_ns / trial.duration_ns - 1)
-        return [f"the tester needed {late:.1f} % longer than intended"]
+        return [phrase("the tester needed {late:.1f} % longer than intended", late=late)]
     return []
 
 
@@ -89,7 +118,11 @@ def _stopped_by_the_host(sent: Sent) -> list[str]:
     if sent.interrupted_share <= INTERRUPTED_SHARE:
         return []
     return [
-        f"the host stopped the sender {sent.interruptions} times, for {100 * sent.interrupted_share:.0f} % of its time"
+        phrase(
+            "the host stopped the sender {interruptions} times, for {percent:.0f} % of its time",
+            interruptions=sent.interruptions,
+            percent=100 * sent.interrupted_share,
+        )
     ]
 
 
@@ -101,7 +134,13 @@ def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
     due = trial.frames_per_second * (sent.going_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
     if sent.offered_frames >= due:
         return []
-    return [f"the tester offered {sent.offered_frames} frames until the load was stopped, {due:.0f} were due"]
+    return [
+        phrase(
+            "the tester offered {offered_frames} frames until the load was stopped, {due:.0f} were due",
+            offered_frames=sent.offered_frames,
+            due=due,
+        )
+    ]
 
 
 def _at_links(trial: Trial, facts: Facts) -> list[str]:
@@ -109,13 +148,25 @@ def _at_links(trial: Trial, facts: Facts) -> list[str]:
     for link in facts.links:
         name, (before, after) = facts.name_of(link.port), link.mtu_bytes
         if link.lost_ns is not None and not trial.links_may_fail:
-            back = "and had it again at the end" if link.carrier else "and had none at the end"
+            back = phrase("and had it again at the end") if link.carrier else phrase("and had none at the end")
             found.append(
-                f"{name} lost its carrier {link.lost_ns / NS_PER_S:.3g} s after the begin of the load, {back}: "
-                "look at the cable and at the device's port"
+                phrase(
+                    "{name} lost its carrier {seconds:.3g} s after the begin of the load, {back}: look at the"
+                    " cable and at the device's port",
+                    name=name,
+                    seconds=link.lost_ns / NS_PER_S,
+                    back=back,
+                )
             )
         if before != after:
-            found.append(f"the MTU of {name} was changed from {before} to {after} during the trial")
+            found.append(
+                phrase(
+                    "the MTU of {name} was changed from {before} to {after} during the trial",
+                    name=name,
+                    before=before,
+                    after=after,
+                )
+            )
     return found
 
 
@@ -124,8 +175,14 @@ def unstamped(name: str, receiver: Receiver) -> list[str]:
     stamped = receiver.stamped
     if stamped is None or stamped.by_kernel <= TOLERANCE * (stamped.by_hardware + stamped.by_kernel):
         return []
-    counts = f"{stamped.by_hardware} of {stamped.by_hardware + stamped.by_kernel}"
-    return [f"the hardware of {name} stamped {counts} received frames: give --stamps software"]
+    counts = phrase(
+        "{by_hardware} of {every}", by_hardware=stamped.by_hardware, every=stamped.by_hardware + stamped.by_kernel
+    )
+    return [
+        phrase(
+            "the hardware of {name} stamped {counts} received frames: give --stamps software", name=name, counts=counts
+        )
+    ]
 
 
 def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
@@ -152,8 +209,13 @@ def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_
     if after_ns < (1 - SETTLED) * drain_ns:
         return []
     return [
-        f"frames still arrived at {port} {after_ns / 1e9:.3g} s after the last was sent, "
-        f"at the end of the wait of {drain_ns / 1e9:.3g} s: wait longer"
+        phrase(
+            "frames still arrived at {port} {after:.3g} s after the last was sent, at the end of the"
+            " wait of {waited:.3g} s: wait longer",
+            port=port,
+            after=after_ns / 1e9,
+            waited=drain_ns / 1e9,
+        )
     ]
 
 
@@ -167,19 +229,35 @@ def disturbed(interference: Interference) -> list[str]:
         polls = core.lateness is None
         if not polls and stolen_ns > (STOLEN_FROM_DEVICE if core.of_device else STOLEN) * span_ns:
             share = 100 * stolen_ns / span_ns
-            found.append(f"the hypervisor took CPU {core.cpu} for at least {share:.1f} % of the time")
+            found.append(
+                phrase(
+                    "the hypervisor took CPU {cpu} for at least {share:.1f} % of the time", cpu=core.cpu, share=share
+                )
+            )
         if core.heat_events:
-            found.append(f"CPU {core.cpu} was throttled because of heat {core.heat_events} times")
+            found.append(
+                phrase(
+                    "CPU {cpu} was throttled because of heat {heat_events} times",
+                    cpu=core.cpu,
+                    heat_events=core.heat_events,
+                )
+            )
         if core.lateness and core.lateness.max_ns > HICCUP_NS:
-            found.append(f"CPU {core.cpu} stood still for {core.lateness.max_ns / 1e6:.0f} ms")
+            found.append(
+                phrase("CPU {cpu} stood still for {time:.0f} ms", cpu=core.cpu, time=core.lateness.max_ns / 1e6)
+            )
     quota = interference.throttling
     if quota and quota.periods:
         found.append(
-            f"a CPU quota stopped the tester {quota.periods} times, for {quota.stopped_ns / 1e6:.0f} ms in all"
+            phrase(
+                "a CPU quota stopped the tester {periods} times, for {time:.0f} ms in all",
+                periods=quota.periods,
+                time=quota.stopped_ns / 1e6,
+            )
         )
     before, after = interference.clock_sources
     if before != after:
-        found.append(f"the kernel changed its clock source from {before} to {after}")
+        found.append(phrase("the kernel changed its clock source from {before} to {after}", before=before, after=after))
     return found
 
 
@@ -198,23 +276,46 @@ def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
     }
     named = ", ".join(f"{name} {count}" for name, count in wrapped.items() if count)
     if named:
-        found.append(f"the receive queue of {change.port} was full: {named}")
+        found.append(phrase("the receive queue of {port} was full: {named}", port=change.port, named=named))
     unexplained, taken = change.rx_dropped - foreign_frames, change.taken_frames or 0
     rest = unexplained - taken
     if unexplained > STRAYS and rest > STRAYS and taken:
         found.append(
-            f"{change.port} itself dropped at least {rest} received frames (rx_dropped, of which keisoku's own program "
-            f"may have taken {taken})"
+            phrase(
+                "{port} itself dropped at least {rest} received frames (rx_dropped, of which keisoku's own"
+                " program may have taken {taken})",
+                port=change.port,
+                rest=rest,
+                taken=taken,
+            )
         )
     elif unexplained > STRAYS and not -foreign_frames - STRAYS <= rest <= STRAYS:
-        found.append(f"{change.port} itself dropped {unexplained} received frames (rx_dropped)")
+        found.append(
+            phrase(
+                "{port} itself dropped {unexplained} received frames (rx_dropped)",
+                port=change.port,
+                unexplained=unexplained,
+            )
+        )
     if change.peer_tx_dropped:
         found.append(
-            f"the receive queue of {change.port} had no room for {change.peer_tx_dropped} frames of the device"
+            phrase(
+                "the receive queue of {port} had no room for {peer_tx_dropped} frames of the device",
+                port=change.port,
+                peer_tx_dropped=change.peer_tx_dropped,
+            )
         )
     # A packet socket learns of it and sends the frame again. A veth counts here frames for which its peer has no room.
     if change.tx_dropped and change.engine == "xdp" and change.driver != "veth":
-        found.append(f"{change.port} itself dropped {change.tx_dropped} frames to be sent (tx_dropped)")
+        found.append(
+            phrase(
+                "{port} itself dropped {tx_dropped} frames to be sent (tx_dropped)",
+                port=change.port,
+                tx_dropped=change.tx_dropped,
+            )
+        )
     if change.tx_errors:
-        found.append(f"{change.port} failed to send {change.tx_errors} frames (tx_errors)")
+        found.append(
+            phrase("{port} failed to send {tx_errors} frames (tx_errors)", port=change.port, tx_errors=change.tx_errors)
+        )
     return found

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keisoku.device.record.trial import TrialRecord
+from keisoku.language import joined, phrase
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Account:
     def fault(self) -> str:
         """The balances that are not zero, in words; empty if all are."""
         faults = (
-            (self.sent_balance, "offered − forwarded − lost − corrupt"),
-            (self.received_balance, "received − forwarded − duplicated − corrupt arrivals − foreign"),
-            (self.gap_balance, "lost − listed gaps"),
+            (self.sent_balance, phrase("offered − forwarded − lost − corrupt")),
+            (self.received_balance, phrase("received − forwarded − duplicated − corrupt arrivals − foreign")),
+            (self.gap_balance, phrase("lost − listed gaps")),
         )
-        return "; ".join(f"{name} = {balance}" for balance, name in faults if balance)
+        return joined("; ", [joined("", [name, f" = {balance}"]) for balance, name in faults if balance])
 
 
 def account(record: TrialRecord) -> Account:

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.validity import why_invalid
 from keisoku.device.report.device import Device
+from keisoku.language import joined, phrase, sentence_case
 from keisoku.report import digits
 from keisoku.report.answer import NOT_MEASURED, Answer, Validity, answer, confidence, deviating
-from keisoku.report.table import CONFIDENCE, Head, Table
+from keisoku.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
 from keisoku.run.result import Result, Row
 
 BY_SIZE = ("throughput", "latency", "loss")
@@ -46,14 +48,14 @@ def _sizes(device: Device) -> tuple[Table, int]:
     """One row a size, and how many sizes are left out."""
     of = {name: _by_size(device.result(name)) for name in BY_SIZE}
     cells = {
-        "Throughput": {size: row.figures.get("throughput") for size, row in of["throughput"].items()},
-        "Of the line": {size: row.figures.get("line_share") for size, row in of["throughput"].items()},
-        "Median latency": {size: row.figures.get("p50") for size, row in of["latency"].items()},
-        "99.9 % within": {size: row.figures.get("p99.9") for size, row in of["latency"].items()},
-        "Loss, highest load": {size: row.figures.get("loss") for size, row in of["loss"].items()},
+        phrase("Throughput"): {size: row.figures.get("throughput") for size, row in of["throughput"].items()},
+        phrase("Of the line"): {size: row.figures.get("line_share") for size, row in of["throughput"].items()},
+        phrase("Median latency"): {size: row.figures.get("p50") for size, row in of["latency"].items()},
+        phrase("99.9 % within"): {size: row.figures.get("p99.9") for size, row in of["latency"].items()},
+        phrase("Loss, highest load"): {size: row.figures.get("loss") for size, row in of["loss"].items()},
     }
     sizes = sorted({size for rows in of.values() for size in rows})
-    shown, heads, columns, marks = sizes[:MOST_SIZES], [Head("Frame size", "byte")], [], set()
+    shown, heads, columns, marks = sizes[:MOST_SIZES], [Head(FRAME_SIZE, "byte")], [], set()
     columns.append([str(size) for size in shown])
     heads.append(Head(CONFIDENCE, ""))
     columns.append([_confidence(of, size) for size in shown])
@@ -88,7 +90,7 @@ def _confidence(of: dict[str, dict[int, Row]], size: int) -> str:
         if (row := of[name].get(size)) is not None:
             figure: Quantity | None = row.figures.get(PROCEDURES[name].figure)
             said = confidence(row, figure)
-            return f"{said}: {row.remark}" if said == NOT_MEASURED and row.remark else said
+            return joined(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said
     return NOT_MEASURED
 
 
@@ -96,7 +98,7 @@ def _validity(device: Device) -> Validity | None:
     records = device.run.records
     if not records:
         return None
-    causes = Counter(cause for record in records for cause in record.invalid_because)
+    causes = Counter(cause for record in records for cause in why_invalid(record))
     invalid = sum(not record.valid for record in records)
     return Validity(len(records) - invalid, invalid, causes.most_common(1)[0][0] if causes else "")
 
@@ -106,5 +108,5 @@ def _conformity(results: Sequence[Result]) -> str:
     said = deviating(results)
     short = any(_SHORT in text for result in results for text in result.deviations)
     if said:
-        return f"Shortened: {said}" if short else said[:1].upper() + said[1:]
-    return "No deviation from the standards" if results else ""
+        return phrase("Shortened: {deviations}", deviations=said) if short else sentence_case(said)
+    return phrase("No deviation from the standards") if results else ""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from keisoku.device.record.counts import Buckets
 from keisoku.device.report.device import Device, frame_sizes
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace, axis, device_colour, hover, label, size_choices, size_colour
 
@@ -17,7 +18,7 @@ FRAMES_MIN = 40
 """A step with fewer frames is joined with the next, because it scatters too much."""
 WIDTH_MAX = 1.08
 """A joined step's upper edge over its lower one."""
-ALL = "all sizes"
+ALL = phrase("all sizes")
 
 
 def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
@@ -40,14 +41,16 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
     floor = min(densities) / 3
     plot = Plot(
         name=f"{method}-histogram",
-        caption="Distribution of the latency of every frame of the trial; neighbouring buckets with few "
-        "frames are drawn as one step.",
+        caption=phrase(
+            "Distribution of the latency of every frame of the trial; neighbouring buckets with few frames are drawn as"
+            " one step."
+        ),
         axes={
-            "xaxis": axis(f"latency ({unit})", (), type="log"),
-            "yaxis": axis("frames per ns of latency", (), type="log", exponentformat="power", dtick=1),
+            "xaxis": axis(phrase("latency ({unit})", unit=unit), (), type="log"),
+            "yaxis": axis(phrase("frames per ns of latency"), (), type="log", exponentformat="power", dtick=1),
         },
         choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
         scales=["xaxis"],
     )
     for device, size, buckets in entries:
@@ -97,7 +100,12 @@ def _outline(buckets: Buckets, divisor: float, floor: float, name: str) -> Trace
     previous = None
     rows = zip(buckets.lower_ns, buckets.upper_ns, buckets.counts, _densities(buckets), strict=True)
     for lower, upper, count, density in rows:
-        frames = f"{digits.count(count)} of {digits.count(total)} frames ({100 * count / total:.3g} %)"
+        frames = phrase(
+            "{count} of {total} frames ({percent} %)",
+            count=digits.count(count),
+            total=digits.count(total),
+            percent=f"{100 * count / total:.3g}",
+        )
         text = hover(name, f"{digits.count(lower)} … {digits.count(upper)} ns", frames)
         if previous is not None and previous < lower:
             xs, ys, texts = [*xs, previous / divisor], [*ys, floor], [*texts, texts[-1]]

@@ -11,13 +11,14 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 
 RANGES_SHOWN = 6
 TRIALS_SHOWN = 30
 KEPT_AS = {
-    "bitmap": "neighbouring gaps joined; the record has every number",
-    "intervals": "neighbouring gaps joined; counts are exact",
+    "bitmap": phrase("neighbouring gaps joined; the record has every number"),
+    "intervals": phrase("neighbouring gaps joined; counts are exact"),
 }
 
 
@@ -44,9 +45,10 @@ def _loss(record: TrialRecord) -> Loss:
     several = len(record.facts.streams) > 1
     # Of each stream only what can be shown: a trial with an overload has a hundred thousand gaps.
     first = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost[:RANGES_SHOWN]]
-    gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
+    number = len(tracked.lost)
+    gaps = phrase("1 gap") if number == 1 else phrase("{count} gaps", count=digits.count(number))
     if tracked.lost_kept_as != "list":
-        gaps += f" ({KEPT_AS[tracked.lost_kept_as]})"
+        gaps = phrase("{gaps} ({kept_as})", gaps=gaps, kept_as=KEPT_AS[tracked.lost_kept_as])
     return Loss(
         record=record,
         lost=digits.count(tracked.lost_frames),
@@ -56,15 +58,14 @@ def _loss(record: TrialRecord) -> Loss:
 
 
 def _range(gap: Gap, stream: int | None) -> tuple[str, str, str]:
-    numbers = digits.count(gap.first) if stream is None else f"stream {stream}: {digits.count(gap.first)}"
+    numbers = digits.count(gap.first)
     if gap.last > gap.first:
         numbers += f" … {digits.count(gap.last)}"
-    when = [
-        f"{word} {_time(time_ns)}"
-        for word, time_ns in (("after", gap.after_ns), ("before", gap.before_ns))
-        if time_ns is not None
-    ]
-    return numbers, digits.count(gap.count), ", ".join(when) or "the whole trial"
+    if stream is not None:
+        numbers = phrase("stream {stream}: {numbers}", stream=stream, numbers=numbers)
+    when = [] if gap.after_ns is None else [phrase("after {time}", time=_time(gap.after_ns))]
+    when += [] if gap.before_ns is None else [phrase("before {time}", time=_time(gap.before_ns))]
+    return numbers, digits.count(gap.count), joined(", ", when) or phrase("the whole trial")
 
 
 def _time(time_ns: int) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.report.device import Device, frame_sizes
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices, size_colour
 from keisoku.report.points import points
 
-ALL = "all sizes"
+ALL = phrase("all sizes")
 
 
 def loss_plot(devices: Sequence[Device]) -> Plot | None:
@@ -25,14 +26,16 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
     alone = len(devices) == 1
     plot = Plot(
         name="loss",
-        caption="Share of the offered frames that was lost. Dashed: loss of a device that forwards exactly "
-        "its measured throughput and drops the rest; an ideal device stays at 0 %.",
+        caption=phrase(
+            "Share of the offered frames that was lost. Dashed: loss of a device that forwards exactly its measured"
+            " throughput and drops the rest; an ideal device stays at 0 %."
+        ),
         axes={
-            "xaxis": {"title": {"text": "load (% of the maximum)"}, "range": [0, 100]},
-            "yaxis": {"title": {"text": "frame loss (%)"}, "range": [0, 100]},
+            "xaxis": {"title": {"text": phrase("load (% of the maximum)")}, "range": [0, 100]},
+            "yaxis": {"title": {"text": phrase("frame loss (%)")}, "range": [0, 100]},
         },
         choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
         zooms=["xaxis", "yaxis"],
     )
     plot.add(
@@ -40,7 +43,7 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
             "x": [0, 100],
             "y": [0, 0],
             "mode": "lines",
-            "name": "ideal: no loss",
+            "name": phrase("ideal: no loss"),
             "line": {"color": "@muted", "width": 2.5},
             "hoverinfo": "skip",
         }
@@ -75,8 +78,12 @@ def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str,
                 hover(
                     f"{device.name}, {size} byte",
                     *(
-                        f"{title} {digits.text(row.figures[key])}"
-                        for key, title in (("load", "load"), ("offered", "offered"), ("loss", "loss"))
+                        joined(" ", [title, digits.text(row.figures[key])])
+                        for key, title in (
+                            ("load", phrase("load")),
+                            ("offered", phrase("offered")),
+                            ("loss", phrase("loss")),
+                        )
                         if key in row.figures
                     ),
                 )
@@ -100,11 +107,13 @@ def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, ch
             "x": loads,
             "y": [100 * (1 - share / load) for load in loads],
             "mode": "lines",
-            "name": label(f"{name}: 1 − throughput/load"),
+            "name": label(phrase("{name}: 1 − throughput/load", name=name)),
             "legendgroup": name,
             "showlegend": len(choices) == 1,
             "line": {"color": colour, "width": 1.2, "dash": "dash"},
-            "hovertemplate": hover(f"{name}: throughput {digits.text(found)} of the maximum") + "<extra></extra>",
+            "hovertemplate": hover(
+                phrase("{name}: throughput {share} of the maximum", name=name, share=digits.text(found))
+            ),
         },
         choices,
     )

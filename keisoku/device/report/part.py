@@ -10,6 +10,7 @@ from jinja2 import Environment
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S
+from keisoku.device.record.validity import why_invalid
 from keisoku.device.report import statement
 from keisoku.device.report.accounting import accounts
 from keisoku.device.report.answer import device_answer
@@ -18,6 +19,7 @@ from keisoku.device.report.loss_list import losses
 from keisoku.device.report.section import parts, plots
 from keisoku.device.report.summary import conclusion, summary
 from keisoku.device.report.time_plot import time_plot
+from keisoku.language import phrase
 from keisoku.measurement.table import DEVICE
 from keisoku.report import digits
 from keisoku.report.budget import budget_tables
@@ -38,12 +40,16 @@ def part(runs: Sequence[DeviceRun]) -> Part:
         runs=[_run(device) for device in found],
         sections=[
             *(section for method in PROCEDURES if (section := _section(found, method))),
-            *([Section("over-time", "Over time", "inside one trial", [over_time], [], [])] if over_time else []),
+            *(
+                [Section("over-time", phrase("Over time"), phrase("inside one trial"), [over_time], [], [])]
+                if over_time
+                else []
+            ),
         ],
         extras=[*_lost(found, templates), _accounts(found, templates), _calibration(found, templates)],
         conclusion=conclusion(found),
         notes=[statement.SIMULATED, statement.NOT_INCLUDED],
-        no_deviation="None: every method ran as the standard it is named after prescribes.",
+        no_deviation=phrase("None: every method ran as the standard it is named after prescribes."),
         titles={name: procedure.title for name, procedure in PROCEDURES.items()},
     )
 
@@ -84,7 +90,9 @@ def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
     lost = {device.name: losses(device.run) for device in found}
     if not any(shown for shown, _ in lost.values()):
         return []
-    return [Extra("lost", "Lost frames", templates.get_template("lost.html").render(devices=found, losses=lost))]
+    return [
+        Extra("lost", phrase("Lost frames"), templates.get_template("lost.html").render(devices=found, losses=lost))
+    ]
 
 
 def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
@@ -101,10 +109,11 @@ def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
         trials=len(every),
         hosts={device.name: statement.host(device) for device in found},
         adding_up=sum(balance.adds_up for balance in every),
+        why_invalid=why_invalid,
         long_table=LONG_TABLE,
         ns_per_s=NS_PER_S,
     )
-    return Extra("accounts", "Accounts", markup)
+    return Extra("accounts", phrase("Accounts"), markup)
 
 
 def _calibration(found: Sequence[Device], templates: Environment) -> Extra:
@@ -114,4 +123,4 @@ def _calibration(found: Sequence[Device], templates: Environment) -> Extra:
         stamps={device.name: statement.stamps(device) for device in found},
         calibrations={device.name: statement.calibration(device) for device in found},
     )
-    return Extra("calibration", "Calibration", markup)
+    return Extra("calibration", phrase("Calibration"), markup)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.device.report.device import Device, frame_sizes
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label
 
@@ -24,11 +25,13 @@ def search_plot(devices: Sequence[Device]) -> Plot | None:
     divisor, unit = digits.scale("frames/s", max(rates))
     plot = Plot(
         name="search",
-        caption="Load of every trial in the order of time: a cross where frames were lost, a circle where none was, a"
-        " square where the tester itself fell short.",
+        caption=phrase(
+            "Load of every trial in the order of time: a cross where frames were lost, a circle where none was, a"
+            " square where the tester itself fell short."
+        ),
         axes={
-            "xaxis": {"title": {"text": "trial"}},
-            "yaxis": {"title": {"text": f"load ({unit})"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": phrase("trial")}},
+            "yaxis": {"title": {"text": phrase("load ({unit})", unit=unit)}, "rangemode": "tozero"},
         },
     )
     for device, records in found.items():
@@ -49,9 +52,12 @@ def search_plot(devices: Sequence[Device]) -> Plot | None:
                 },
                 "text": [
                     hover(
-                        f"{device.name}, trial {record.index}",
-                        f"{digits.count(round(record.offered_fps))} frames/s, "
-                        f"{digits.count(record.facts.tracked.lost_frames)} lost",
+                        phrase("{name}, trial {index}", name=device.name, index=record.index),
+                        phrase(
+                            "{rate} frames/s, {lost} lost",
+                            rate=digits.count(round(record.offered_fps)),
+                            lost=digits.count(record.facts.tracked.lost_frames),
+                        ),
                     )
                     for record in records
                 ],

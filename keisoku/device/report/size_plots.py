@@ -8,12 +8,13 @@ from typing import Any
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.report.device import Device, frame_sizes
 from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
 from keisoku.report.points import add_bound_legend, points
 from keisoku.run.result import Line, Result, Row
 
-SIZE_TITLE = "frame size (byte)"
+SIZE_TITLE = phrase("frame size (byte)")
 CURVE_POINTS = 160
 LOG_RATIO_LINK = 10.0
 """On a linear axis the curve of a device much slower than its link would be flat."""
@@ -34,17 +35,23 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     divisor, unit = digits.scale("frames/s", max(every))
     plot = Plot(
         name="throughput",
-        caption="Highest rate without a lost frame, against frame size"
-        + ("; the line is what the link can carry at most" if curves else "; the link has no rate of its own")
-        + " (RFC 2544 §26.1).",
+        caption=phrase(
+            "Highest rate without a lost frame, against frame size; the line is what the link can carry at most"
+            " (RFC 2544 §26.1)."
+        )
+        if curves
+        else phrase(
+            "Highest rate without a lost frame, against frame size; the link has no rate of its own (RFC 2544 §26.1)."
+        ),
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},
-            "yaxis": axis(f"throughput ({unit})", every, LOG_RATIO_LINK),
+            "yaxis": axis(phrase("throughput ({unit})", unit=unit), every, LOG_RATIO_LINK),
         },
         scales=["yaxis"],
     )
     for speed, (xs, ys) in curves.items():
-        name = f"theoretical maximum at {digits.value_text(Quantity(value=speed, unit='bit/s'))}"
+        link = digits.value_text(Quantity(value=speed, unit="bit/s"))
+        name = phrase("theoretical maximum at {rate}", rate=link)
         plot.add(
             {
                 "x": xs,
@@ -52,7 +59,9 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
                 "mode": "lines",
                 "name": name,
                 "line": {"color": "@muted", "width": 1.5, "dash": "dash"},
-                "text": [hover(name, f"{x} byte: {_exact(y, 'frames/s')}") for x, y in zip(xs, ys, strict=True)],
+                "text": [
+                    hover(name, joined(": ", [f"{x} byte", _exact(y, "frames/s")])) for x, y in zip(xs, ys, strict=True)
+                ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
@@ -84,17 +93,20 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
         name=f"{method}-size",
         caption=_latency_caption(method, fitted),
         axes=_stacked(
-            axis(f"latency ({unit})", [] if fitted else every), fitted, dropped, frame_sizes(devices, method)
+            axis(phrase("latency ({unit})", unit=unit), [] if fitted else every),
+            fitted,
+            dropped,
+            frame_sizes(devices, method),
         ),
         scales=["yaxis"],
         height=400 + 130 * fitted + 110 * dropped,
     )
     for device, result in found:
         rows = _points(result, name)
-        plot.add(_figures(device, rows, divisor, f"{device.name} · mean"))
-        for other, dash in (("min", "dot"), ("p99", "dash")):
+        plot.add(_figures(device, rows, divisor, joined(" · ", [device.name, phrase("mean")])))
+        for other, called, dash in (("min", phrase("min"), "dot"), ("p99", "p99", "dash")):
             if further := _points(result, other):
-                trace = _figures(device, further, divisor, f"{device.name} · {other}")
+                trace = _figures(device, further, divisor, joined(" · ", [device.name, called]))
                 plot.add({**trace, "mode": "lines", "line": {**trace["line"], "dash": dash, "width": 1.2}})
         if result.line:
             _add_line(plot, device, result.line, rows, divisor)
@@ -105,10 +117,12 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
 
 
 def _latency_caption(method: str, fitted: bool) -> str:
-    what = "Mean latency of every frame at each size"
+    what = phrase("Mean latency of every frame at each size")
     if method == "latency":
-        what += ", with the minimum (dotted) and the 99th percentile (dashed)"
-    return what + ("; below, the residuals of the fitted line." if fitted else ".")
+        what = phrase(
+            "Mean latency of every frame at each size, with the minimum (dotted) and the 99th percentile (dashed)"
+        )
+    return phrase("{what}; below, the residuals of the fitted line.", what=what) if fitted else joined("", [what, "."])
 
 
 def _points(result: Result, figure: str) -> list[tuple[Row, Quantity | None]]:
@@ -127,7 +141,8 @@ def _figures(device: Device, rows: Sequence[tuple[Row, Quantity | None]], diviso
         "name": label(name),
         "line": {"color": colour, "width": 2},
         "text": [
-            hover(name, f"{row.frame_bytes} byte: {digits.text(figure)}") if figure else "" for row, figure in rows
+            hover(name, joined("", [f"{row.frame_bytes} byte: ", digits.text(figure)])) if figure else ""
+            for row, figure in rows
         ],
         "hovertemplate": "%{text}<extra></extra>",
         **points([figure for _, figure in rows], divisor, colour, symbol, 4 if many else 8),
@@ -150,7 +165,7 @@ def _add_line(
             "x": xs,
             "y": [(slope * x + constant) / divisor for x in xs],
             "mode": "lines",
-            "name": label(f"{device.name} · {line_text(line)}"),
+            "name": label(joined(" · ", [device.name, line_text(line)])),
             "line": {"color": colour, "width": 1.2},
             "hoverinfo": "skip",
         }
@@ -180,18 +195,24 @@ def line_text(line: Line) -> str:
     """'8.000 ns/byte × size + 811 ns', each rounded to its uncertainty."""
     slope, constant = digits.digits(line.slope), digits.digits(line.constant)
     sign, size = ("−", constant.value[1:]) if constant.value.startswith("−") else ("+", constant.value)
-    included = ", in which the tester's own part is included" if line.constant.uncertainty is None else ""
-    return f"{slope.value} {slope.unit} × size {sign} {size} {constant.unit}{included}"
+    said = phrase(
+        "{slope} × size {constant}",
+        slope=f"{slope.value} {slope.unit}",
+        constant=f"{sign} {size} {constant.unit}",
+    )
+    if line.constant.uncertainty is not None:
+        return said
+    return phrase("{line}, in which the tester's own part is included", line=said)
 
 
 def _stacked(latency: dict[str, Any], fitted: bool, dropped: bool, sizes: Sequence[int]) -> dict[str, Any]:
     """The latency on top, then residuals and drop rate where there are any, over one size axis."""
     panels = [("yaxis", latency, 5.0)]
     if fitted:
-        residual = {"title": {"text": "residual (ns)"}, "zeroline": True, "zerolinecolor": "@muted"}
+        residual = {"title": {"text": phrase("residual (ns)")}, "zeroline": True, "zerolinecolor": "@muted"}
         panels.append(("yaxis2", residual, 2.0))
     if dropped:
-        panels.append(("yaxis3", {"title": {"text": "drop (%)"}, "rangemode": "tozero"}, 1.6))
+        panels.append(("yaxis3", {"title": {"text": phrase("drop (%)")}, "rangemode": "tozero"}, 1.6))
     gap = 0.35
     total = sum(weight for _, _, weight in panels) + gap * (len(panels) - 1)
     axes: dict[str, Any] = {}

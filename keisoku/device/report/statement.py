@@ -9,10 +9,11 @@ from collections.abc import Mapping
 
 from keisoku.device.report.device import Device
 from keisoku.host.look import HostLook
+from keisoku.language import phrase, recorded
 from keisoku.report.page import flattened
 
-SIMULATED = "In simulated time the instrument contributes exactly nothing."
-NOT_INCLUDED = (
+SIMULATED = phrase("In simulated time the instrument contributes exactly nothing.")
+NOT_INCLUDED = phrase(
     "Not included: the device's behaviour at other times, temperatures and configurations, and other "
     "activity of the host. Results on shared processors scatter more from run to run than within a run."
 )
@@ -21,7 +22,10 @@ NOT_INCLUDED = (
 def stamps(device: Device) -> list[str]:
     """Where both timestamps of a frame were taken, one sentence for each variant that occurred."""
     ways = {(record.facts.transmit_stamp, record.facts.receive_stamp): None for record in device.run.records}
-    return [f"Sent: {transmit}. Received: {receive}." for transmit, receive in ways]
+    return [
+        phrase("Sent: {transmit}. Received: {receive}.", transmit=recorded(transmit), receive=recorded(receive))
+        for transmit, receive in ways
+    ]
 
 
 def host(device: Device) -> str:
@@ -30,7 +34,7 @@ def host(device: Device) -> str:
     if not found:
         return ""
     longest_ns = max((record.trial.duration_ns for record in device.run.records), default=None)
-    return f"Before the run: {HostLook.model_validate(found).sentence(longest_ns)}."
+    return phrase("Before the run: {found}.", found=HostLook.model_validate(found).sentence(longest_ns))
 
 
 def calibration(device: Device) -> list[tuple[str, str]]:
@@ -38,4 +42,4 @@ def calibration(device: Device) -> list[tuple[str, str]]:
     found = device.run.context.get("calibration")
     if not found:
         return []
-    return flattened(found) if isinstance(found, Mapping) else [("calibration", str(found))]
+    return flattened(found) if isinstance(found, Mapping) else [(phrase("calibration"), str(found))]

@@ -9,6 +9,7 @@ from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.report.accounting import accounts
 from keisoku.device.report.device import Device
 from keisoku.device.report.size_plots import line_text
+from keisoku.language import first_lower, joined, phrase, sentence_case
 from keisoku.report import digits
 from keisoku.report.sentence import not_measured
 from keisoku.run.result import Result, Row
@@ -29,35 +30,47 @@ def summary(device: Device) -> list[str]:
         if sentence
     ]
     sentences += [said for result in device.run.results if (said := _not_measured(result))]
-    return sentences or ([] if device.run.results else ["Nothing has been measured yet."])
+    return sentences or ([] if device.run.results else [phrase("Nothing has been measured yet.")])
 
 
 def conclusion(devices: Sequence[Device]) -> str:
     """How many frames and trials the report rests on, and whether every one is accounted for."""
     balances = [balance for device in devices for balance in accounts(device.run.records)]
     if not balances:
-        return "No trial was finished."
+        return phrase("No trial was finished.")
     frames = sum(balance.record.facts.sent.offered_frames for balance in balances)
     invalid = sum(not balance.record.valid for balance in balances)
     faulty = sum(not balance.adds_up for balance in balances)
-    said = f"{digits.count(frames)} frames were offered in {digits.count(len(balances))} trials"
-    said += f"; {faulty} trials do not add up" if faulty else "; every frame is accounted for"
-    if invalid:
-        noun = "trial is" if invalid == 1 else "trials are"
-        cited = sum(
-            not record.valid
-            for device in devices
-            for result in device.run.results
-            for row in result.rows
-            if (record := device.record(row))
+    counts = {"frames": digits.count(frames), "trials": digits.count(len(balances))}
+    said = (
+        phrase(
+            "{frames} frames were offered in {trials} trials; {faulty} trials do not add up.", **counts, faulty=faulty
         )
-        rests = (
-            f"and {cited} {'row' if cited == 1 else 'rows'} of results rest on such trials"
-            if cited
-            else "and no result rests on them"
-        )
-        said += f". {invalid} {noun} invalid because of the tester itself, {rests}"
-    return said + "."
+        if faulty
+        else phrase("{frames} frames were offered in {trials} trials; every frame is accounted for.", **counts)
+    )
+    return joined(" ", [said, _invalid(devices, invalid)]) if invalid else said
+
+
+def _invalid(devices: Sequence[Device], invalid: int) -> str:
+    """How many trials are, and what rests on them."""
+    cited = sum(
+        not record.valid
+        for device in devices
+        for result in device.run.results
+        for row in result.rows
+        if (record := device.record(row))
+    )
+    said = (
+        phrase("1 trial is invalid because of the tester itself")
+        if invalid == 1
+        else phrase("{count} trials are invalid because of the tester itself", count=invalid)
+    )
+    if cited == 0:
+        return phrase("{trials}, and no result rests on them.", trials=said)
+    if cited == 1:
+        return phrase("{trials}, and 1 row of results rest on such trials.", trials=said)
+    return phrase("{trials}, and {count} rows of results rest on such trials.", trials=said, count=cited)
 
 
 def _ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:
@@ -73,11 +86,20 @@ def _trial(device: Device) -> str:
     result = device.result("trial")
     rows = [row for row in result.rows if row.trial is not None and row.figures] if result else []
     parts = [
-        f"{digits.value_text(row.figures['lost'])} were lost of {row.frame_bytes}-byte frames"
-        f" at {digits.value_text(row.figures['offered'])}"
+        phrase(
+            "{lost} were lost of {size}-byte frames at {rate}",
+            lost=digits.value_text(row.figures["lost"]),
+            size=row.frame_bytes,
+            rate=digits.value_text(row.figures["offered"]),
+        )
         for row in rows[:1] + rows[1:][-1:]
     ]
-    return f"Of single loads, {' and '.join(parts)}." if parts else ""
+    return phrase("Of single loads, {losses}.", losses=_both(parts)) if parts else ""
+
+
+def _both(parts: Sequence[str]) -> str:
+    """One, or two with 'and' between them."""
+    return parts[0] if len(parts) == 1 else phrase("{first} and {second}", first=parts[0], second=parts[1])
 
 
 def _throughput(device: Device) -> str:
@@ -88,16 +110,25 @@ def _throughput(device: Device) -> str:
     shares = dict(_ends(result.rows, "line_share"))
     parts = []
     for size, rate in ends:
-        share = f" ({digits.value_text(shares[size])} of the link)" if size in shares else ""
-        parts.append(f"{digits.value_text(rate)} of {size}-byte frames{share}")
-    return f"Forwards {' and '.join(parts)} without losing one."
+        rate_text = digits.value_text(rate)
+        parts.append(
+            phrase(
+                "{rate} of {size}-byte frames ({share} of the link)",
+                rate=rate_text,
+                size=size,
+                share=digits.value_text(shares[size]),
+            )
+            if size in shares
+            else phrase("{rate} of {size}-byte frames", rate=rate_text, size=size)
+        )
+    return phrase("Forwards {rates} without losing one.", rates=_both(parts))
 
 
 def _not_measured(result: Result) -> str:
     """Which rows of a method have no figure, and why."""
     said = not_measured(result)
     title = PROCEDURES[result.measurement].title if result.measurement in PROCEDURES else result.measurement
-    return f"{title} {said[:1].lower()}{said[1:]}" if said else ""
+    return joined(" ", [title, first_lower(said)]) if said else ""
 
 
 def _latency(device: Device) -> str:
@@ -108,10 +139,14 @@ def _latency(device: Device) -> str:
     high = dict(_ends(result.rows, "p99.9"))
     parts = []
     for size, mean in ends:
-        tail = f" (99.9 % within {_at_most(high[size])[1]})" if size in high else ""
         known, text = _at_most(mean)
-        parts.append(f"{'' if known else 'less than '}{text} at {size} byte{tail}")
-    return f"A frame takes {' and '.join(parts)} on average."
+        text = text if known else phrase("less than {time}", time=text)
+        parts.append(
+            phrase("{time} at {size} byte (99.9 % within {most})", time=text, size=size, most=_at_most(high[size])[1])
+            if size in high
+            else phrase("{time} at {size} byte", time=text, size=size)
+        )
+    return phrase("A frame takes {times} on average.", times=_both(parts))
 
 
 def _at_most(figure: Quantity) -> tuple[bool, str]:
@@ -130,11 +165,13 @@ def _loss(device: Device) -> str:
         return ""
     worst = max(rows, key=lambda row: row.figures["loss"].value)
     if worst.figures["loss"].value == 0:
-        return "It lost no frame at any load that was tried."
+        return phrase("It lost no frame at any load that was tried.")
     load, loss = worst.figures["load"], worst.figures["loss"]
-    return (
-        f"At {digits.value_text(load)} load it loses up to {digits.value_text(loss)} "
-        f"of {worst.frame_bytes}-byte frames."
+    return phrase(
+        "At {load} load it loses up to {loss} of {size}-byte frames.",
+        load=digits.value_text(load),
+        loss=digits.value_text(loss),
+        size=worst.frame_bytes,
     )
 
 
@@ -142,21 +179,31 @@ def _sweep(device: Device) -> str:
     result = device.result("sweep")
     if not result:
         return ""
-    said = f"Over the sweep of frame sizes, latency is {line_text(result.line)}. " if result.line else ""
+    said = []
+    if result.line:
+        said.append(phrase("Over the sweep of frame sizes, latency is {line}.", line=line_text(result.line)))
     passed = [row.frame_bytes for row in result.rows if "latency" in row.figures]
     if passed:
-        said += f"The largest frame it forwards, of the sizes tried, has {max(passed)} byte."
-    return said
+        said.append(phrase("The largest frame it forwards, of the sizes tried, has {size} byte.", size=max(passed)))
+    return joined(" ", said)
 
 
 def _port_map(device: Device) -> str:
     result = device.result("port_map")
     if not result or not result.remarks:
         return ""
-    said = f"{result.remarks[0][:1].upper()}{result.remarks[0][1:]}."
+    said = [joined("", [sentence_case(result.remarks[0]), "."])]
     for row in result.rows:
         if row.trial is None and "offset" in row.figures:
-            said += f" From {row.case} a frame takes {digits.value_text(row.figures['offset'])} longer"
-            limit = row.figures.get("largest_frame")
-            said += f", and has {digits.value_text(limit)} at most." if limit else "."
-    return said
+            longer, limit = digits.value_text(row.figures["offset"]), row.figures.get("largest_frame")
+            said.append(
+                phrase(
+                    "From {ports} a frame takes {time} longer, and has {size} at most.",
+                    ports=row.case,
+                    time=longer,
+                    size=digits.value_text(limit),
+                )
+                if limit
+                else phrase("From {ports} a frame takes {time} longer.", ports=row.case, time=longer)
+            )
+    return joined(" ", said)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.report.device import Device
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.run.result import Row
@@ -27,16 +28,18 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
     widest = max(extremes, key=lambda pair: pair[1] / max(pair[0], 1.0), default=())
     plot = Plot(
         name="time",
-        caption="Each interval of one trial: mean latency with the range from minimum to maximum, and the "
-        "frames forwarded in it; the dashed line is the intended load. The last intervals contain frames that were "
-        "received after the load had ended.",
+        caption=phrase(
+            "Each interval of one trial: mean latency with the range from minimum to maximum, and the frames forwarded"
+            " in it; the dashed line is the intended load. The last intervals contain frames that were received after"
+            " the load had ended."
+        ),
         axes={
-            "xaxis": {"title": {"text": "time since the first frame (s)"}, "anchor": "y2"},
-            "yaxis": axis(f"latency ({unit})", widest, domain=[0.46, 1]),
-            "yaxis2": axis("forwarded (frames)", (), domain=[0, 0.36]),
+            "xaxis": {"title": {"text": phrase("time since the first frame (s)")}, "anchor": "y2"},
+            "yaxis": axis(phrase("latency ({unit})", unit=unit), widest, domain=[0.46, 1]),
+            "yaxis2": axis(phrase("forwarded (frames)"), (), domain=[0, 0.36]),
         },
         choices=list(dict.fromkeys(choice for choice, *_ in shown)),
-        choice_title="trial",
+        choice_title=phrase("trial"),
         height=500,
     )
     for choice, device, record in shown:
@@ -70,8 +73,10 @@ def _rows(device: Device) -> Iterator[tuple[str, Row]]:
 
 def _choice(method: str, row: Row) -> str:
     load = row.figures.get("load")
-    at = f" at {load.value:.4g} % load" if load and method == "loss" else ""
-    return f"{PROCEDURES[method].title} · {row.frame_bytes} byte{at}{f' · {row.case}' if row.case else ''}"
+    size: str = f"{row.frame_bytes} byte"
+    if load and method == "loss":
+        size = phrase("{size} at {percent} % load", size=size, percent=f"{load.value:.4g}")
+    return joined(" · ", [PROCEDURES[method].title, size, *([row.case] if row.case else [])])
 
 
 def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, divisor: float) -> None:
@@ -89,10 +94,17 @@ def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, div
     plot.add({**band, **fill, "x": seconds, "y": lows}, [choice])
     texts = []
     for interval in series:
-        at = f"{interval.start_ns / NS_PER_S:g} s: {digits.count(interval.forwarded_frames)} frames"
+        frames = digits.count(interval.forwarded_frames)
+        at = phrase("{time}: {frames} frames", time=f"{interval.start_ns / NS_PER_S:g} s", frames=frames)
         found = interval.latency
         said = (
-            f"mean {found.mean_ns:,.1f} ns ({found.min_ns:,.1f} … {found.max_ns:,.1f})" if found else "none forwarded"
+            phrase(
+                "mean {mean} ({range})",
+                mean=f"{found.mean_ns:,.1f} ns",
+                range=f"{found.min_ns:,.1f} … {found.max_ns:,.1f}",
+            )
+            if found
+            else phrase("none forwarded")
         )
         texts.append(hover(device.name, at, said))
     common = {
@@ -119,7 +131,7 @@ def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, div
             "mode": "lines",
             "showlegend": False,
             "line": {"color": "@muted", "width": 1.2, "dash": "dash"},
-            "hovertemplate": hover(f"intended: {intended:,.1f} frames per interval") + "<extra></extra>",
+            "hovertemplate": hover(phrase("intended: {frames} frames per interval", frames=f"{intended:,.1f}")),
         },
         [choice],
     )

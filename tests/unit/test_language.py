@@ -1,0 +1,128 @@
+"""The catalogue against the code: every text has a translation with the same places, and none is left over."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+import unicodedata
+from pathlib import Path
+from string import Formatter
+
+import pytest
+from jinja2 import nodes
+from support.synthetic_runs import host_run, page_of
+
+import keisoku
+from keisoku.analysis.quantity import Quantity
+from keisoku.cli.folded import wide_lines
+from keisoku.language import ENGLISH, LANGUAGES, catalogue, joined, language, phrase, recorded, speaking, translated
+from keisoku.report import digits
+from keisoku.report.template import environment
+from keisoku.run.result import Result, Row
+
+ROOT = Path(keisoku.__file__).parent
+OTHERS = [name for name in LANGUAGES if name != ENGLISH]
+
+
+def texts() -> dict[str, str]:
+    """Every text that is made with `phrase`, in code and templates, and where it is."""
+    found: dict[str, str] = {}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "phrase":
+                text = node.args[0]
+                if isinstance(text, ast.Constant):
+                    found[text.value] = str(path)
+                else:  # only where a template's own literal is handed on
+                    assert path.name == "template.py", f"{path}, line {node.lineno}: give phrase a literal"
+    for path in ROOT.rglob("*.html"):
+        for call in environment().parse(path.read_text("utf-8")).find_all(nodes.Call):
+            if isinstance(call.node, nodes.Name) and call.node.name == "phrase":
+                literal = call.args[0]
+                assert isinstance(literal, nodes.Const), path
+                found[literal.value] = str(path)
+    return found
+
+
+def places(text: str) -> list[tuple[str | None, str | None]]:
+    """Names and formats of the places for values."""
+    return sorted({(name, form) for _, name, form, _ in Formatter().parse(text) if name is not None})
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_text_of_the_code_is_translated_and_no_other(name: str) -> None:
+    found, translations = texts(), catalogue(name)
+    assert len(found) > 600
+    assert {text: where for text, where in found.items() if text not in translations} == {}
+    assert [text for text in translations if text not in found] == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_translation_has_the_places_and_the_markup_of_its_text(name: str) -> None:
+    for text, translation in catalogue(name).items():
+        assert places(text) == places(translation), text
+        assert re.findall(r"</?\w+>|&\w+;", text) == re.findall(r"</?\w+>|&\w+;", translation), text
+
+
+def test_a_text_is_english_until_it_is_shown() -> None:
+    said = phrase("at least {figure}", figure=phrase("{count} rows", count=3))
+    assert said == "at least 3 rows" and language() == ENGLISH and translated(said) == "at least 3 rows"
+    with speaking("ja"):
+        assert said == "at least 3 rows"
+        assert translated(said) == "3 行 以上"
+        assert translated(joined("; ", [said, "eth1"])) == "3 行 以上; eth1"
+        assert translated("at least 3 rows") == "at least 3 rows"  # nobody says that it is not the name of a device
+        assert translated(recorded("virtual time, exact")) == "仮想時間（正確）"
+        assert translated(recorded("{what a user wrote}")) == "{what a user wrote}"
+    assert translated(said) == "at least 3 rows"
+
+
+def test_a_text_without_a_translation_stays_english() -> None:
+    with speaking("ja"):
+        assert translated(joined(" ", [phrase("measured"), "on a device"])) == "測定済み on a device"
+        unknown = "{count} " + "zebras"
+        assert translated(phrase(unknown, count=2)) == "2 zebras"
+
+
+def test_results_keep_how_their_texts_are_made_and_are_english_in_files() -> None:
+    row = Row(figures={}, remark=phrase("limited by the tester"))
+    result = Result(measurement="throughput", rows=[row], remarks=[phrase("no loss")]).model_copy()
+    again = Result.model_validate_json(result.model_dump_json())
+    assert again == result and again.remarks == ["no loss"]
+    with speaking("ja"):
+        assert translated(result.rows[0].remark) == "測定器が限界"
+        assert translated(pickle.loads(pickle.dumps(result)).remarks[0]) == "損失なし"
+
+
+def test_a_figure_keeps_its_digits_and_its_unit() -> None:
+    bound = Quantity(value=570_512.0, unit="frames/s", bound="at least")
+    with speaking("ja"):
+        assert translated(digits.text(bound)) == "570.5 kframes/s 以上"
+    assert digits.text(bound) == "at least 570.5 kframes/s"
+
+
+def test_the_page_of_a_device_is_japanese_and_its_english_one_is_the_same_before_and_after() -> None:
+    before = page_of([host_run()])
+    with speaking("ja"):
+        page = page_of([host_run()])
+    assert page_of([host_run()]) == before
+    assert '<html lang="en">' in before and '<html lang="ja">' in page
+    for text in ("フレームサイズ", "スループット", "遅延の中央値", "確かさ", "提供負荷", "不確かさ", "測定報告書"):
+        assert text in page, text
+    for text in ("Frame size", "Median latency", "Confidence", "measurement report", "Without JavaScript", "Offered"):
+        assert text not in page, text
+    # What the page's style and script go by is no word of a language.
+    assert re.findall(r'class="badge ([\w-]+)"', page) == re.findall(r'class="badge ([\w-]+)"', before)
+    assert re.findall(r' id="([^"]+)"', page) == re.findall(r' id="([^"]+)"', before)
+
+
+def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
+    said = "測定器を較正していません。直線の定数には測定器自身の遅延が含まれ、不確かさは不明です（RFC 2544 §26.2）。"
+    for width in range(20, 60):
+        lines = wide_lines(said, width, "  ")
+        wide = [sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line) for line in lines]
+        # Punctuation hangs over the end where its line is full.
+        assert max(wide) <= width + 4
+        assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", said)
+        assert not any(line.strip()[0] in "、。）" for line in lines)
