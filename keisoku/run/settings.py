@@ -10,8 +10,17 @@ from itertools import pairwise
 from textwrap import dedent
 from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_core import ErrorDetails, PydanticKnownError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticKnownError
 
 from keisoku.errors import PlanError, shown
 
@@ -33,6 +42,14 @@ class Settings(BaseModel):
         """
         every = (_docstrings(one) for one in cls.__mro__ if issubclass(one, Settings))
         return cls.model_fields[name].description or next((found[name] for found in every if name in found), "")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(schema)
+        for name, setting in handler.resolve_ref_schema(found).get("properties", {}).items():
+            if told := cls.meaning(name):
+                setting["description"] = told
+        return found
 
     @field_validator("*", mode="before")
     @classmethod
@@ -74,7 +91,11 @@ _Settings = TypeVar("_Settings", bound=BaseModel)
 @cache
 def _docstrings(kind: type[Settings]) -> dict[str, str]:
     """The docstrings of the settings that a class itself declares, by their names."""
-    (declared,) = ast.parse(dedent(inspect.getsource(kind))).body
+    try:
+        source = inspect.getsource(kind)
+    except OSError:  # made by a call, and not by a class statement
+        return {}
+    (declared,) = ast.parse(dedent(source)).body
     assert isinstance(declared, ast.ClassDef)
     return {
         setting.target.id: inspect.cleandoc(told.value.value)

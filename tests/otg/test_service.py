@@ -61,6 +61,13 @@ def until_over(server: Server, run: str) -> Any:
     return found
 
 
+def test_every_setting_of_a_plan_is_described() -> None:
+    """Once settings' docstrings were read only for the help of options, the document had lost them."""
+    plan = openapi()["components"]["schemas"]["ThroughputSettings"]["properties"]
+    assert all(setting.get("description") for setting in plan.values())
+    assert "description" in plan["trial_s"]
+
+
 def test_a_run_is_started_watched_and_read(server: Server, tmp_path: Path) -> None:
     run = start(server, PLAN | {"require": ["throughput[64] >= 1 Mpps", "throughput[64] >= 2 Mpps"]})
     status = until_over(server, run)
