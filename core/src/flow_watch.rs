@@ -53,6 +53,7 @@ mod attached {
     use aya::{Ebpf, EbpfLoader, Pod};
 
     use super::{Counters, Totals};
+    use crate::clock::monotonic_ns;
     use crate::histogram::Histogram;
     use crate::netns;
 
@@ -220,16 +221,6 @@ mod attached {
             classifier.attach(interface, way)?;
         }
         Ok(program)
-    }
-
-    fn monotonic_ns() -> u64 {
-        let mut now = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: the kernel writes the time into `now`.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
 

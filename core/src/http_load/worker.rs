@@ -10,6 +10,7 @@ use super::arrivals::{Arrivals, Draws};
 use super::connection::{Connection, Failure, Request, Step};
 use super::load_counts::LoadCounts;
 use super::response::Response;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 
 const EVENTS: usize = 256;
 /// Interval between two checks for timeouts; a connection that failed waits for the same time before it tries again.
@@ -21,12 +22,12 @@ pub fn run(shared: &Shared, number: usize) -> io::Result<LoadCounts> {
     let mut worker = Worker::new(shared, number)?;
     // SAFETY: changes the timer slack of this thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let cpu_ns = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let cpu_ns = thread_cpu_ns();
     worker.wait_for_beginning();
     worker.counts.began_ns = worker.begin_ns;
     worker.serve()?;
-    worker.counts.ended_ns = now_ns();
-    worker.counts.cpu_ns = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    worker.counts.ended_ns = monotonic_ns();
+    worker.counts.cpu_ns = thread_cpu_ns() - cpu_ns;
     Ok(worker.counts)
 }
 
@@ -77,7 +78,7 @@ impl<'a> Worker<'a> {
             .into_bytes()
         };
         let seed = plan.seed.wrapping_mul(1000).wrapping_add(number as u64);
-        let begin_ns = plan.begin_ns.max(now_ns());
+        let begin_ns = plan.begin_ns.max(monotonic_ns());
         let end_ns = plan
             .seconds
             .map_or(u64::MAX, |seconds| begin_ns + (seconds * 1e9) as u64);
@@ -124,7 +125,7 @@ impl<'a> Worker<'a> {
     fn serve(&mut self) -> io::Result<()> {
         let mut scan_ns = self.begin_ns + SCAN_NS;
         loop {
-            let now = now_ns();
+            let now = monotonic_ns();
             if now >= self.end_ns || self.shared.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -140,9 +141,9 @@ impl<'a> Worker<'a> {
             if let (Some(arrivals), false) = (&self.arrivals, self.exhausted) {
                 until = until.min(self.begin_ns + arrivals.next_ns());
             }
-            self.wait(until.saturating_sub(now_ns()))?;
+            self.wait(until.saturating_sub(monotonic_ns()))?;
         }
-        self.fall_due(now_ns().min(self.end_ns));
+        self.fall_due(monotonic_ns().min(self.end_ns));
         self.counts.unsent += self.due.len() as u64;
         let under_way = |slot: &&Option<Connection>| {
             slot.as_ref()
@@ -167,7 +168,7 @@ impl<'a> Worker<'a> {
                 self.free.pop();
                 self.counts
                     .lag
-                    .record((now_ns() - due.min(now_ns())) as i64);
+                    .record((monotonic_ns() - due.min(monotonic_ns())) as i64);
                 self.begin(slot, due);
             }
             return;
@@ -178,7 +179,7 @@ impl<'a> Worker<'a> {
                 self.free.push(slot);
                 return;
             }
-            self.begin(slot, now_ns());
+            self.begin(slot, monotonic_ns());
         }
     }
 
@@ -211,7 +212,7 @@ impl<'a> Worker<'a> {
     fn begin(&mut self, slot: usize, since_ns: u64) {
         let at = self.draws.unit() * self.shares.last().copied().unwrap_or(0.0);
         let path = self.shares.partition_point(|share| *share < at);
-        let begun_ns = now_ns();
+        let begun_ns = monotonic_ns();
         let request = Request {
             since_ns,
             begun_ns,
@@ -287,7 +288,9 @@ impl<'a> Worker<'a> {
                 && !failed
                 && let Some(since) = connection.connecting_ns.take()
             {
-                self.counts.connecting.record((now_ns() - since) as i64);
+                self.counts
+                    .connecting
+                    .record((monotonic_ns() - since) as i64);
             }
             self.advance(slot);
         }
@@ -328,7 +331,7 @@ impl<'a> Worker<'a> {
 
     /// Counts a response. Returns true if the connection is kept and free for another request.
     fn answered(&mut self, slot: usize) -> bool {
-        let now = now_ns();
+        let now = monotonic_ns();
         let Some(connection) = &mut self.slots[slot] else {
             return false;
         };
@@ -385,18 +388,4 @@ impl<'a> Worker<'a> {
             }
         }
     }
-}
-
-fn now_ns() -> u64 {
-    clock(libc::CLOCK_MONOTONIC)
-}
-
-fn clock(which: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes the time into `now`.
-    unsafe { libc::clock_gettime(which, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

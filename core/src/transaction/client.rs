@@ -12,10 +12,11 @@ use slot::{Slot, State};
 
 use super::row::{Failure, Row, UNKNOWN};
 use super::stamped::{
-    EVENTS, Events, Poll, connecting, kept_error, left, monotonic_ns, reads, receive, send, stamp,
+    EVENTS, Events, Poll, connecting, kept_error, left, reads, receive, send, stamp,
     stamps_ahead_ns,
 };
 use super::{GREETING, HEAD_BYTES, Kind, Plan, head};
+use crate::clock::monotonic_ns;
 use crate::http_load::arrivals::Arrivals;
 use crate::stream::usage::Usage;
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::Kind;
+use crate::clock::{monotonic_ns, read};
 use crate::stamped_socket::address::KernelAddress;
 use crate::stamped_socket::control::{Beside, Room};
 use crate::stream::socket::set;
@@ -38,21 +39,7 @@ pub fn stamps_ahead_ns() -> i64 {
 
 /// Now by the clock of the kernel's stamps.
 pub fn real_ns() -> u64 {
-    clock(libc::CLOCK_REALTIME)
-}
-
-pub fn monotonic_ns() -> u64 {
-    clock(libc::CLOCK_MONOTONIC)
-}
-
-fn clock(which: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes the time into `now`.
-    unsafe { libc::clock_gettime(which, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    read(libc::CLOCK_REALTIME)
 }
 
 /// A socket that is connected, or begins to be.
