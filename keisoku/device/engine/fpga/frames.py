@@ -41,16 +41,12 @@ def rows(
     verdict: Event | None = None
     for event in events:
         kind = kinds.get((event.first, event.time_ns), 0)
-        if event.kind is EventKind.CORRUPT and kind in intact:
-            found.append(_changed_row(event, stream, port, relative, kind))
-        elif event.kind is EventKind.CORRUPT:
-            found.append((event.first, 0, 0, stream, port, CORRUPT | kind << KIND_SHIFT))
+        if event.kind is EventKind.CORRUPT:
+            found.append(_row(event, stream, port, relative, kind, kind in intact))
         elif event.kind is EventKind.FRAME:
-            received_ns = relative(event.time_ns)
             is_told = verdict is not None and (verdict.first, verdict.time_ns) == (event.first, event.time_ns)
             flags = _FLAGS[verdict.kind] if verdict is not None and is_told else 0
-            flags |= kind << KIND_SHIFT
-            found.append((event.first, received_ns - event.latency_ns, received_ns, stream, port, flags))
+            found.append(_row(event, stream, port, relative, kind, True, flags))
         elif event.kind in _FLAGS:
             verdict = event
     return np.array(found, ENTRY).tobytes()
@@ -71,19 +67,19 @@ def changed_rows(
         if event.kind not in (EventKind.CHANGED, EventKind.CORRUPT):
             continue
         place = event.first, event.time_ns
-        if kinds[place] in intact:
-            *row, flags = _changed_row(event, stream, port, relative, kinds[place])
-            found.append((*row, flags | verdicts.get(place, 0)))
-        else:
-            found.append((event.first, 0, 0, stream, port, CORRUPT | kinds[place] << KIND_SHIFT))
+        kind = kinds[place]
+        found.append(_row(event, stream, port, relative, kind, kind in intact, verdicts.get(place, 0)))
     return np.array(found, ENTRY).tobytes()
 
 
-def _changed_row(
-    event: Event, stream: int, port: int, relative: Callable[[int], int], kind: int
+def _row(
+    event: Event, stream: int, port: int, relative: Callable[[int], int], kind: int, intact: bool, verdict: int = 0
 ) -> tuple[int, int, int, int, int, int]:
+    """The entry of a changed frame, or of a corrupt arrival, which has no times and no verdict."""
+    if not intact:
+        return event.first, 0, 0, stream, port, CORRUPT | kind << KIND_SHIFT
     received_ns = relative(event.time_ns)
-    return event.first, received_ns - event.latency_ns, received_ns, stream, port, kind << KIND_SHIFT
+    return event.first, received_ns - event.latency_ns, received_ns, stream, port, verdict | kind << KIND_SHIFT
 
 
 def check_all_told(events: Sequence[Event], counted: Counted, every: int) -> None:
