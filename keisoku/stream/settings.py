@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from keisoku.errors import PlanError
-from keisoku.host.place import Place
 from keisoku.run.settings import RunSettings, argument
 from keisoku.stream.confidence import Confidence
 from keisoku.stream.factor import apply, check_factors
 from keisoku.stream.factorial import setups
+from keisoku.stream.far_end import ToFarEnd
 from keisoku.stream.session import PORT
 from keisoku.stream.trial import MOST_MESSAGE_BYTES, MOST_S, MOST_STREAMS, Directions, Protocol, StreamTrial
 
@@ -28,7 +28,7 @@ def _ascending(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(set(sizes)))
 
 
-class StreamSettings(RunSettings):
+class StreamSettings(ToFarEnd, RunSettings):
     """Settings of one measurement between two ends."""
 
     protocol: ClassVar[Protocol]
@@ -77,16 +77,6 @@ class StreamSettings(RunSettings):
             for setup in self.setups():
                 self.trial(setup, size)
         return self
-
-    @property
-    def place(self) -> Place:
-        """Where the other end is, and the namespace from which it is reached."""
-        return Place.parse(self.host)
-
-    @property
-    def address(self) -> str:
-        """The other end without the namespace."""
-        return self.host.partition("@")[0]
 
     @property
     def rule(self) -> Confidence:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import keisoku
+from support.serving import serving
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.place import Place
@@ -45,13 +46,8 @@ COARSE_PERCENT = 100 * 2**0.5 / COARSE
 def _served(lab: PathLab) -> Iterator[tuple[Place, int]]:
     """Where to measure from, and the port of a server at the target."""
     server = Server(Place(lab.target_address, lab.target_namespace), 0)
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
+    with serving(server):
         yield Place(lab.target_address, lab.tester_namespace), server.port
-    finally:
-        server.stop()
-        thread.join()
 
 
 def _observe(place: Place, port: int, stamps: Source) -> Result:

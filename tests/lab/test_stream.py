@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.command_line import journal_of, keisoku
+from support.serving import serving
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.host.namespace import Namespace
@@ -109,7 +109,7 @@ def test_a_small_socket_drops_and_says_so_and_a_narrow_link_loses_elsewhere(sess
     assert in_sockets > 0 and lost <= in_sockets + in_host
     with PathLab([Hop(10_000_000, bucket_bytes=3000, queue_bytes=3000)]) as lab:
         server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with _serving(server), StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as narrow:
+        with serving(server), StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as narrow:
             trial = StreamTrial(protocol="udp", message_bytes=1400, duration_s=0.3, bps=100e6)
             (row,) = narrow.measure(trial)
     assert row["lost"] > 0 and row["socket_drops"] == 0
@@ -172,7 +172,7 @@ def test_servers_of_another_kind_are_told_apart() -> None:
     with BarePath() as lab:
         server = Server(Place(TARGET_ADDRESS, lab.target_namespace), 0)
         with (
-            _serving(server),
+            serving(server),
             pytest.raises(ControlError, match=r"no keisoku stream server: .*'keisoku stream serve'"),
         ):
             StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
@@ -250,17 +250,6 @@ def test_iperf3_is_asked_and_gone_afterwards(session: StreamSession, protocol: s
     assert found["bps"] > 0 and found["version"].startswith("3.")
 
 
-@contextlib.contextmanager
-def _serving(server: StreamServer | Server) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.stop()
-        thread.join()
-
-
 def _mtu() -> int:
     (name,) = (entry for entry in Path("/sys/class/net").iterdir() if entry.name != "lo")
     return int((name / "mtu").read_text())
@@ -286,7 +275,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
             lab = stack.enter_context(BarePath())
             near, far, address = lab.tester_namespace, lab.target_namespace, TARGET_ADDRESS
         server = StreamServer(Place(address, far), 0, files=files)
-        stack.enter_context(_serving(server))
+        stack.enter_context(serving(server))
         values |= {"host": f"{address}@{near}", "port": server.port, "source": str(source), "name": "came.bin"}
         if ftp:
             stack.enter_context(FtpServer(Namespace(far), files))
@@ -326,7 +315,7 @@ def test_a_file_is_never_written_over(tmp_path: Path, source: Path) -> None:
     (files / "source.bin").write_text("mine")
     with BarePath() as lab:
         server = StreamServer(Place(TARGET_ADDRESS, lab.target_namespace), 0, files=files)
-        with _serving(server):
+        with serving(server):
             host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
             command = ("stream", "file", str(source), host, "--port", str(server.port))
             keisoku(*command, cwd=tmp_path).refused("exists already")

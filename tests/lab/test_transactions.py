@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.command_line import keisoku
+from support.serving import serving
 
 from keisoku.errors import EngineError
 from keisoku.host.place import Place
@@ -150,7 +150,7 @@ def test_the_command_measures_and_its_page_has_the_distribution(tmp_path: Path, 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ipv6_is_as_good(kind: str) -> None:
     server = StreamServer(Place("::1"), 0)
-    with _serving(server), StreamSession(Place("::1"), server.port) as session:
+    with serving(server), StreamSession(Place("::1"), server.port) as session:
         found, trial = carried_out(session, kind=kind, connections=2)
     assert (found["failure"] == 0).all() and trial["far_answered"] == len(found["failure"]) > 0
 
@@ -165,16 +165,5 @@ def _far(hops: list[Hop]) -> Iterator[tuple[str, int]]:
     """HOST@NAMESPACE and port of a server behind these links."""
     with PathLab(hops) as lab:
         server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with _serving(server):
+        with serving(server):
             yield f"{lab.target_address}@{lab.tester_namespace}", server.port
-
-
-@contextmanager
-def _serving(server: StreamServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.stop()
-        thread.join()

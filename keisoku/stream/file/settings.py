@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
-from keisoku.host.place import Place
 from keisoku.run.settings import RunSettings, argument, not_an_option
+from keisoku.stream.far_end import ToFarEnd
 from keisoku.stream.session import PORT
 
 Over = Literal["keisoku", "ftp"]
@@ -18,7 +18,7 @@ PASSWORD = "KEISOKU_FTP_PASSWORD"
 """Variable of the environment that holds the password, if the settings hold none."""
 
 
-class FileSettings(RunSettings):
+class FileSettings(ToFarEnd, RunSettings):
     """Settings of one transfer, which is repeated."""
 
     source: str = argument()
@@ -61,13 +61,3 @@ class FileSettings(RunSettings):
                 "limit_sink_bps", "the FTP server writes by itself", "use its own limit, or transfer over keisoku"
             )
         return self
-
-    @property
-    def place(self) -> Place:
-        """Where the other end is, and the namespace from which it is reached."""
-        return Place.parse(self.host)
-
-    @property
-    def address(self) -> str:
-        """The other end without the namespace."""
-        return self.host.partition("@")[0]

@@ -31,11 +31,7 @@ def prepare(made: socket.socket, trial: StreamTrial) -> None:
     """Sets what a trial asks for, before connecting or listening. Raises EngineError for what this host refuses."""
     buffer_bytes = trial.buffer_bytes or (UDP_BUFFER_BYTES if trial.protocol == "udp" else None)
     if buffer_bytes is not None:
-        for forced, asked in ((_SO_SNDBUFFORCE, socket.SO_SNDBUF), (_SO_RCVBUFFORCE, socket.SO_RCVBUF)):
-            try:
-                made.setsockopt(socket.SOL_SOCKET, forced, buffer_bytes)
-            except PermissionError:
-                made.setsockopt(socket.SOL_SOCKET, asked, buffer_bytes)
+        set_buffers(made, buffer_bytes)
     if trial.protocol == "udp":
         return
     if trial.no_delay:
@@ -51,6 +47,15 @@ def prepare(made: socket.socket, trial: StreamTrial) -> None:
                 f"congestion control {trial.congestion} is refused by this host ({os.strerror(error.errno or 0)});"
                 f" choose one of {known}"
             ) from error
+
+
+def set_buffers(made: socket.socket, size_bytes: int) -> None:
+    """Both buffers, larger than the host's limit where this process may."""
+    for forced, asked in ((_SO_SNDBUFFORCE, socket.SO_SNDBUF), (_SO_RCVBUFFORCE, socket.SO_RCVBUF)):
+        try:
+            made.setsockopt(socket.SOL_SOCKET, forced, size_bytes)
+        except PermissionError:
+            made.setsockopt(socket.SOL_SOCKET, asked, size_bytes)
 
 
 def facts(made: socket.socket, trial: StreamTrial) -> dict[str, object]:

@@ -12,11 +12,10 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.host.open_files import allow_files
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control
+from keisoku.stream.flow.socket import UDP_BUFFER_BYTES, set_buffers
 from keisoku.stream.transaction.trial import TransactionTrial
 
 _BACKLOG = 4096
-_BUFFER_BYTES = 8 << 20
-_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 
 
 def answer_transactions(
@@ -65,11 +64,7 @@ def _opened(trial: TransactionTrial, address: str) -> socket.socket:
     try:
         if trial.kind == "udp-rr":
             # One socket answers all connections.
-            for forced, asked in ((_SO_SNDBUFFORCE, socket.SO_SNDBUF), (_SO_RCVBUFFORCE, socket.SO_RCVBUF)):
-                try:
-                    made.setsockopt(socket.SOL_SOCKET, forced, _BUFFER_BYTES)
-                except PermissionError:
-                    made.setsockopt(socket.SOL_SOCKET, asked, _BUFFER_BYTES)
+            set_buffers(made, UDP_BUFFER_BYTES)
         made.bind((address, 0))
         if trial.kind != "udp-rr":
             made.listen(_BACKLOG)

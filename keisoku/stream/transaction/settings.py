@@ -7,8 +7,8 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
-from keisoku.host.place import Place
 from keisoku.run.settings import RunSettings, argument
+from keisoku.stream.far_end import ToFarEnd
 from keisoku.stream.session import PORT
 from keisoku.stream.transaction.trial import (
     HEAD_BYTES,
@@ -21,7 +21,7 @@ from keisoku.stream.transaction.trial import (
 )
 
 
-class TransactionSettings(RunSettings):
+class TransactionSettings(ToFarEnd, RunSettings):
     """Settings of one measurement of transactions between two ends."""
 
     kind: ClassVar[Kind]
@@ -61,16 +61,6 @@ class TransactionSettings(RunSettings):
         if self.poisson and self.rate_rps is None:
             raise PlanError("poisson", "a closed loop has no times of its own", "give a rate as well")
         return self
-
-    @property
-    def place(self) -> Place:
-        """Where the other end is, and the namespace from which it is reached."""
-        return Place.parse(self.host)
-
-    @property
-    def address(self) -> str:
-        """The other end without the namespace."""
-        return self.host.partition("@")[0]
 
     def trial(self, number: int) -> TransactionTrial:
         """The trial of this number, which has random times of its own."""
