@@ -158,6 +158,23 @@ def test_a_program_that_is_woken_late_hides_no_stages(stages: int, stamp_ns: flo
     assert _observed(path, noise_ns=stamp_ns).flagged("hidden-l2-stage") == flagged
 
 
+@pytest.mark.parametrize("packets", [2, 17])
+def test_trains_that_a_program_finds_whole_hide_no_stages(packets: int) -> None:
+    """A receiver was woken once for every train of 17 packets of the sizes, although not for those of the capacity: by
+    its stamps a byte of a lone packet cost 128 ns on a plain link of 1 Gb/s, like 16 links in a row."""
+    path = SyntheticPath([Link(GIGABIT)], send_gap_ns=100.0)
+    path.send("pair", 1500, 17, 50)
+    for _ in range(10):
+        for size in (200, 400, 600, 800, 1000, 1250, 1500):
+            path.send("sweep", size, packets, 1)
+    for train in path.trains:
+        if train.stage == "sweep":
+            train.received_ns[:] = train.received_ns[-1] + 1500 * np.arange(packets)
+    observed = _observed(path, noise_ns=4000.0 if packets == 17 else 100.0)
+    assert not observed.flagged("hidden-l2-stage")
+    assert "like_links" not in observed.rows[0].figures
+
+
 def test_stamps_that_limit_are_flagged_and_call_for_longer_trains() -> None:
     path = SyntheticPath([Link(GIGABIT)], noise_ns=1000)
     path.send("pair", 1500, 2, 400)

@@ -17,7 +17,7 @@ from keisoku.path.packet_pair.flags import flags_of, queued_throughout, too_coar
 from keisoku.path.packet_pair.kind import best_kind, contributions
 from keisoku.path.packet_pair.minimum_sum import Capacity, capacity
 from keisoku.path.packet_pair.modes import Mode, local_modes
-from keisoku.path.packet_pair.serialisation import Serialisation, ip_links, serialisation
+from keisoku.path.packet_pair.serialisation import Serialisation, ip_links, serialisation, taken_alone
 from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import DIRECTIONS
 from keisoku.path.train.dispersion import NONE_SENT, Dispersions, dispersions
@@ -101,7 +101,7 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
         adr_bps=_adr(long),
         modes=local_modes(spread.rates_bps),
         sweep={size: one for size, one in by_size.items() if one is not None},
-        serialisation=serialisation(sweep),
+        serialisation=serialisation(taken_alone(sweep, found.bps)) if found else None,
         ip_links=ip_links(mine),
         stamp_ns=noise_ns,
     )
@@ -157,7 +157,7 @@ def _row(way: PairDirection) -> Row:
         )
     if way.clock_share is not None:
         figures["of_stamps"] = Quantity(value=100 * way.clock_share, unit="%")
-    if way.serialisation and found:
+    if way.serialisation and found and not _limit(way, found):
         figures["like_links"] = Quantity(
             value=way.serialisation.links(found.bps),
             unit="",

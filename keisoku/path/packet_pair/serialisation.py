@@ -19,6 +19,9 @@ INITIAL_TTLS = (64, 128, 255)
 MARGIN = 0.25
 """Number of links beyond the IP hops from which on hidden stages are reported."""
 LEAST_SIZES = 4
+TOGETHER = 0.5
+"""Of the time that the narrow link takes for a packet: of two packets that were stamped with less between them, the
+second had already arrived when the program, or the card's interrupt, took the first."""
 _DRAWS = 200
 
 
@@ -44,6 +47,24 @@ class Serialisation:
     def excess_ns(self, links: int, capacity_bps: float) -> float:
         """By how much more than the shortest the longest packets are delayed than so many links explain, in ns."""
         return (self.ns_per_byte - links * 8e9 / capacity_bps) * self.span_bytes
+
+
+def taken_alone(trains: Sequence[Train], capacity_bps: float) -> list[Train]:
+    """Trains whose first packet was stamped before the second one can have arrived, of sizes of which most were so.
+
+    A receiver that is woken once for a whole train stamps its first packet when the last one is there: the delay then
+    grows with the length of the train, and not with that of a packet.
+    """
+    by_size: dict[int, list[Train]] = {}
+    for train in trains:
+        by_size.setdefault(train.ip_bytes, []).append(train)
+    alone = {size: [train for train in found if _alone(train, capacity_bps)] for size, found in by_size.items()}
+    return [train for size, found in alone.items() if 2 * len(found) > len(by_size[size]) for train in found]
+
+
+def _alone(train: Train, capacity_bps: float) -> bool:
+    first_ns, second_ns = (int(train.received_ns[place]) for place in (0, 1))
+    return first_ns > 0 and second_ns - first_ns >= TOGETHER * 8e9 * train.ip_bytes / capacity_bps
 
 
 def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | None:
