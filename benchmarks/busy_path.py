@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from flag_table import print_table
 from support.synthetic_path import Link, SyntheticPath
 
 from keisoku.path.packet_pair.analysis import analyse
@@ -44,14 +44,5 @@ def flagged(seed: int) -> tuple[str, bool]:
     return name, any(flag.name == "busy-path" for flag in result.flags)
 
 
-def main() -> None:
-    """Prints the table."""
-    first, count = (int(word) for word in [*sys.argv[1:], *("1", "200")[len(sys.argv) - 1 :]])
-    found = Counter(flagged(seed) for seed in range(first, first + 2 * count, 2))
-    print(f"seeds from {first}, every second one\n\n| path | number | called busy |\n|---|---|---|")
-    for name in CLASSES:
-        print(f"| {name} | {found[name, True] + found[name, False]} | {found[name, True]} |")
-
-
 if __name__ == "__main__":
-    main()
+    print_table(flagged, CLASSES, 2, "called busy")

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-import numpy as np
+from flag_table import print_table
 from support.synthetic_path import Link, SyntheticPath
 
 from keisoku.path.packet_pair.analysis import analyse
@@ -24,7 +23,7 @@ from keisoku.path.packet_pair.stages import SMALL_SIZES
 from keisoku.path.train.dispersion import dispersions
 
 CLASSES = ("no stage", "no stage, trains found whole", "hidden stage")
-READ_NS = 1500
+READ_NS = 1500.0
 """From one packet to the next where a program finds them all."""
 
 
@@ -43,25 +42,13 @@ def flagged(seed: int) -> tuple[str, bool]:
     packets = 2 if rough is None else best_length(rough, 1500, noise_ns)
     if packets > 2:
         path.send("pair", 1500, packets, 100)
+    path.read_ns = READ_NS if name == CLASSES[1] else 0.0
     for _ in range(20):
         for size in (*SMALL_SIZES, 1500):
             path.send("sweep", size, packets, 1)
-    if name == CLASSES[1]:
-        for train in path.trains:
-            if train.stage == "sweep":
-                train.received_ns[:] = train.received_ns[-1] + READ_NS * np.arange(packets)
     result = analyse(path.trains, PacketPairSettings(host="host"), {"kernel": noise_ns}, {})
     return name, result.flagged("hidden-l2-stage")
 
 
-def main() -> None:
-    """Prints the table."""
-    first, count = (int(word) for word in [*sys.argv[1:], *("1", "200")[len(sys.argv) - 1 :]])
-    found = Counter(flagged(seed) for seed in range(first, first + count))
-    print(f"seeds from {first}\n\n| path | number | stage found |\n|---|---|---|")
-    for name in CLASSES:
-        print(f"| {name} | {found[name, True] + found[name, False]} | {found[name, True]} |")
-
-
 if __name__ == "__main__":
-    main()
+    print_table(flagged, CLASSES, 1, "stage found")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from pathlib import Path
 
 import pytest
 from support.command_line import keisoku, start
+from support.serving import serving
 
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
@@ -34,9 +34,7 @@ def test_what_was_measured_before_a_kill_is_kept(
     with PathLab([Hop(100_000_000)]) as lab:
         end = Place(lab.target_address, lab.target_namespace)
         server = Reflector(end, 0) if command[0] == "delay" else Server(end, 0)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
+        with serving(server):
             name, *options = command
             host = f"{lab.target_address}@{lab.tester_namespace}"
             port = ["--port", str(server.port), "--out", "run"]
@@ -47,9 +45,6 @@ def test_what_was_measured_before_a_kill_is_kept(
                 time.sleep(0.02)
             child.kill()
             child.communicate()
-        finally:
-            server.stop()
-            thread.join()
     done = keisoku("analyse", "run", "--json", cwd=tmp_path)
     assert done.code == 0, done.stderr
     (found,) = json.loads(done.stdout)["results"]

@@ -156,9 +156,7 @@ def test_servers_behind_nat_had_another_udp_port_for_each_client() -> None:
         probe.bind(("127.0.0.1", 0))
         udp_port = probe.getsockname()[1]
     server = Server(Place("127.0.0.1"), 0, udp_port=udp_port)
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
+    with serving(server):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
             taken.bind(("127.0.0.1", udp_port))
             with pytest.raises(ControlError, match="another --udp-port"):
@@ -166,9 +164,6 @@ def test_servers_behind_nat_had_another_udp_port_for_each_client() -> None:
         for _ in range(2):
             with TrainSession(Place("127.0.0.1"), server.port) as session:
                 assert session.peer == ("127.0.0.1", udp_port)
-    finally:
-        server.stop()
-        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import keisoku
+from support.serving import serving
 
 import keisoku as ks
 from keisoku.host.place import Place
@@ -77,14 +77,8 @@ KINDS = {
 def ports() -> Iterator[dict[str, str]]:
     """Far ends on the loopback."""
     with ExitStack() as stack:
-        found = {}
-        for name, server in (("path", Reflector(HERE, 0)), ("stream", StreamServer(HERE, 0))):
-            thread = threading.Thread(target=server.serve)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.stop)
-            found[name] = str(server.port)
-        yield found
+        servers = {"path": Reflector(HERE, 0), "stream": StreamServer(HERE, 0)}
+        yield {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,21 @@ from typing import Protocol
 
 
 class _Server(Protocol):
+    @property
+    def port(self) -> int: ...
+
     def serve(self) -> None: ...
 
     def stop(self) -> None: ...
 
 
 @contextmanager
-def serving(server: _Server) -> Iterator[None]:
-    """Until the block ends."""
+def serving(server: _Server) -> Iterator[int]:
+    """Until the block ends. Gives its port."""
     thread = threading.Thread(target=server.serve, daemon=True)
     thread.start()
     try:
-        yield
+        yield server.port
     finally:
         server.stop()
         thread.join()

@@ -37,6 +37,8 @@ class SyntheticPath:
     bucket: tuple[float, float] | None = None
     """Bytes of burst and sustained bit/s, at the end of the path."""
     coalesce_ns: float = 0.0
+    read_ns: float = 0.0
+    """From one stamp to the next of a program that finds each train whole."""
     ttl: int | None = None
     trains: list[Train] = field(default_factory=list)
     _now_ns: float = 0.0
@@ -60,6 +62,8 @@ class SyntheticPath:
             self._now_ns = max(self._now_ns, arrived[-1])
             if self.coalesce_ns:
                 arrived = np.ceil(arrived / self.coalesce_ns) * self.coalesce_ns
+            if self.read_ns:
+                arrived = arrived[-1] + self.read_ns * np.arange(count)
             stamps = self._stamp(sent, 0.0), self._stamp(arrived, self.skew)
             ttl = self.ttl if self.ttl is not None else 65 - len(self.links)
             self.trains.append(Train(len(self.trains), stage, way, ip_bytes, *stamps, ttl))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.serving import serving
 
 from keisoku.cli.main import keisoku
 from keisoku.clock.rate import Part, Rate
@@ -26,18 +24,6 @@ HERE = Place("127.0.0.1")
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3),), "said of the rate")
 
 
-@contextmanager
-def serving(server: Server | Reflector) -> Iterator[str]:
-    """Its port."""
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
-        yield str(server.port)
-    finally:
-        server.stop()
-        thread.join()
-
-
 def invoked(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit code and what was printed; errors a user can cause are raised, as the entry point would catch them."""
     done = CliRunner().invoke(keisoku, [*arguments, "--json"], standalone_mode=False)
@@ -50,7 +36,7 @@ def invoked(*arguments: str) -> tuple[int, dict[str, Any]]:
 def test_delay_meets_a_criterion_or_misses_it_and_is_analysed_again(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     with serving(Reflector(HERE, 0)) as port:
-        usual = ("path", "delay", "127.0.0.1", "--port", port, "--packets", "20", "--interval", "1ms", "--out")
+        usual = ("path", "delay", "127.0.0.1", "--port", str(port), "--packets", "20", "--interval", "1ms", "--out")
         code, output = invoked(*usual, run, "--require", "least[two-way] < 10 s", "--require", "answered == 20")
         assert code == 0, output["criteria"]
         missed, other = invoked(*usual, str(tmp_path / "missed"), "--require", "path delay[packets].answered > 20")
@@ -68,7 +54,7 @@ def test_a_shared_key_is_named_in_the_plan_and_never_kept(tmp_path: Path) -> Non
     key = tmp_path / "key"
     key.write_bytes(b"secret\n")
     with serving(Reflector(HERE, 0, b"secret")) as port:
-        arguments = ("--port", port, "--packets", "5", "--interval", "1ms", "--key-file", str(key))
+        arguments = ("--port", str(port), "--packets", "5", "--interval", "1ms", "--key-file", str(key))
         code, output = invoked("path", "delay", "127.0.0.1", *arguments, "--out", str(tmp_path / "run"))
     assert code == 0
     assert "framing of RFC 8762, authenticated" in output["results"][0]["remarks"]
@@ -84,7 +70,7 @@ def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, mo
     monkeypatch.setattr("keisoku.clock.rated.interval_rate", lambda: FAST)
     run = str(tmp_path / "run")
     with serving(Server(HERE, 0, lambda text: None)) as port:
-        few = ("--port", port, "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)
+        few = ("--port", str(port), "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)
         code, output = invoked("path", "packet-pair", "127.0.0.1", *few, "--require", "capacity > 1 Mb/s")
     monkeypatch.undo()
     assert code == 0, output["criteria"]
@@ -99,7 +85,7 @@ def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, mo
 def test_clocks_of_one_path_are_one_run(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     with serving(Server(HERE, 0, lambda text: None)) as port:
-        arguments = ("--port", port, "--repetitions", "2", "--pairs", "10", "--size", "1500", "--out", run)
+        arguments = ("--port", str(port), "--repetitions", "2", "--pairs", "10", "--size", "1500", "--out", run)
         code, output = invoked("path", "clocks", "127.0.0.1", *arguments)
     assert code == 0
     (result,) = output["results"]
@@ -133,7 +119,7 @@ def test_what_cannot_be_measured_is_one_sentence_and_leaves_nothing(
 def test_runs_of_a_path_are_compared_queried_and_reported_as_any_others(tmp_path: Path) -> None:
     with serving(Reflector(HERE, 0)) as port:
         for name in ("one", "other"):
-            usual = ("--port", port, "--packets", "20", "--interval", "1ms", "--out", str(tmp_path / name))
+            usual = ("--port", str(port), "--packets", "20", "--interval", "1ms", "--out", str(tmp_path / name))
             assert invoked("path", "delay", "127.0.0.1", *usual)[0] == 0
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     compared = CliRunner().invoke(keisoku, ["compare", one, other], standalone_mode=False)

@@ -63,8 +63,8 @@ def taken_alone(trains: Sequence[Train], capacity_bps: float) -> list[Train]:
 
 
 def _alone(train: Train, capacity_bps: float) -> bool:
-    first_ns, second_ns = (int(train.received_ns[place]) for place in (0, 1))
-    return first_ns > 0 and second_ns - first_ns >= TOGETHER * 8e9 * train.ip_bytes / capacity_bps
+    first_ns, second_ns = train.received_ns[:2]
+    return bool(first_ns > 0 and second_ns - first_ns >= TOGETHER * 8e9 * train.ip_bytes / capacity_bps)
 
 
 def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | None:
