@@ -37,7 +37,7 @@ _METAVARS = ("URI", "PORT", "PORTS", "PORT...", "STUDY", "COMMAND…", None)
 
 def words() -> dict[str, Any]:
     """What `keisoku/cli/completing.py` reads."""
-    tree = _node(group, click.Context(group))
+    tree = _node(group, click.Context(group, **group.context_settings))
     procedures = [tree["commands"][each.command] for each in PROCEDURES.values()]
     others = [_of(tree, name) for name in MODULES if name not in (DEVICE, "ab")]
     shared = {}
@@ -104,7 +104,10 @@ def _node(command: click.Command, context: click.Context) -> dict[str, Any]:
         found["arguments"] = arguments
     if isinstance(command, click.Group):
         inner = {name: command.get_command(context, name) for name in command.list_commands(context)}
-        found["commands"] = {name: _node(each, context) for name, each in inner.items() if each is not None}
+        # A child has the names of the option for help from its parent, and click keeps the first option that it made.
+        found["commands"] = {
+            name: _node(each, click.Context(each, parent=context)) for name, each in inner.items() if each is not None
+        }
     return found
 
 

@@ -100,6 +100,7 @@ def test_an_outage_of_the_faulty_device_is_recovered_with_its_length_and_its_fra
 def test_a_lost_member_of_a_nexthop_group_moves_its_flows_to_the_other_port_and_back() -> None:
     with Lab("ecmp", ports=3) as lab:
         result, record = measured(lab, 20, event="member-lost")
+    assert len(result.rows) == 2, result.rows
     lost, back = result.rows
     assert lost.figures["moved"].value == back.figures["moved"].value > 0
     ports = {impact.port_before for impact in event(record).impacts}

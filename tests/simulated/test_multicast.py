@@ -239,6 +239,22 @@ def test_groups_beyond_the_capacity_that_are_flooded_do_not_count() -> None:
     assert max(value(row, "flooded") for row in result.rows[1:]) > 0
 
 
+def test_a_trial_without_all_messages_is_tried_again() -> None:
+    """The search ended with a bound when the host kept the tester once from sending all joins."""
+    names = [str(number + 1) for number in range(PORTS)]
+    own = plan("group_capacity", ports=names, frame_bytes=[64], phases=PHASES, group_capacity={"groups": 16})
+
+    def late(index: int, trial: Trial, facts: Facts) -> Facts:
+        if index != 1:
+            return facts
+        short = [one.model_copy(update={"offered_frames": one.offered_frames - 1}) for one in facts.beside]
+        return Facts(**dict(facts) | {"beside": short})
+
+    result, records = carry_out(own, device(snooping(groups=20)), late)
+    assert value(result.rows[0], "groups") == 20 and result.rows[0].figures["groups"].bound == ""
+    assert records[1].trial == records[2].trial
+
+
 def test_a_device_without_snooping_has_no_capacity() -> None:
     result, _ = measure("group_capacity", f"ports = {PORTS}", groups=4, most_groups=8)
     assert result.rows[0].figures == {}

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
-import numpy as np
-from support.synthetic_runs import record
+from collections.abc import Container
+from typing import Any
+
+import pytest
+from support.trials import drive
 
 from keisoku.device.calibration.bias import Bias
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.runner import proceed
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.run.result import Result
 
-LATENCIES_NS = np.full(200, 5000.0)
+PLANS: dict[str, dict[str, Any]] = {
+    "loss": {"maximum_fps": 2000, "trial_s": 0.1},
+    "calibrate": {"trial_s": 0.01, "repetitions": 2, "loads_percent": [10]},
+    "reordering": {"trial_s": 0.01},
+    "sweep": {"trial_s": 0.01, "rate_fps": 1000},
+    "forwarding": {"trial_s": 0.01},
+}
 
 
-def test_a_trial_without_any_frame_lowers_no_maximum() -> None:
-    """`loss` ended with "frames_per_second: 0 is not a rate" when the host stopped its first trial as a whole."""
-    plan = parse(
-        {
-            "methods": ["loss"],
-            "dut": "sim:gs908e",
-            "frame_bytes": [64],
-            "loss": {"maximum_fps": 2000, "trial_s": 0.1},
-            "calibration": "none",
-        }
-    )
+def measured(procedure: str, silent: Container[int]) -> tuple[Result, list[TrialRecord]]:
+    """The result and all trials; those with these numbers sent no frame."""
+    dut = "sim:gs908e" if procedure != "calibrate" else "sim:cable"
+    own = {procedure: PLANS[procedure]}
+    plan = parse({"methods": [procedure], "dut": dut, "frame_bytes": [64], "calibration": "none", **own})
+
+    def stopped(index: int, trial: Trial, facts: Facts) -> Facts:
+        if index not in silent:
+            return facts
+        senders = [
+            one.model_copy(update={"sent": one.sent.model_copy(update={"offered_frames": 0})})
+            for one in facts.transmitters
+        ]
+        return Facts(**dict(facts) | {"transmitters": senders})  # A copy would keep the sums that were computed.
+
     with open_engine(plan) as engine:
-        capabilities = engine.capabilities
-    asked: list[float] = []
+        method = begin(procedure, plan, engine.capabilities, Bias(), {})
+        result, records = drive(procedure, method, engine, change=stopped)
+    assert result is not None
+    return result, records
 
-    def carried(index: int, method: str, trial: Trial) -> TrialRecord:
-        asked.append(trial.frames_per_second)
-        rate, duration_ns = trial.frames_per_second, trial.duration_ns
-        made = record(index, method, trial.purpose, 64, rate, LATENCIES_NS, duration_ns=duration_ns)
-        if index:
-            return made
-        sent = made.facts.transmitters[0].sent.model_copy(update={"offered_frames": 0})
-        transmitter = made.facts.transmitters[0].model_copy(update={"sent": sent})
-        facts = made.facts.model_copy(update={"transmitters": [transmitter]})
-        return made.model_copy(update={"facts": facts, "invalid_because": ["the tester offered 0 of 200 frames"]})
 
-    [result] = proceed(plan, capabilities, Bias(), carried)
-    assert asked[:2] == [2000.0, 2000.0] and min(asked) > 0
-    loads = [row.figures["load"].value for row in result.rows]
-    assert loads == [100.0, 90.0]
-    assert not any("the most the tester could offer" in deviation for deviation in result.deviations)
+@pytest.mark.parametrize("procedure", PLANS)
+def test_trials_without_any_frame_change_no_figure(procedure: str) -> None:
+    """`loss` and `calibrate` ended with "frames_per_second: 0 is not a rate" when the host stopped a whole trial."""
+    result, records = measured(procedure, ())
+    found, more = measured(procedure, (0, 2, 3))
+    heard = [record.trial for record in more if record.facts.sent.offered_frames]
+    assert [trial.frames_per_second for trial in heard] == [record.trial.frames_per_second for record in records]
+    assert len(heard) < len(more)
+    assert [row.figures.keys() for row in found.rows] == [row.figures.keys() for row in result.rows]
+
+
+@pytest.mark.parametrize("procedure", PLANS)
+def test_a_tester_that_never_sends_has_no_figure_of_a_device(procedure: str) -> None:
+    """It was also asked for a load of 0 frames/s."""
+    found, _ = measured(procedure, range(10_000))
+    assert not any(name in row.figures for row in found.rows for name in ("loss", "bias", "throughput"))

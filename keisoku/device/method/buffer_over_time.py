@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular
 from keisoku.device.analysis.behaviour import Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.device.analysis.samples import samples_of
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.gaps import Gaps
@@ -209,7 +209,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
         purpose = f"over time {size} byte"
         record = yield setting.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
         if beyond_tester(record):
-            rate *= TESTER_MARGIN * record.offered_share
+            rate = reached_fps(record)
             continue
         spoiled += not record.valid
         if record.valid or spoiled >= RETRIES:

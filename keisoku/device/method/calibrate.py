@@ -11,7 +11,7 @@ from keisoku.analysis.uncertainty import standard_error_of_mean
 from keisoku.device.analysis.histogram import merged
 from keisoku.device.analysis.percentile import percentile
 from keisoku.device.method.repetitions import repetition
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -40,7 +40,7 @@ def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
     line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.of(CalibrateSettings).trial_s)
-    return TESTER_MARGIN * line * record.offered_share
+    return reached_fps(record)
 
 
 def _trial(

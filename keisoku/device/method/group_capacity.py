@@ -57,7 +57,7 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         seen: list[Seen] = []
         low, high, groups = 0, settings.most_groups + 1, min(settings.groups, settings.most_groups)
         while high - low > 1:
-            record = yield from rfc2889.attempt(_trial(setting, size, groups))
+            record = yield from group_flows.attempt(_trial(setting, size, groups))
             one = Seen(groups, record)
             seen.append(one)
             if one.passed is None:
@@ -71,7 +71,7 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         again = None
         if low and high <= settings.most_groups and seen[-1].passed is not None:
             # A device that a too large number has put out of order passes no number afterwards.
-            again = Seen(low, (yield from rfc2889.attempt(_trial(setting, size, low))))
+            again = Seen(low, (yield from group_flows.attempt(_trial(setting, size, low))))
         rows.append(_summary(settings, size, low, seen, again))
         rows += [_row(one, size) for one in seen]
     found = group_flows.deviations(setting, "§7.1")

@@ -102,7 +102,7 @@ def _punctual(trial: Trial, settings: GroupDelaySettings) -> rfc2889.Carried:
     """The record of a trial, repeated while messages leave late; the one with the least lateness if all do."""
     tried = []
     for _ in range(RETRIES):
-        record = yield from rfc2889.attempt(trial)
+        record = yield from group_flows.attempt(trial)
         tried.append(record)
         if not record.valid or _latest_ns(record) <= NS_PER_S / settings.group_fps:
             break

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keisoku.device.method import rfc2889
+from keisoku.device.method.search import RETRIES
 from keisoku.device.method.setting import Setting
-from keisoku.device.record.trial import NS_PER_S, Flow, TrialRecord
+from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.frame.membership import MESSAGE_BYTES, Protocol, is_ipv6, message, test_frames
 
 SOURCE = 0
@@ -87,6 +89,15 @@ def burdened(ports: Sequence[int]) -> list[tuple[int, int]]:
     if len(ports) == 1:
         return [(SOURCE, ports[0])]
     return list(zip(ports, [*ports[1:], ports[0]], strict=True))
+
+
+def attempt(trial: Trial) -> rfc2889.Carried:
+    """The record of a trial, repeated while the tester disturbs it or does not send all messages."""
+    for _ in range(RETRIES):
+        record = yield from rfc2889.attempt(trial)
+        if not sent_messages(record):
+            break
+    return record
 
 
 def sent_messages(record: TrialRecord) -> list[str]:

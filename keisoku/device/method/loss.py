@@ -7,7 +7,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method import deviations
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester, maximum_rate
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, maximum_rate, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LossSettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -53,7 +53,7 @@ def _reachable(
     if record.valid:
         return maximum, record
     while beyond_tester(record):
-        maximum *= TESTER_MARGIN * record.offered_share
+        maximum = reached_fps(record)
         record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.of(LossSettings).trial_s)
     return maximum, None
 

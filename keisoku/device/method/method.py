@@ -1,12 +1,14 @@
 """What a method is, and how the method of a procedure begins. A method proposes trials and is told what came of each.
 
 A method is a generator: it yields a `Trial`, is sent the `TrialRecord`, and returns a `Result`. It does no I/O and
-reads no clock, so it can be replayed from records, resumed after a crash and tested in virtual time.
+reads no clock, so it can be replayed from records, resumed after a crash and tested in virtual time. It is never told
+of a trial in which a port sent nothing, unless that happens again and again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from contextlib import closing
 from pkgutil import resolve_name
 
 from keisoku.device.calibration.bias import Bias
@@ -19,9 +21,28 @@ from keisoku.run.result import Result
 
 Method = Generator[Trial, TrialRecord, Result]
 
+_SILENT_TRIES = 4
+"""How often a trial is tried in which a port sent no frame."""
+
 
 def begin(name: str, plan: Plan, capabilities: Capabilities, bias: Bias, earlier: Mapping[str, Result]) -> Method:
     """The method of the procedure `name`, ready to propose its first trial."""
     where = PROCEDURES[name].method or f"keisoku.device.method.{name}:{name}"
-    found: Method = resolve_name(where)(Setting(plan, capabilities, bias, earlier))
-    return found
+    return _heard(resolve_name(where)(Setting(plan, capabilities, bias, earlier)))
+
+
+def _heard(method: Method) -> Method:
+    """The method, with each trial tried again in which a port sent no frame: the host stopped its sender from the first
+    to the last one, so that nothing is known, neither of the device nor of what the tester can offer."""
+    reply: TrialRecord | None = None
+    with closing(method):
+        while True:
+            try:
+                trial = method.send(reply)  # type: ignore[arg-type]  # a fresh generator takes None
+            except StopIteration as stop:
+                result: Result = stop.value
+                return result
+            for _ in range(_SILENT_TRIES):
+                reply = yield trial
+                if all(one.sent.offered_frames or not trial.frames_of(one.port) for one in reply.facts.transmitters):
+                    break

@@ -18,9 +18,9 @@ from keisoku.device.method.search import (
     DISTURBED_TRIES,
     RETRIES,
     SPOILED_LOADS,
-    TESTER_MARGIN,
     beyond_tester,
     ceiling_fps,
+    reached_fps,
 )
 from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
 from keisoku.device.method.setting import Setting
@@ -143,7 +143,7 @@ class _Search:
             if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
                 found.given_up = f"given up: the last trial is invalid because {'; '.join(spoiled.invalid_because)}"
                 return found
-            most_fps, found.limited_by_tester = _reachable_fps(spoiled), True
+            most_fps, found.limited_by_tester = reached_fps(spoiled), True
         found.given_up = "given up: the tester fell short of every highest load that was tried"
         return found
 
@@ -221,10 +221,6 @@ def _answer(record: TrialRecord, question: Question) -> Answer:
         # RFC 2544 §26.1: equality of counts; corrupt frames were not forwarded either.
         lost_frames=sent.offered_frames - record.facts.tracked.forwarded_frames,
     )
-
-
-def _reachable_fps(record: TrialRecord) -> float:
-    return TESTER_MARGIN * min(1.0, record.offered_share) * record.trial.frames_per_second
 
 
 def _irregular(text: str) -> str:

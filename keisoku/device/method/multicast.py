@@ -57,7 +57,7 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     size: int = size,
                     case: _Case = case,
                 ) -> Generator[Trial, TrialRecord, bool | None]:
-                    record = known.get(fps) or (yield from rfc2889.attempt(_trial(setting, size, case, fps)))
+                    record = known.get(fps) or (yield from group_flows.attempt(_trial(setting, size, case, fps)))
                     if not record.valid or group_flows.sent_messages(record):
                         return None
                     passed = record.loss_ratio == 0

@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.device.method.latency_line import NOT_CALIBRATED, Fitted, latency_line, samples
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
@@ -108,7 +108,7 @@ class _Tester:
             record = yield trial
             # A given rate is kept, so that all ways are measured at one load.
             if asked is None and beyond_tester(record):
-                self.reachable_fps[size] = max(1 / seconds, rate * TESTER_MARGIN * record.offered_share)
+                self.reachable_fps[size] = reached_fps(record)
                 continue
             spoiled += not record.valid
             if record.valid or spoiled == RETRIES:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import share
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.rate import LinePercent
@@ -47,7 +47,7 @@ def at_most(
         record = yield from attempt(make(fps))
         if record.offered_share >= 1 - TOLERANCE:
             break
-        fps *= TESTER_MARGIN * record.offered_share
+        fps = reached_fps(record)
     return fps, record
 
 

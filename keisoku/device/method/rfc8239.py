@@ -81,7 +81,7 @@ def full_rate(
     record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
     # The ratio of offered to intended load gives a port's full rate; the slowest port sets that of all.
     shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in senders(record)]
-    return FullRate(TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares), "tester")
+    return FullRate(max(1 / _PROBE_S, TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares)), "tester")
 
 
 def senders(record: TrialRecord) -> list[Transmitter]:

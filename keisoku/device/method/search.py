@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import ThroughputSettings
-from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE, disturbances, why_invalid
 from keisoku.language import joined, phrase
 
@@ -137,6 +137,12 @@ def beyond_tester(record: TrialRecord) -> bool:
     """True if clearly fewer frames were offered than intended: no repetition will change that. A sender that offered
     none was stopped by the host for the whole trial, which says nothing about what it can offer."""
     return 0 < record.offered_share < 0.9
+
+
+def reached_fps(record: TrialRecord) -> float:
+    """What the tester can offer again, in frames/s, of a load of which it offered a part; at least a frame a trial."""
+    offered_fps = min(1.0, record.offered_share) * record.trial.frames_per_second
+    return max(NS_PER_S / record.trial.duration_ns, TESTER_MARGIN * offered_fps)
 
 
 class _Bracket:

@@ -17,7 +17,7 @@ from keisoku.device.analysis.behaviour import RESOLUTION_NS
 from keisoku.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.latency_line import NOT_CALIBRATED, changes, latency_line, samples
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import SweepSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
@@ -169,7 +169,7 @@ def _trial(setting: Setting, size: int, purpose: str, rate: float) -> Generator[
         )
         if not beyond_tester(record):
             return record
-        rate *= TESTER_MARGIN * record.offered_share
+        rate = reached_fps(record)
 
 
 def _bisect(
@@ -224,10 +224,9 @@ def _row(setting: Setting, measured: _Measured) -> Row:
     at_line = line is not None and trial.frames_per_second >= line
     expected = first.intended_frames if at_line else first.facts.sent.offered_frames
     missing = expected - first.facts.tracked.forwarded_frames
-    figures = {
-        "drop": Quantity(value=100 * missing / expected, unit="%", uncertainty=0.0),
-        "offered": Quantity(value=record.offered_fps, unit="frames/s"),
-    }
+    figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    if expected:
+        figures = {"drop": Quantity(value=100 * missing / expected, unit="%", uncertainty=0.0), **figures}
     if tracked.latency is not None:
         figures["latency"] = setting.bias.corrected(
             tracked.latency.mean_ns,
