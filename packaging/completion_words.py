@@ -88,7 +88,9 @@ def _measures(name: str) -> bool:
 
 
 def _node(command: click.Command, context: click.Context) -> dict[str, Any]:
-    params = [each for each in command.get_params(context) if not getattr(each, "hidden", False)]
+    # Not `get_params`: click keeps the option for help that it made first, with the names that it had then.
+    params = [each for each in command.params if not getattr(each, "hidden", False)]
+    helping = command.get_help_option_names(context)
     found: dict[str, Any] = {
         "help": command.get_short_help_str(limit=200),
         "options": {
@@ -96,7 +98,8 @@ def _node(command: click.Command, context: click.Context) -> dict[str, Any]:
             for each in params
             if isinstance(each, click.Option)
             for name in (*each.opts, *each.secondary_opts)
-        },
+        }
+        | {name: FLAG for name in context.help_option_names if name in helping},
     }
     if arguments := [
         _kind(each) + (MANY if each.nargs == -1 else "") for each in params if isinstance(each, click.Argument)
@@ -104,7 +107,6 @@ def _node(command: click.Command, context: click.Context) -> dict[str, Any]:
         found["arguments"] = arguments
     if isinstance(command, click.Group):
         inner = {name: command.get_command(context, name) for name in command.list_commands(context)}
-        # A child has the names of the option for help from its parent, and click keeps the first option that it made.
         found["commands"] = {
             name: _node(each, click.Context(each, parent=context)) for name, each in inner.items() if each is not None
         }
