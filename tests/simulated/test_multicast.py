@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.simulated_trials import carry_out, device, plan
+from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
@@ -27,11 +27,11 @@ def snooping(**settings: object) -> str:
 
 
 def measure(
-    method: str, toml: str, ports: int = PORTS, faults: str = "", **settings: Any
+    method: str, toml: str, ports: int = PORTS, faults: str = "", spoil: Spoil = untouched, **settings: Any
 ) -> tuple[Result, list[TrialRecord]]:
     names = [str(number + 1) for number in range(ports)]
     own = plan(method, ports=names, frame_bytes=[64], phases=PHASES, **{method: settings})
-    return carry_out(own, device(faults + toml))
+    return carry_out(own, device(faults + toml), spoil)
 
 
 def value(row: Row, name: str) -> float:
@@ -241,8 +241,6 @@ def test_groups_beyond_the_capacity_that_are_flooded_do_not_count() -> None:
 
 def test_a_trial_without_all_messages_is_tried_again() -> None:
     """The search ended with a bound when the host kept the tester once from sending all joins."""
-    names = [str(number + 1) for number in range(PORTS)]
-    own = plan("group_capacity", ports=names, frame_bytes=[64], phases=PHASES, group_capacity={"groups": 16})
 
     def late(index: int, trial: Trial, facts: Facts) -> Facts:
         if index != 1:
@@ -250,7 +248,7 @@ def test_a_trial_without_all_messages_is_tried_again() -> None:
         short = [one.model_copy(update={"offered_frames": one.offered_frames - 1}) for one in facts.beside]
         return Facts(**dict(facts) | {"beside": short})
 
-    result, records = carry_out(own, device(snooping(groups=20)), late)
+    result, records = measure("group_capacity", snooping(groups=20), groups=16, spoil=late)
     assert value(result.rows[0], "groups") == 20 and result.rows[0].figures["groups"].bound == ""
     assert records[1].trial == records[2].trial
 

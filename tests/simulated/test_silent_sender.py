@@ -6,14 +6,11 @@ from collections.abc import Container
 from typing import Any
 
 import pytest
-from support.trials import drive
+from support.simulated_trials import carry_out, plan
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result
+from keisoku.simulated_device.device import find_device
 
 PLANS: dict[str, dict[str, Any]] = {
     "loss": {"maximum_fps": 2000, "trial_s": 0.1},
@@ -26,9 +23,6 @@ PLANS: dict[str, dict[str, Any]] = {
 
 def measured(procedure: str, silent: Container[int]) -> tuple[Result, list[TrialRecord]]:
     """The result and all trials; those with these numbers sent no frame."""
-    dut = "sim:gs908e" if procedure != "calibrate" else "sim:cable"
-    own = {procedure: PLANS[procedure]}
-    plan = parse({"methods": [procedure], "dut": dut, "frame_bytes": [64], "calibration": "none", **own})
 
     def stopped(index: int, trial: Trial, facts: Facts) -> Facts:
         if index not in silent:
@@ -39,11 +33,9 @@ def measured(procedure: str, silent: Container[int]) -> tuple[Result, list[Trial
         ]
         return Facts(**dict(facts) | {"transmitters": senders})  # A copy would keep the sums that were computed.
 
-    with open_engine(plan) as engine:
-        method = begin(procedure, plan, engine.capabilities, Bias(), {})
-        result, records = drive(procedure, method, engine, change=stopped)
-    assert result is not None
-    return result, records
+    name = "cable" if procedure == "calibrate" else "gs908e"
+    own = plan(procedure, frame_bytes=[64], calibration="none", **{procedure: PLANS[procedure]})
+    return carry_out(own, find_device(name), stopped)
 
 
 @pytest.mark.parametrize("procedure", PLANS)
@@ -55,6 +47,15 @@ def test_trials_without_any_frame_change_no_figure(procedure: str) -> None:
     assert [trial.frames_per_second for trial in heard] == [record.trial.frames_per_second for record in records]
     assert len(heard) < len(more)
     assert [row.figures.keys() for row in found.rows] == [row.figures.keys() for row in result.rows]
+    assert found.deviations == result.deviations, "no maximum is said to be the tester's"
+
+
+def test_the_loads_of_a_loss_rate_are_those_that_were_asked_for() -> None:
+    found, records = measured("loss", (0,))
+    asked = [record.trial.frames_per_second for record in records]
+    assert asked[:2] == [2000.0, 2000.0] and min(asked) > 0
+    assert [row.figures["load"].value for row in found.rows] == [100.0, 90.0]
+    assert not any("the most the tester could offer" in deviation for deviation in found.deviations)
 
 
 @pytest.mark.parametrize("procedure", PLANS)

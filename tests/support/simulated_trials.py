@@ -15,6 +15,14 @@ from keisoku.run.result import Result
 from keisoku.simulated_device.device import SimulatedDevice, parse_device
 from support.trials import drive
 
+Spoil = Callable[[int, Trial, Facts], Facts]
+"""What the tester says of the trial of this number, instead of these facts."""
+
+
+def untouched(index: int, trial: Trial, facts: Facts) -> Facts:
+    """The tester says what it did."""
+    return facts
+
 
 def device(toml: str) -> SimulatedDevice:
     return parse_device(toml, "test")
@@ -27,7 +35,7 @@ def plan(method: str, **source: Any) -> Plan:
 def carry_out(
     plan: Plan,
     device: SimulatedDevice,
-    spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
+    spoil: Spoil = untouched,
     engine: SimulatedEngine | None = None,
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did.

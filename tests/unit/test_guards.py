@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.port_counters import change
 
 from keisoku.device.record.counts import Buckets
 from keisoku.device.record.interference import Core, Interference, Lateness, PortCounters, Thread, Throttling
@@ -91,13 +92,6 @@ def test_a_device_that_is_done_before_the_drain_ends_has_settled(last_received_n
 def test_frames_at_the_end_of_the_drain_mean_that_more_may_come() -> None:
     reason = "frames still arrived at t2 1.95 s after the last was sent, at the end of the wait of 2 s: wait longer"
     assert unsettled("t2", 10 * S, 11 * S + 950_000_000, 2 * S) == [reason]
-
-
-def change(**values: Any) -> PortCounters:
-    counts = dict.fromkeys(PortCounters.model_fields, 0)
-    return PortCounters.model_validate(
-        {**counts, "port": "t2", "engine": "xdp", "driver": "ixgbe", "peer_tx_dropped": None, **values}
-    )
 
 
 @pytest.mark.parametrize(

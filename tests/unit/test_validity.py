@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from support.one_stream import facts_of
+from support.port_counters import change
 
 from keisoku.device.engine.wired import check_stamps
 from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
 from keisoku.device.record.validity import disturbances, reasons, shortfalls
 from keisoku.errors import EngineError
@@ -82,12 +82,10 @@ def test_a_lost_carrier_is_the_only_reason_and_not_the_testers_slowness() -> Non
 
 def test_frames_that_a_device_sent_into_a_link_that_was_taken_are_no_fault_of_the_port() -> None:
     """A busy host let ten frames go before the route did: the trial of a lost member was invalid."""
-    none = dict.fromkeys(PortCounters.model_fields, 0)
-    counted = PortCounters.model_validate(
-        {**none, "port": "t2", "engine": "xdp", "driver": "veth", "peer_tx_dropped": 10}
-    )
     taken = TRIAL.model_copy(update={"links_may_fail": True})
-    whole = facts(forwarded=99_990, lost=10).model_copy(update={"counters": {1: counted}})
+    whole = facts(forwarded=99_990, lost=10).model_copy(
+        update={"counters": {1: change(driver="veth", peer_tx_dropped=10)}}
+    )
     refused = "the receive queue of t2 had no room for 10 frames of the device"
     assert reasons(taken, whole.model_copy(update={"links": [link(carrier_changes=2, lost_ns=5)]})) == []
     assert reasons(taken, whole.model_copy(update={"links": [link(), link(port=0, lost_ns=5)]})) == [refused]

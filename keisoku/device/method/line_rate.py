@@ -78,7 +78,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
     if not record.valid or tracked.latency is None:
         remark = joined("; ", why_invalid(record)) or "nothing was forwarded"
         return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
-    whole = full.fps * len(rfc8239.senders(record)) * record.trial.duration_ns / NS_PER_S
+    whole = full.fps * len(record.senders) * record.trial.duration_ns / NS_PER_S
     figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")
     figures["lost"] = Quantity(
         value=float(sent.offered_frames - tracked.forwarded_frames), unit="frames", uncertainty=0.0

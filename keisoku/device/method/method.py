@@ -44,5 +44,5 @@ def _heard(method: Method) -> Method:
                 return result
             for _ in range(_SILENT_TRIES):
                 reply = yield trial
-                if all(one.sent.offered_frames or not trial.frames_of(one.port) for one in reply.facts.transmitters):
+                if all(sender.sent.offered_frames for sender in reply.senders):
                     break

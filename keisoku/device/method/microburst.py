@@ -142,7 +142,7 @@ class _Bursts:
                 figures["max"] = self.setting.bias.corrected(
                     latency.max_ns, size, self.passed.offered_fps, single_frame=True
                 )
-            starts = [sender.sent.first_sent_ns for sender in rfc8239.senders(self.passed)]
+            starts = [sender.sent.first_sent_ns for sender in self.passed.senders]
             if max(starts) > min(starts):
                 remarks.append(f"bursts began within {(max(starts) - min(starts)) / 1000:.3g} µs of each other")
         return self._row_of(figures, "; ".join(remarks))

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import loss_of, share
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import ReorderingSettings
 from keisoku.device.record.counts import Extents, Reordering, Tracked
@@ -39,7 +39,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         for percent in sorted(settings.loads_percent, reverse=True):
             record = yield from _trial(setting, size, maximum, percent)
             while beyond_tester(record):
-                maximum *= TESTER_MARGIN * record.offered_share
+                maximum = reached_fps(record) * 100 / percent
                 limited = True
                 record = yield from _trial(setting, size, maximum, percent)
             rows.append(_row(setting, record, percent))

@@ -12,7 +12,7 @@ from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TEST
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.procedure import RFC8239_SIZES
 from keisoku.device.plan.rate import LinePercent
-from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Transmitter, Trial, TrialRecord
+from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 from keisoku.errors import PlanError
 
 _PROBE_S = 0.2
@@ -80,13 +80,8 @@ def full_rate(
     beyond = FullRate(CEILING_WITHOUT_LINK_FPS, "tester")
     record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
     # The ratio of offered to intended load gives a port's full rate; the slowest port sets that of all.
-    shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in senders(record)]
+    shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in record.senders]
     return FullRate(max(1 / _PROBE_S, TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares)), "tester")
-
-
-def senders(record: TrialRecord) -> list[Transmitter]:
-    """The ports that had frames to send: an engine may also report ports without any."""
-    return [sender for sender in record.facts.transmitters if record.trial.frames_of(sender.port)]
 
 
 def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:

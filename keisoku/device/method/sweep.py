@@ -224,9 +224,10 @@ def _row(setting: Setting, measured: _Measured) -> Row:
     at_line = line is not None and trial.frames_per_second >= line
     expected = first.intended_frames if at_line else first.facts.sent.offered_frames
     missing = expected - first.facts.tracked.forwarded_frames
-    figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    figures = {}
     if expected:
-        figures = {"drop": Quantity(value=100 * missing / expected, unit="%", uncertainty=0.0), **figures}
+        figures["drop"] = Quantity(value=100 * missing / expected, unit="%", uncertainty=0.0)
+    figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if tracked.latency is not None:
         figures["latency"] = setting.bias.corrected(
             tracked.latency.mean_ns,

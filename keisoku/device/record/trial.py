@@ -459,12 +459,16 @@ class TrialRecord(_Model):
         """False if the tester failed to offer or to count the frames of the trial."""
         return not self.invalid_because
 
+    @property
+    def senders(self) -> list[Transmitter]:
+        """The ports that had frames to send: an engine may also report ports without any."""
+        return [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
+
     @cached_property
     def offered_fps(self) -> float:
         """Offered load of a port in frames/s (RFC 2285 §3.5.2), from first to last timestamp without the time in which
         the host stopped the sender, or the mean where bursts end before the trial does; the mean of several ports."""
-        sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
-        rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
+        rates = [_offered_fps(sender.sent, self.trial) for sender in self.senders]
         return sum(rates) / len(rates)
 
     @property
