@@ -57,7 +57,7 @@ GROUPS = {
     "Paths and streams": ("path", "stream"),
     "Whole systems": ("app",),
     "Clocks": ("clock",),
-    "Results": ("report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
+    "Results": ("runs", "report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
     "Services": ("serve", "completion"),
@@ -152,6 +152,10 @@ _PLACES = {
     "run": Place(
         "keisoku.cli.run",
         "Carries out the plan PLAN.toml, or finishes an interrupted run.",
+    ),
+    "runs": Place(
+        "keisoku.cli.runs.group",
+        "Lists, shows, compares and removes the kept runs of a laboratory.",
     ),
     "serve": Place(
         "keisoku.cli.serve",

@@ -78,6 +78,8 @@ class RunDirectory:
             context = json.loads(read_bytes("run", path / _CONTEXT, _MOST_BYTES))
         except (PlanError, ValueError, RecursionError) as error:
             raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
+        if not isinstance(context, dict):
+            raise PlanError("run", f"{path / _CONTEXT} is damaged", "measure again")
         version, measurement = plan.pop("format", None), plan.pop("measurement", None)
         if version != FORMAT or not isinstance(measurement, str):
             raise PlanError(
@@ -203,7 +205,7 @@ class RunDirectory:
         """The results. Raises PlanError if the run is not finished."""
         try:
             return [Result.model_validate(result) for result in json.loads((self.path / _RESULT).read_bytes())]
-        except (OSError, ValueError, ValidationError) as error:
+        except (OSError, ValueError, TypeError, RecursionError, ValidationError) as error:
             raise PlanError(
                 "run",
                 f"{self.path} is not the directory of a finished run",

@@ -1,0 +1,23 @@
+"""`keisoku runs`: the group of commands about the kept runs of a laboratory. It holds no command itself."""
+
+from __future__ import annotations
+
+import click
+
+from keisoku.cli.lazy_group import LazyGroup, Place
+
+
+@click.group(
+    "runs",
+    cls=LazyGroup,
+    places={
+        "list": Place("keisoku.cli.runs.list", "Lists the runs of FOLDER, the newest first."),
+        "show": Place("keisoku.cli.runs.show", "Shows what RUN is and holds, and which of its files are damaged."),
+        "compare": Place(
+            "keisoku.cli.compare", "Compares RUNS of the same measurement; or one run with an earlier one."
+        ),
+        "prune": Place("keisoku.cli.runs.prune", "Removes old runs of FOLDER, after it has shown which."),
+    },
+)
+def command() -> None:
+    """Lists, shows, compares and removes the kept runs of a laboratory."""
