@@ -24,7 +24,12 @@ def command(run: Path, sql: str, form: str) -> None:
     A run of a device has the tables trials, streams, lost, changes, latencies, and frames if it was measured with
     --frames. Any other run has a table for each folder of rows: probes, packets, streams, intervals, …
 
+    Frames have named queries, which stand in SQL like tables with parameters, or alone: latency_over_time, loss_bursts,
+    around_losses and worst_latencies.
+
     \b
+    keisoku query RUN loss_bursts
+    keisoku query RUN "from latency_over_time(interval_ns := 1000000) where p99_ns > 50000"
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"
     keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
     """

@@ -31,6 +31,7 @@ from keisoku.device.plan.settings import CalibrateSettings, ThroughputSettings
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.event import EVENTS
+from keisoku.device.record.queries import QUERIES
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
@@ -282,5 +283,6 @@ MEASUREMENT = Measurement(
     near=_near,
     keep=_kept,
     tables=_tables,
+    queries=QUERIES,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),
 )

@@ -112,6 +112,20 @@ def without_files(*keys: str) -> Callable[[Mapping[str, Any]], None]:
 
 
 @dataclass(frozen=True)
+class NamedQuery:
+    """A question about the tables of a run, which SQL asks as `from NAME()` or `from NAME(parameter := value)`."""
+
+    sql: str
+    """A SELECT, in which the parameters stand by their names."""
+    columns: Mapping[str, str]
+    """What each column of the answer means."""
+    parameters: str = ""
+    """With their defaults: 'near := 3, of_trial := null'."""
+    needs: tuple[str, ...] = ()
+    """Other named queries that it asks."""
+
+
+@dataclass(frozen=True)
 class Measurement(Generic[Settings_]):
     """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""
 
@@ -139,6 +153,8 @@ class Measurement(Generic[Settings_]):
 
     A PlanError says why this run has not got a table that others have.
     """
+    queries: Mapping[str, NamedQuery] = field(default_factory=dict)
+    """Questions about the tables of a run, by name."""
     same: tuple[str, ...] = ()
     """Settings that two runs must have in common to be compared."""
     named: Callable[[Settings_], str] | None = None

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
+from keisoku.measurement.entry import NamedQuery
 from keisoku.measurement.table import of_run
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
@@ -54,9 +55,12 @@ class Answer:
 
 
 def query(path: Path, sql: str) -> Answer:
-    """The answer of DuckDB. Raises PlanError if there is no such run or the query is wrong."""
+    """The answer of DuckDB; the name of a named query alone is a query, too.
 
-    def take(connection: duckdb.DuckDBPyConnection) -> Answer:
+    Raises PlanError if there is no such run or the query is wrong.
+    """
+
+    def take(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         found = connection.execute(sql)
         return Answer([column[0] for column in found.description or ()], found.fetchall())
 
@@ -66,7 +70,7 @@ def query(path: Path, sql: str) -> Answer:
 def arrow(path: Path, sql: str) -> pa.Table:
     """The answer as an Arrow table; a statement without an answer gives one without columns."""
 
-    def take(connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    def take(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         found = connection.sql(sql)
         return pa.table({}) if found is None else found.to_arrow_table()
 
@@ -127,27 +131,46 @@ def _tables(directory: RunDirectory) -> dict[str, _Content]:
     return {"figures": lambda: figures(directory.results()), **found}
 
 
-def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection], _Found]) -> _Found:
+def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection, str], _Found]) -> _Found:
     directory = RunDirectory.open(path)
     if not directory.holds_rows:
         raise PlanError("run", f"{path} holds no finished trial", "give the directory of a run that measured something")
-    tables = _tables(directory)
+    tables, named = _tables(directory), of_run(directory).queries
+    if sql.strip() in named:
+        sql = f"from {sql.strip()}()"
+    asked = _asked(named, sql)
+    text = " ".join([sql, *(query.sql for query in asked.values())])
     with duckdb.connect() as connection:
         for name, content in tables.items():
-            if isinstance(content, PlanError) or not re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            if isinstance(content, PlanError):
+                if any(re.search(rf"\b{name}\b", query.sql) for query in asked.values()):
+                    raise content
+                continue
+            if not re.search(rf"\b{name}\b", text, re.IGNORECASE):
                 continue
             if isinstance(content, str):
                 connection.execute(f"create view {name} as {content}")
             else:
                 connection.register(name, content())
+        for name, query in asked.items():
+            connection.execute(f"create macro {name}({query.parameters}) as table {query.sql}")
         try:
-            return take(connection)
+            return take(connection, sql)
         except duckdb.Error as error:
             said = str(error).splitlines()[0]
             for name, content in tables.items():
                 if isinstance(content, PlanError) and f"name {name} does not exist" in said:
                     raise content from error
             raise PlanError("query", said, f"this run has the tables {_listed(tables)}") from error
+
+
+def _asked(named: Mapping[str, NamedQuery], sql: str) -> dict[str, NamedQuery]:
+    """The named queries that an SQL query mentions, those that they need before them."""
+    found: dict[str, NamedQuery] = {}
+    for name, query in named.items():
+        if re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            found |= {**{needed: named[needed] for needed in query.needs}, name: query}
+    return found
 
 
 def _listed(tables: Mapping[str, _Content]) -> str:
