@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import duckdb
@@ -26,6 +27,11 @@ from keisoku.run.result import Result
 _Found = TypeVar("_Found")
 _Content = Callable[[], pa.Table] | str | PlanError
 """What makes a table, the SELECT that a view is made of, or why there is none."""
+_MEMORY = "1500MB"
+"""Of DuckDB for one query, so that a run with many frames can be asked on a small machine; more goes to a file."""
+_LOOP_BELOW_ROWS = 0
+"""DuckDB looks up what was last before a row by a loop over all pairs where it expects few rows; it expects none of a
+query made of several steps."""
 _FIGURES = pa.schema(
     [
         ("measurement", pa.string()),
@@ -140,7 +146,16 @@ def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection, s
         sql = f"from {sql.strip()}()"
     asked = _asked(named, sql)
     text = " ".join([sql, *(query.sql for query in asked.values())])
-    with duckdb.connect() as connection:
+    with (
+        TemporaryDirectory(prefix="keisoku-query-") as spilled,
+        duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "temp_directory": spilled,
+                "asof_loop_join_threshold": _LOOP_BELOW_ROWS,
+            }
+        ) as connection,
+    ):
         for name, content in tables.items():
             if isinstance(content, PlanError):
                 if any(re.search(rf"\b{name}\b", query.sql) for query in asked.values()):

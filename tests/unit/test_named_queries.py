@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doc_blocks import ROOT
 from support.synthetic_runs import host_run
 
+from keisoku.cli.query import command
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, _arrived, _lost
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, _arrived, _lost
 from keisoku.device.record.queries import QUERIES
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import PlanError
@@ -51,7 +53,7 @@ def made(path: Path, seed: int, frames: int) -> list[Row]:
                 own.append((number, sent, sent + latency + 5, stream, 1, DUPLICATE))
             if kind > 0.97:
                 own.append((number + 3, 0, 0, stream, 1, CORRUPT))
-        own.sort(key=lambda row: row[2])
+        own = in_order_of_arrival(own)
         parts = [_arrived(np.array(own, ENTRY)), *(_lost(s, np.array(n, np.uint64)) for s, n in lost.items())]
         target = log.frames_of(trial)
         target.parent.mkdir(exist_ok=True)
@@ -60,6 +62,33 @@ def made(path: Path, seed: int, frames: int) -> list[Row]:
                 writer.write_table(part)
                 rows += [{"trial": trial, **row} for row in part.to_pylist()]
     return rows
+
+
+def in_order_of_arrival(own: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The rows with REORDERED where a frame of the stream with a higher number was before."""
+    highest: dict[int, int] = {}
+    found = []
+    for sequence, sent, received, stream, port, flags in sorted(own, key=lambda row: (row[2], row[0])):
+        late = not flags and sequence < highest.get(stream, 0)
+        if not flags:
+            highest[stream] = max(highest.get(stream, 0), sequence)
+        found.append((sequence, sent, received, stream, port, flags | (REORDERED if late else 0)))
+    return found
+
+
+def extents(rows: list[Row]) -> list[tuple[int, int, int, int, int, int]]:
+    """Of all pairs, by the definition."""
+    found = []
+    arrived = [row for row in rows if not row["flags"] & (LOST | CORRUPT | DUPLICATE)]
+    arrived.sort(key=lambda row: (row["trial"], row["stream"], row["receive_ns"], row["sequence"]))
+    for (trial, stream), group in groupby(arrived, key=lambda row: (row["trial"], row["stream"])):
+        own = list(group)
+        for i, row in enumerate(own):
+            j = next(j for j, other in enumerate(own) if other["sequence"] > row["sequence"] or j == i)
+            if j < i:
+                late_ns = row["receive_ns"] - own[j]["receive_ns"]
+                found.append((trial, stream, row["sequence"], i - j, own[j]["sequence"], late_ns))
+    return found
 
 
 def answered(path: Path, sql: str) -> list[Row]:
@@ -123,6 +152,9 @@ def test_named_queries_say_what_plain_loops_say(seed: int, frames: int) -> None:
         said = answered(path, "from around_losses(near := 2)")
         assert sorted(tuple(row[name] or 0 for name in names) for row in said) == near
 
+        names = ("trial", "stream", "sequence", "extent_frames", "behind", "late_ns")
+        assert [tuple(row[name] for name in names) for row in answered(path, "reorder_extents")] == extents(rows)
+
         places = ("trial", "stream", "sequence", "receive_ns")
         worst = sorted(timed(rows), key=lambda row: (-row["latency_ns"], *(row[name] for name in places)))[:4]
         said = answered(path, "from worst_latencies(most := 4, near := 1)")
@@ -151,6 +183,11 @@ def test_the_columns_are_those_that_are_documented(tmp_path: Path) -> None:
         assert f"### `{name}`" in page
         for column, meaning in named.columns.items():
             assert f"| `{column}` | {meaning} |" in page, (name, column)
+
+
+def test_the_help_names_every_query() -> None:
+    said = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    assert all(name in said for name in QUERIES)
 
 
 def test_a_run_without_frames_says_how_to_keep_them(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ _PERCENTILES = ",\n    ".join(
 )
 # A bucket is as wide as 1/1024 of its values, so that memory does not grow with the number of frames.
 _OCTAVE = "greatest(0, cast(floor(log2(greatest(latency_ns, 1))) as integer) - 10)"
+_SHORT = 32
+"""Frames in a piece of time, about: only the pieces in which a frame came late or was overtaken are put in order."""
 _FRAME = {
     "sequence": "sequence number of the frame",
     "transmit_ns": "when it was sent; empty if it was lost",
@@ -83,7 +85,7 @@ with wanted as (
 )
 select w.trial, w.stream, w.first, w.last, w.near_by.distance as distance, f.sequence, f.transmit_ns, f.receive_ns,
     f.latency_ns, f.lost
-from frames f join wanted w on f.trial = w.trial and f.stream = w.stream and f.sequence = w.near_by.at
+from frames f join wanted w on f.trial = w.trial and f.stream = w.stream and cast(f.sequence as bigint) = w.near_by.at
 where not f.corrupt
 order by w.trial, w.stream, w.first, distance, f.receive_ns""",
         columns={
@@ -96,6 +98,56 @@ order by w.trial, w.stream, w.first, distance, f.receive_ns""",
             "lost": "whether the neighbour was lost, too, in another burst",
         },
         needs=("loss_bursts",),
+    ),
+    "reorder_extents": NamedQuery(
+        parameters="of_trial := null",
+        sql=f"""
+with whole as not materialized (
+    select * from frames where receive_ns is not null and not duplicate and not corrupt and {_OF_TRIAL}
+), scale as materialized (
+    select trial, greatest(1, (max(receive_ns) - min(receive_ns)) * {_SHORT} // count(*)) as width_ns
+    from whole group by trial having bool_or(reordered)
+), arrived as not materialized (
+    select trial, stream, port, sequence, transmit_ns, receive_ns, reordered, receive_ns // width_ns as piece
+    from whole join scale using (trial)
+), running as materialized (
+    select trial, stream, port, piece, sum(frames) over until - frames as before, max(highest) over until as reached
+    from (select trial, stream, port, piece, count(*) as frames, max(sequence) as highest from arrived group by all)
+    window until as (partition by trial, stream, port order by piece)
+), front as (
+    select trial, stream, port, reached, min(piece) as piece from running group by all
+), late as materialized (
+    select a.*, f.piece as since from (select * from arrived where reordered) a
+    asof join front f on a.trial = f.trial and a.stream = f.stream and a.port = f.port and a.sequence < f.reached
+), needed as (
+    select trial, stream, port, piece from late union select trial, stream, port, since from late
+), placed as materialized (
+    select a.trial, a.stream, a.port, a.piece, a.sequence, a.receive_ns,
+        r.before + row_number() over arrivals as place,
+        max(a.sequence) over (arrivals rows between unbounded preceding and 1 preceding) as highest
+    from arrived a join (running semi join needed using (trial, stream, port, piece)) r
+        using (trial, stream, port, piece)
+    window arrivals as (partition by a.trial, a.stream, a.port, a.piece order by a.receive_ns, a.sequence)
+), maxima as (
+    select * from placed where highest is null or sequence > highest
+)
+select l.trial, l.stream, l.port, l.sequence, l.transmit_ns, l.receive_ns,
+    cast(p.place - m.place as bigint) as extent_frames, m.sequence as behind, l.receive_ns - m.receive_ns as late_ns
+from late l join placed p using (trial, stream, port, piece, sequence, receive_ns)
+asof join maxima m on l.trial = m.trial and l.stream = m.stream and l.port = m.port and l.since = m.piece
+    and l.sequence < m.sequence
+order by l.trial, l.stream, l.port, l.receive_ns, l.sequence""",
+        columns={
+            "trial": "number of the trial",
+            "stream": "number of the stream",
+            "port": "at which it arrived",
+            "sequence": "sequence number of the frame that arrived too late",
+            "transmit_ns": "when it was sent",
+            "receive_ns": "when it arrived",
+            "extent_frames": "arrivals since the first one that had overtaken it (RFC 4737 §4.2), without duplicates",
+            "behind": "sequence number of that first arrival",
+            "late_ns": "the time since then",
+        },
     ),
     "worst_latencies": NamedQuery(
         parameters="most := 10, near := 2, of_trial := null",
@@ -113,7 +165,7 @@ with worst as (
 )
 select w.rank, w.trial, w.stream, w.near_by.distance as distance, f.sequence, f.transmit_ns, f.receive_ns, f.latency_ns,
     f.lost
-from frames f join wanted w on f.trial = w.trial and f.stream = w.stream and f.sequence = w.near_by.at
+from frames f join wanted w on f.trial = w.trial and f.stream = w.stream and cast(f.sequence as bigint) = w.near_by.at
 where not f.corrupt
 order by rank, distance, f.receive_ns""",
         columns={

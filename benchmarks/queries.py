@@ -1,0 +1,93 @@
+"""Cost of each named query about frames at 1, 10 and 100 million rows: seconds, and the most memory that it took.
+
+python benchmarks/queries.py [MILLIONS...]      made frames of two streams with losses, duplicates and reordering
+
+Every query runs in a process of its own, so that its peak of resident memory is its own. The files are read once
+before, so that all queries read them from memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from keisoku.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, _arrived, _lost
+from keisoku.device.record.queries import QUERIES
+from keisoku.measurement.query import arrow
+
+ROWS_AT_ONCE = 1 << 20
+ONE_IN = 1000
+"""Frames that are lost, come twice or come late: one in so many each, at random."""
+INTERVAL_NS, LATENCY_NS, LATE_NS = 672, 5000, 20_000
+
+
+def make(path: Path, rows: int) -> None:
+    """A run of one trial whose frames were kept: as the core and the writer of frames store them."""
+    chance = np.random.default_rng(rows)
+    command = "loss --dut sim:gs908e --size 64 --duration 1ms --waits 1ms --out"
+    subprocess.run([sys.executable, "-m", "keisoku", *command.split(), path], check=True, capture_output=True)
+    target = path / "frames" / "0.parquet"
+    target.parent.mkdir()
+    lost: tuple[list[NDArray[np.uint64]], ...] = ([], [])
+    with pq.ParquetWriter(target, SCHEMA, compression="zstd") as writer:
+        for begin in range(0, rows, ROWS_AT_ONCE):
+            number = np.arange(begin, min(rows, begin + ROWS_AT_ONCE), dtype=np.uint64)
+            fate = chance.integers(0, ONE_IN, len(number))
+            entries = np.zeros(len(number), ENTRY)
+            entries["stream"], entries["sequence"], entries["port"] = number % 2, number // 2, 1
+            entries["transmit_ns"] = number * INTERVAL_NS
+            delay = LATENCY_NS + chance.gamma(2.0, 300.0, len(number)).astype(np.int64)
+            entries["receive_ns"] = entries["transmit_ns"] + delay + np.where(fate == 2, LATE_NS, 0)
+            for stream in (0, 1):
+                lost[stream].append(entries["sequence"][(fate == 0) & (entries["stream"] == stream)])
+            again = entries[fate == 1]
+            again["flags"], again["receive_ns"] = DUPLICATE, again["receive_ns"] + 1
+            entries = np.concatenate([entries[fate != 0], again])
+            entries = entries[np.argsort(entries["receive_ns"], kind="stable")]
+            for stream in (0, 1):
+                own = np.flatnonzero((entries["stream"] == stream) & (entries["flags"] == 0))
+                numbers = entries["sequence"][own]
+                late = numbers < np.maximum.accumulate(numbers)
+                entries["flags"][own[late]] = REORDERED
+            writer.write_table(_arrived(entries))
+        for stream in (0, 1):
+            writer.write_table(_lost(stream, np.concatenate(lost[stream])))
+
+
+def main(millions: list[int]) -> None:
+    """Prints a table."""
+    print("| query | million rows | s | rows of the answer | peak memory MB |\n|---|---|---|---|---|")
+    for million in millions:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "run"
+            make(path, million * 1_000_000)
+            (path / "frames" / "0.parquet").read_bytes()
+            assert pq.read_metadata(path / "frames" / "0.parquet").num_rows >= million * 1_000_000
+            for name in QUERIES:
+                answer = subprocess.run(
+                    [sys.executable, __file__, "--one", str(path), name], capture_output=True, text=True, check=False
+                )
+                print(f"| {name} | {million} | {answer.stdout.strip() or answer.stderr.splitlines()[-1]} |", flush=True)
+
+
+def one(path: Path, name: str) -> None:
+    """Asks one query and prints its part of a row."""
+    begin = monotonic()
+    rows = arrow(path, name).num_rows
+    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{monotonic() - begin:.2f} | {rows} | {peak_kb / 1000:.0f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(Path(sys.argv[2]), sys.argv[3])
+    else:
+        main([int(value) for value in sys.argv[1:]] or [1, 10, 100])
