@@ -19,6 +19,10 @@ class PlanError(KeisokuError):
         super().__init__(f"{field}: {problem}; {remedy}")
 
 
+class Occupied(PlanError):
+    """What the user asked for needs something that is in use; the same may be possible later (HTTP 409)."""
+
+
 class EngineError(KeisokuError):
     """A port or device failed while the trial was being prepared or carried out."""
 

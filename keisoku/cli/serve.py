@@ -44,6 +44,11 @@ import click
 @click.option("--user", default="nobody", show_default=True, help="User that the server becomes if root starts it.")
 @click.option("--labs/--no-labs", default=True, show_default=True, help="Whether clients may use ports of labs.")
 @click.option(
+    "--take-over",
+    is_flag=True,
+    help="Let a configuration end traffic that runs, which another client may have started; without it, it is refused.",
+)
+@click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed of simulated devices."
 )
 @click.option(
@@ -64,6 +69,7 @@ def command(
     tokens: Path | None,
     user: str,
     labs: bool,
+    take_over: bool,
     seed: int,
     runs: Path,
 ) -> None:
@@ -96,7 +102,7 @@ def command(
         kept.extend(give_up_root(user, labs) or ())
         left.extend(undo_left())  # the journal of that user
 
-    with Server(listening, Controller(seed, runs), become) as server:
+    with Server(listening, Controller(seed, runs, take_over), become) as server:
         for done in left:
             click.echo(f"{done}, which a killed run had left")
         if kept:

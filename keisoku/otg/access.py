@@ -10,7 +10,7 @@ import base64
 import hmac
 from collections.abc import Mapping
 
-from keisoku.errors import PlanError
+from keisoku.errors import Occupied, PlanError
 
 LEAST_TOKEN_CHARACTERS = 16
 OWNER_S = 600.0
@@ -66,12 +66,12 @@ class Ownership:
         self._heard_s = 0.0
 
     def check(self, who: str, now_s: float, traffic: bool) -> None:
-        """To be called before a request that changes something. Raises PlanError if another controller owns the
+        """To be called before a request that changes something. Raises Occupied if another controller owns the
         ports."""
         silent_s = now_s - self._heard_s
         if self._owner is not None and self._owner != who and (traffic or silent_s < OWNER_S):
             remedy = "wait until it sets an empty configuration"
-            raise PlanError(
+            raise Occupied(
                 "controller", f"the ports belong to {self._owner}, whose last request was {silent_s:.0f} s ago", remedy
             )
 

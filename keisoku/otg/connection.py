@@ -15,6 +15,8 @@ HEADERS_S = 10.0
 """Within this time after a connection was opened, or after an answer, the headers of a request must be complete."""
 MOST_WAITING = 32
 """Connections without a request, of all clients. The one that has waited longest makes room for another."""
+MOST_OF_ADDRESS = 48
+"""Connections of one address, so that it cannot take the places of all others."""
 
 
 class Connection(H11Protocol):
@@ -27,7 +29,13 @@ class Connection(H11Protocol):
         """Waits for the first request."""
         super().connection_made(transport)
         waiting = list(self._waiting())
-        if len(waiting) >= MOST_WAITING:
+        alike = [one for one in self.connections if isinstance(one, Connection) and one._address() == self._address()]
+        if len(alike) > MOST_OF_ADDRESS:
+            waiting = [pair for pair in waiting if pair[1] in alike]
+            if not waiting:
+                self._end()
+                return
+        if len(waiting) >= MOST_WAITING or len(alike) > MOST_OF_ADDRESS:
             _, longest = min(waiting, key=lambda pair: pair[0])
             longest._end()
         self._wait()
@@ -48,6 +56,9 @@ class Connection(H11Protocol):
         """Nothing more will come."""
         self._wait_no_more()
         super().connection_lost(exc)
+
+    def _address(self) -> str | None:
+        return None if self.client is None else self.client[0]
 
     def _waiting(self) -> Iterator[tuple[float, Connection]]:
         """This server's connections without a request, and until when each may wait."""

@@ -19,7 +19,7 @@ from keisoku.device.engine.engine import Engine
 from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTraffic
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
 from keisoku.otg.access import Ownership
@@ -56,8 +56,9 @@ _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 class Controller:
     """The ports of this server and the configuration on them. It may be called from different threads."""
 
-    def __init__(self, seed: int = 0, runs: Path = RUNS) -> None:
-        """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods."""
+    def __init__(self, seed: int = 0, runs: Path = RUNS, take_over: bool = False) -> None:
+        """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods. With `take_over` a
+        configuration ends traffic that runs, which may be another client's."""
         self._lock = threading.RLock()
         self._session = TrafficSession()
         self._testbed: Testbed | None = None
@@ -65,11 +66,13 @@ class Controller:
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
-        self._ownership = Ownership()
+        self._ownership, self._take_over = Ownership(), take_over
+        self._said = True
+        """Whether a client was told if the last traffic is invalid."""
         self._runs = Runs(runs)
 
     def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
-        """Carries out a call for the controller `who`. Raises PlanError if it changes ports of another controller."""
+        """Carries out a call for the controller `who`. Raises Occupied if it changes ports of another controller."""
         with self._lock:
             now_s = time.monotonic()
             self._ownership.heard(who, now_s)
@@ -95,14 +98,17 @@ class Controller:
             self._check_open()
             if self._session.configuration.ports:
                 problem = "an OTG configuration holds them"
-                raise PlanError("ports", problem, "set an empty configuration first")
+                raise Occupied("ports", problem, "set an empty configuration first")
             return self._runs.start(document)
 
     def set_config(self, document: Document) -> Document:
         """Replaces everything. A refused configuration changes nothing, not even traffic; only if checked ports then
-        fail to open is there no configuration afterwards."""
+        fail to open is there no configuration afterwards. Raises Occupied while traffic runs, which another client may
+        have started: clients of one address are not told apart."""
         with self._lock:
             self._check_open()
+            if not self._take_over:
+                self._check_still()
             node = checked(document)
             wanted = ports(node)
             if wanted:
@@ -116,7 +122,7 @@ class Controller:
                 if testbed is not None and not kept:
                     testbed.close()
                 raise
-            self._end_traffic()
+            warnings = self._end_traffic() + self._unsaid()
             self._close_engine()
             self._drop_capture()
             if not kept:
@@ -125,7 +131,7 @@ class Controller:
             self._session.configured(_NOTHING)
             self._open_engine(found)
             self._session.configured(found)
-            return {"warnings": []}
+            return {"warnings": warnings}
 
     def update_config(self, document: Document) -> Document:
         """Changes rates and sizes of flows; only while no traffic runs."""
@@ -216,7 +222,7 @@ class Controller:
             return {"choice": choice, choice: self._neighbours(int(version), names)}
 
     def get_capture(self, document: Document) -> bytes:
-        """A file of what a port received while its capture ran."""
+        """A file of what a port received while its capture ran; while it still runs, of what was stored until now."""
         with self._lock:
             node = checked(document, "CaptureRequest")
             name = str(node.scalar("port_name"))
@@ -227,8 +233,6 @@ class Controller:
             wish = self._session.configuration.captures.get(port)
             if wish is None or self._capture is None:
                 raise PlanError("port_name", f"there is no capture of {name}", "set a capture and start it")
-            if not self._capture.ended:
-                raise PlanError("port_name", "the capture is still running", "stop it first")
             return self._capture.received(port, wish)
 
     def get_version(self) -> Document:
@@ -266,10 +270,16 @@ class Controller:
     def _change(self, kind: str, make: Callable[[Document, Document], Document], document: Document) -> Document:
         with self._lock:
             checked(document, kind)
-            self._look()
-            if self._session.transmitting:
-                raise PlanError("config", "traffic is running, and cannot be changed meanwhile", "stop it first")
+            self._check_still()
             return self.set_config(make(self._session.configuration.document, document))
+
+    def _check_still(self) -> None:
+        """Raises Occupied while traffic runs."""
+        with suppress(EngineError):  # a client that asks for the traffic is told that it failed
+            self._look()
+        if self._session.transmitting:
+            remedy = "stop it first, or start the server with --take-over"
+            raise Occupied("config", "traffic is running, and cannot be changed meanwhile", remedy)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -316,11 +326,13 @@ class Controller:
                 self._switch(flows, "paused" if wanted == "pause" else "going")
                 return []
         flows = self._session.to_start(names)
+        warnings = self._unsaid()
         if self._session.transmitting:
             if self._switch(flows, "going"):
-                return []
+                return warnings
             flows = self._session.to_start(names)  # the traffic has just ended: this starts the next one
-        return self._start(flows)
+            warnings += self._unsaid()
+        return warnings + self._start(flows)
 
     def _start(self, flows: Sequence[Flow]) -> list[str]:
         engine, testbed = self._engine, self._testbed
@@ -419,6 +431,7 @@ class Controller:
         """Why the last traffic is invalid for the device, because of the tester or its host. A stop does not make a
         flow without an end invalid."""
         session = self._session
+        self._said = True
         if session.trial is None or session.facts is None:
             return []
         load, facts = session.trial, session.facts
@@ -430,6 +443,10 @@ class Controller:
             facts = facts.model_copy(update={"interrupted": True})
         found = reasons(load, facts)
         return [reason for reason in found if reason != INTERRUPTED]
+
+    def _unsaid(self) -> list[str]:
+        """The same, of traffic that ended by itself, if no client was told."""
+        return [] if self._said else [f"the last traffic is invalid: {reason}" for reason in self._spoilt()]
 
     def _protocols(self, start: bool) -> list[str]:
         if self._testbed is not None:
@@ -488,6 +505,7 @@ class Controller:
             self._session.ended(None)
             raise
         self._session.ended(facts)
+        self._said = False
 
     def _links(self, chosen: Sequence[int]) -> dict[int, bool]:
         testbed = self._testbed

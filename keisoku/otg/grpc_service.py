@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from snappi import otg_pb2 as messages
 from snappi import otg_pb2_grpc as service
 
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
 from keisoku.otg.controller import Controller, Document
 from keisoku.service.body import MOST_BODY_BYTES
 
@@ -143,6 +143,8 @@ def _answer(
         inner.SetInParent()
         json_format.ParseDict(found, inner)
         return response
+    except Occupied as error:
+        return _fail(context, grpc.StatusCode.FAILED_PRECONDITION, 409, str(error), "validation")
     except PlanError as error:
         return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
     except KeisokuError as error:

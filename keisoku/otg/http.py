@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keisoku.errors import KeisokuError, PlanError
+from keisoku.errors import KeisokuError, Occupied, PlanError
 from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller, Document
 from keisoku.service.body import body, problem
@@ -71,7 +71,7 @@ class _Ask:
                     self._controller.ask, who, call, *documents, changes=changes and not reads
                 )
             except PlanError as error:
-                return problem(400, "validation", str(error))
+                return problem(409 if isinstance(error, Occupied) else 400, "validation", str(error))
             except KeisokuError as error:
                 return problem(500, "internal", str(error))
             except ClientDisconnect:

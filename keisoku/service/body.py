@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from keisoku.errors import PlanError
 
 MOST_BODY_BYTES = 16 * 2**20
-BODY_S = 30.0
+BODY_S = 10.0
 """Within this time a body must have arrived."""
 
 

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
 from keisoku.run.settings import setting_error
 from keisoku.service.body import body, problem
 from keisoku.service.openapi import openapi
@@ -81,6 +81,8 @@ async def _carry_out(
         return Response(text, operation.status, media_type="application/json")
     except NoSuchRun as error:
         return problem(404, "validation", str(error))
+    except Occupied as error:
+        return problem(409, "validation", str(error))
     except (PlanError, EngineError) as error:
         return problem(400, "validation", str(error))
     except KeisokuError as error:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from keisoku.device.engine.engine import Progress
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
 from keisoku.measurement.carry_out import Outcome, carry_out
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import DEVICE, find
@@ -46,11 +46,11 @@ class Runs:
             return any(run.holds_ports for run in self._runs.values())
 
     def check_idle(self) -> None:
-        """Raises PlanError while a run holds ports."""
+        """Raises Occupied while a run holds ports."""
         with self._lock:
             held = next((run.name for run in self._runs.values() if run.holds_ports), None)
         if held is not None:
-            raise PlanError(
+            raise Occupied(
                 "ports", f"the run {held} holds them", f"wait, or cancel it: POST /keisoku/v1/runs/{held}/cancel"
             )
 

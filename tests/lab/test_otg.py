@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -96,9 +97,12 @@ def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:
     _capture(api, "start")
     set_traffic(api, "start")
     (metric,) = until_stopped(api)
-    _capture(api, "stop")
     request = snappi.CaptureRequest()
     request.port_name = "p2"
+    deadline_s = monotonic() + 20
+    while len(_records(api.get_capture(request).read())) < 20:  # while it runs
+        assert monotonic() < deadline_s
+    _capture(api, "stop")
     records = _records(api.get_capture(request).read())
     own = [frame for frame in records if frame[23] == 17 and frame[36:38] == (6000).to_bytes(2, "big")]
     assert len(own) == metric.frames_rx == 20

@@ -132,14 +132,14 @@ def test_a_run_and_a_configuration_do_not_share_the_ports(server: Server) -> Non
     run = start(server, ENDLESS)
     for path, document in (("/config", config), (f"{BASE}/runs", PLAN)):
         code, error = ask(server, "POST", path, document)
-        assert code == 400 and f"the run {run} holds them" in error["errors"][0]
+        assert code == 409 and f"the run {run} holds them" in error["errors"][0]
     assert ask(server, "POST", "/config", {})[0] == 200  # of no ports
     code, status = ask(server, "POST", f"{BASE}/runs/{run}/cancel")
     assert (code, status["state"], status["doing"]) == (200, "cancelled", None)
     assert ask(server, "GET", f"{BASE}/runs/{run}/results")[0] == 400
     assert ask(server, "POST", "/config", config)[0] == 200
     code, error = ask(server, "POST", f"{BASE}/runs", PLAN)
-    assert code == 400 and "an OTG configuration holds them" in error["errors"][0]
+    assert code == 409 and "an OTG configuration holds them" in error["errors"][0]
     assert ask(server, "POST", "/config", {})[0] == 200
     until_over(server, start(server, PLAN))
 

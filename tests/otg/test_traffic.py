@@ -97,6 +97,48 @@ def test_a_continuous_flow_goes_on_until_it_is_stopped(api: Any) -> None:
     assert metric.frames_tx >= live.frames_tx > 0
 
 
+def _endless() -> Any:
+    config = two_ports()
+    udp_flow(config).duration.continuous.gap = 12
+    return config
+
+
+def test_a_configuration_does_not_end_traffic_of_another(api: Any) -> None:
+    """It once did, without a word to the client that had started it."""
+    api.set_config(_endless())
+    set_traffic(api, "start")
+    for config in (two_ports(), snappi.Config()):
+        with pytest.raises(Exception, match=r"409(.|\n)*traffic is running"):
+            api.set_config(config)
+    assert flow_metrics(api)[0].transmit == "started"
+    set_traffic(api, "stop")
+    assert api.set_config(two_ports()).warnings == []
+
+
+@pytest.mark.parametrize("transport", ["http", "grpc"])
+def test_a_server_that_takes_over_ends_traffic(transport: str) -> None:
+    with otg_client(transport, take_over=True) as client:
+        client.set_config(_endless())
+        set_traffic(client, "start")
+        client.set_config(two_ports())
+        assert flow_metrics(client) == []
+
+
+def test_a_client_that_never_stops_is_told_why_traffic_was_invalid(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flow that offered 4365 of 5000 frames once looked like any other."""
+    config = two_ports()
+    udp_flow(config, packets=10)
+    api.set_config(config)
+    set_traffic(api, "start")
+    monkeypatch.setattr("keisoku.otg.controller.reasons", lambda trial, facts: ["the host held the tester up"])
+    said = ["the last traffic is invalid: the host held the tester up"]
+    until_stopped(api)
+    assert set_traffic(api, "start").warnings == said
+    until_stopped(api)
+    assert api.set_config(config).warnings == said
+    assert api.set_config(config).warnings == []
+
+
 def test_seconds_bursts_and_percentages_have_exact_frames(api: Any) -> None:
     config = two_ports()
     timed = udp_flow(config, "timed", size=64)

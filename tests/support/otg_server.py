@@ -13,9 +13,9 @@ from keisoku.otg.server import Listening, Server
 
 
 @contextmanager
-def otg_client(transport: str = "http") -> Iterator[Any]:
+def otg_client(transport: str = "http", take_over: bool = False) -> Iterator[Any]:
     """snappi's client, with its check of versions on, of a server that ends with the block."""
-    with Server(Listening(http_port=0, grpc_port=0), Controller(seed=1)) as server:
+    with Server(Listening(http_port=0, grpc_port=0), Controller(seed=1, take_over=take_over)) as server:
         location = server.url if transport == "http" else server.grpc_location
         yield snappi.api(location=location, transport=transport, version_check=True)
 
