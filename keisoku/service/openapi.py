@@ -12,7 +12,12 @@ from keisoku import __version__
 from keisoku.service.document import Problem
 from keisoku.service.operation import BASE, OPERATIONS, Operation
 
-_PROBLEMS = {400: "What is wrong with the request", 401: "No token that is known", 404: "There is no such run"}
+_PROBLEMS = {
+    400: "What is wrong with the request",
+    401: "No token that is known",
+    404: "There is no such run",
+    409: "The ports are in use",
+}
 _JSON = "application/json"
 
 
@@ -53,7 +58,7 @@ def _described(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
         media = {_JSON: {"schema": known[repr(operation.answer)]}}
     answers: dict[str, Any] = {str(operation.status): {"description": operation.summary, "content": media}}
     for code, text in _PROBLEMS.items():
-        if code != 404 or "{run}" in operation.path:
+        if (code != 404 or "{run}" in operation.path) and (code != 409 or operation.changes):
             answers[str(code)] = {"description": text, "content": {_JSON: {"schema": known[repr(Problem)]}}}
     found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary, "responses": answers}
     parameters = [
