@@ -7,7 +7,7 @@ that sends nothing, or half of a request's headers, would hold its place for eve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -28,17 +28,12 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Waits for the first request."""
         super().connection_made(transport)
-        waiting = list(self._waiting())
-        alike = [one for one in self.connections if isinstance(one, Connection) and one._address() == self._address()]
-        if len(alike) > MOST_OF_ADDRESS:
-            waiting = [pair for pair in waiting if pair[1] in alike]
-            if not waiting:
-                self._end()
-                return
-        if len(waiting) >= MOST_WAITING or len(alike) > MOST_OF_ADDRESS:
-            _, longest = min(waiting, key=lambda pair: pair[0])
-            longest._end()
         self._wait()
+        alike = [one for one in self._all() if one._address() == self._address()]
+        if len(alike) > MOST_OF_ADDRESS:
+            _end_longest_waiting(alike)
+        if sum(one._deadline is not None for one in self._all()) > MOST_WAITING:
+            _end_longest_waiting(self._all())
 
     def handle_events(self) -> None:
         """A request is there once uvicorn has made a cycle of it, before its body."""
@@ -60,11 +55,9 @@ class Connection(H11Protocol):
     def _address(self) -> str | None:
         return None if self.client is None else self.client[0]
 
-    def _waiting(self) -> Iterator[tuple[float, Connection]]:
-        """This server's connections without a request, and until when each may wait."""
-        for one in self.connections:
-            if isinstance(one, Connection) and one._deadline is not None:
-                yield one._deadline.when(), one
+    def _all(self) -> list[Connection]:
+        """Those of this server."""
+        return [one for one in self.connections if isinstance(one, Connection)]
 
     def _wait(self) -> None:
         self._wait_no_more()
@@ -79,3 +72,10 @@ class Connection(H11Protocol):
         self._wait_no_more()
         # What was sent to a client that does not read is given up.
         self.transport.abort()
+
+
+def _end_longest_waiting(connections: Iterable[Connection]) -> None:
+    """Of these; the newest waits, too, and is ended if all others have requests."""
+    waiting = [(one._deadline.when(), one) for one in connections if one._deadline is not None]
+    _, longest = min(waiting, key=lambda pair: pair[0])
+    longest._end()

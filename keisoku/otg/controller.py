@@ -108,7 +108,7 @@ class Controller:
         with self._lock:
             self._check_open()
             if not self._take_over:
-                self._check_still()
+                self._check_still("stop it first, or start the server with --take-over")
             node = checked(document)
             wanted = ports(node)
             if wanted:
@@ -270,15 +270,14 @@ class Controller:
     def _change(self, kind: str, make: Callable[[Document, Document], Document], document: Document) -> Document:
         with self._lock:
             checked(document, kind)
-            self._check_still()
+            self._check_still("stop it first")
             return self.set_config(make(self._session.configuration.document, document))
 
-    def _check_still(self) -> None:
+    def _check_still(self, remedy: str) -> None:
         """Raises Occupied while traffic runs."""
         with suppress(EngineError):  # a client that asks for the traffic is told that it failed
             self._look()
         if self._session.transmitting:
-            remedy = "stop it first, or start the server with --take-over"
             raise Occupied("config", "traffic is running, and cannot be changed meanwhile", remedy)
 
     def _check_open(self) -> None:
