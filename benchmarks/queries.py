@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from keisoku.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, _arrived, _lost
+from keisoku.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
 from keisoku.device.record.queries import QUERIES
 from keisoku.measurement.query import arrow
 
@@ -57,9 +57,9 @@ def make(path: Path, rows: int) -> None:
                 numbers = entries["sequence"][own]
                 late = numbers < np.maximum.accumulate(numbers)
                 entries["flags"][own[late]] = REORDERED
-            writer.write_table(_arrived(entries))
+            writer.write_table(arrived_rows(entries))
         for stream in (0, 1):
-            writer.write_table(_lost(stream, np.concatenate(lost[stream])))
+            writer.write_table(lost_rows(stream, np.concatenate(lost[stream])))
 
 
 def main(millions: list[int]) -> None:

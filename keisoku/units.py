@@ -1,4 +1,4 @@
-"""Reads quantities as people write them: '0.5 Mpps', '2 s', '64-1518:64'. Knows no plan and no engine."""
+"""Quantities as people write and read them: '0.5 Mpps', '2 s', '64-1518:64'. Knows no plan and no engine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 
 from keisoku.errors import PlanError
 
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB")
 RATE_UNITS = {"": 1.0, "fps": 1.0, "pps": 1.0, "frames/s": 1.0, "k": 1e3, "M": 1e6}
 RATE_UNITS |= {
     f"{prefix}{unit}": factor
@@ -72,6 +73,14 @@ def time_text(seconds: float) -> str:
         if seconds >= 2 * each_s:
             return f"{_two_digits(seconds / each_s)} {unit}"
     return f"{_two_digits(seconds)} s"
+
+
+def size_text(size_bytes: float) -> str:
+    """A number of bytes for a reader, to three digits: '12 B', '1.23 MB'."""
+    unit = 0
+    while size_bytes >= 999.5 and unit < len(_SIZE_UNITS) - 1:
+        size_bytes, unit = size_bytes / 1000, unit + 1
+    return f"{size_bytes:.3g} {_SIZE_UNITS[unit]}"
 
 
 def _two_digits(value: float) -> str:

@@ -157,19 +157,15 @@ def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection, s
         ) as connection,
     ):
         for name, content in tables.items():
-            if isinstance(content, PlanError):
-                if any(re.search(rf"\b{name}\b", query.sql) for query in asked.values()):
-                    raise content
-                continue
-            if not re.search(rf"\b{name}\b", text, re.IGNORECASE):
+            if isinstance(content, PlanError) or not re.search(rf"\b{name}\b", text, re.IGNORECASE):
                 continue
             if isinstance(content, str):
                 connection.execute(f"create view {name} as {content}")
             else:
                 connection.register(name, content())
-        for name, query in asked.items():
-            connection.execute(f"create macro {name}({query.parameters}) as table {query.sql}")
         try:
+            for name, query in asked.items():
+                connection.execute(f"create macro {name}({query.parameters}) as table {query.sql}")
             return take(connection, sql)
         except duckdb.Error as error:
             said = str(error).splitlines()[0]

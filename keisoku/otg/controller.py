@@ -106,32 +106,9 @@ class Controller:
         fail to open is there no configuration afterwards. Raises Occupied while traffic runs, which another client may
         have started: clients of one address are not told apart."""
         with self._lock:
-            self._check_open()
             if not self._take_over:
                 self._check_still("stop it first, or start the server with --take-over")
-            node = checked(document)
-            wanted = ports(node)
-            if wanted:
-                self._runs.check_idle()
-            locations = tuple(port.location for port in wanted)
-            kept = locations == self._locations
-            testbed = self._testbed if kept else opened(wanted) if wanted else None
-            try:
-                found = _understood(node, document, testbed)
-            except BaseException:
-                if testbed is not None and not kept:
-                    testbed.close()
-                raise
-            warnings = self._end_traffic() + self._unsaid()
-            self._close_engine()
-            self._drop_capture()
-            if not kept:
-                self._leave()
-                self._testbed, self._locations = testbed, locations
-            self._session.configured(_NOTHING)
-            self._open_engine(found)
-            self._session.configured(found)
-            return {"warnings": warnings}
+            return self._replace(document)
 
     def update_config(self, document: Document) -> Document:
         """Changes rates and sizes of flows; only while no traffic runs."""
@@ -271,7 +248,33 @@ class Controller:
         with self._lock:
             checked(document, kind)
             self._check_still("stop it first")
-            return self.set_config(make(self._session.configuration.document, document))
+            return self._replace(make(self._session.configuration.document, document))
+
+    def _replace(self, document: Document) -> Document:
+        self._check_open()
+        node = checked(document)
+        wanted = ports(node)
+        if wanted:
+            self._runs.check_idle()
+        locations = tuple(port.location for port in wanted)
+        kept = locations == self._locations
+        testbed = self._testbed if kept else opened(wanted) if wanted else None
+        try:
+            found = _understood(node, document, testbed)
+        except BaseException:
+            if testbed is not None and not kept:
+                testbed.close()
+            raise
+        warnings = self._end_traffic() + self._unsaid()
+        self._close_engine()
+        self._drop_capture()
+        if not kept:
+            self._leave()
+            self._testbed, self._locations = testbed, locations
+        self._session.configured(_NOTHING)
+        self._open_engine(found)
+        self._session.configured(found)
+        return {"warnings": warnings}
 
     def _check_still(self, remedy: str) -> None:
         """Raises Occupied while traffic runs."""
@@ -427,8 +430,8 @@ class Controller:
             capture.remove()
 
     def _spoilt(self) -> list[str]:
-        """Why the last traffic is invalid for the device, because of the tester or its host. A stop does not make a
-        flow without an end invalid."""
+        """Why the last traffic is invalid for the device, because of the tester or its host, for the answer to a
+        client. A stop does not make a flow without an end invalid."""
         session = self._session
         self._said = True
         if session.trial is None or session.facts is None:

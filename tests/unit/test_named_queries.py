@@ -20,7 +20,7 @@ from support.synthetic_runs import host_run
 
 from keisoku.cli.query import command
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, _arrived, _lost
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, arrived_rows, lost_rows
 from keisoku.device.record.queries import QUERIES
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import PlanError
@@ -54,7 +54,7 @@ def made(path: Path, seed: int, frames: int) -> list[Row]:
             if kind > 0.97:
                 own.append((number + 3, 0, 0, stream, 1, CORRUPT))
         own = in_order_of_arrival(own)
-        parts = [_arrived(np.array(own, ENTRY)), *(_lost(s, np.array(n, np.uint64)) for s, n in lost.items())]
+        parts = [arrived_rows(np.array(own, ENTRY)), *(lost_rows(s, np.array(n, np.uint64)) for s, n in lost.items())]
         target = log.frames_of(trial)
         target.parent.mkdir(exist_ok=True)
         with pq.ParquetWriter(target, parts[0].schema) as writer:

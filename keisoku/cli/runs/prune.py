@@ -9,11 +9,10 @@ from typing import Literal
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.cli.runs.size import size_text
 from keisoku.errors import PlanError
 from keisoku.run.directory import RUNS
 from keisoku.run.store import Prune, listed, prunable, remove, size_bytes
-from keisoku.units import duration_ns
+from keisoku.units import duration_ns, size_text
 
 NS_PER_S = 1_000_000_000
 

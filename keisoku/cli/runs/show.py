@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.cli.runs.size import size_text
 from keisoku.errors import PlanError
 from keisoku.run.store import kept, raw_rows
+from keisoku.units import size_text
 
 
 @click.command("show")

@@ -96,7 +96,7 @@ class FrameWriter:
                     numbers = np.array(gap.numbers(), np.uint64)
                 except ValueError as error:
                     raise EngineError(f"frames: not every lost frame has a row: {error}; shorten the trial") from error
-                self._write(_lost(stream.stream, numbers))
+                self._write(lost_rows(stream.stream, numbers))
         self._writer.close()
         self._partial.rename(self._path)
 
@@ -104,13 +104,14 @@ class FrameWriter:
         if self._rows:
             entries = np.frombuffer(b"".join(self._waiting), ENTRY)
             self._waiting, self._rows = [], 0
-            self._write(_arrived(entries))
+            self._write(arrived_rows(entries))
 
     def _write(self, table: pa.Table) -> None:
         self._writer.write_table(table, row_group_size=_ROWS_OF_A_GROUP)
 
 
-def _arrived(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
+def arrived_rows(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
+    """Rows of frames from `ENTRY`s."""
     corrupt = entries["flags"] & CORRUPT != 0
     times = {
         name: pa.array(
@@ -127,7 +128,8 @@ def _arrived(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
     )
 
 
-def _lost(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
+def lost_rows(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
+    """Rows of frames that never arrived, by their sequence numbers."""
     count = len(numbers)
     return pa.table(
         {
