@@ -108,7 +108,7 @@ def results_of(
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
-        own = (plans or {}).get(name, plan)
+        own = own_plan(plans or {}, name, plan)
         try:
             results[name], index = _driven(name, own, capabilities, bias, results, recall, index)
         except NoMoreTrials:
@@ -138,7 +138,7 @@ def _finished_sizes(
         fewer = plan.model_copy(update={"frame_bytes": sizes[:count]})
         # A method that looks at all sizes together asks for other trials than those of the whole plan.
         with suppress(NoMoreTrials, PlanError):
-            found, _ = _driven(name, fewer, capabilities, bias, earlier, recall, index)
+            found, _ = _driven(name, fewer, capabilities, bias, earlier, recall, index, len(sizes))
             break
     if found is None and not ended:
         return None
@@ -159,18 +159,23 @@ def proceed(
 ) -> list[Result]:
     """Drives the methods until they end, or until there are no more trials; `carry_out` gives the record of each.
 
-    `plan_of` gives the plan of a method as it begins, if that is not `plan`. Results are those of the methods that
-    ended.
+    `plan_of` gives the plan of a method as it begins, if that is not `plan` without its time. Results are those of the
+    methods that ended.
     """
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
         try:
-            own = plan if plan_of is None else plan_of(name)
+            own = own_plan({}, name, plan) if plan_of is None else plan_of(name)
             results[name], index = _driven(name, own, capabilities, bias, results, carry_out, index)
         except NoMoreTrials:
             break
     return list(results.values())
+
+
+def own_plan(plans: Mapping[str, Plan], name: str, plan: Plan) -> Plan:
+    """The plan of a method: its own one, whose `within_s` is the method's time, or the run's, whose time is not."""
+    return plans[name] if name in plans else plan.model_copy(update={"within_s": None})
 
 
 def _driven(
@@ -181,9 +186,10 @@ def _driven(
     earlier: Mapping[str, Result],
     carry_out: CarryOut,
     index: int,
+    sizes: int | None = None,
 ) -> tuple[Result, int]:
     """The result of one method, whose first trial has this index, and the index after its last. Raises NoMoreTrials."""
-    method = begin(name, plan, capabilities, bias, earlier)
+    method = begin(name, plan, capabilities, bias, earlier, sizes)
     reply: TrialRecord | None = None
     while True:
         try:

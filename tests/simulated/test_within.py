@@ -189,6 +189,35 @@ def test_a_procedure_after_slow_ones_has_shorter_trials_and_a_resumed_run_keeps_
     assert again.results == outcome.results
 
 
+def test_sizes_of_a_search_share_the_time_where_trials_take_longer_than_thought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of seven sizes were measured on a busy host, finely, and the others not at all."""
+    device = tmp_path / "slow.toml"
+    device.write_text("[output]\nservice_bits_per_second = 3.7e8\nbuffer_bytes = 6400\n")
+    sizes = [64, 128, 256, 512, 1024, 1280, 1518]
+    plan = plan_of("throughput", 60, dut=f"sim:{device}", frame_bytes=sizes)
+    finish = SimulatedEngine.finish
+
+    def slowly(engine: SimulatedEngine) -> tuple[Facts, float]:
+        facts, seconds = finish(engine)
+        return facts, 6 * seconds
+
+    monkeypatch.setattr(SimulatedEngine, "finish", slowly)
+    outcome, _ = measured(plan, tmp_path / "run")
+    (result,) = outcome.results
+    assert all(row.figures for row in result.rows), [row.remark for row in result.rows]
+    assert any("share of the time was over" in remark for remark in result.remarks)
+    assert spent_s(outcome) <= 60
+    path = outcome.directory.path / "trials.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2]))
+    part = analyse(outcome.directory).results[0].rows
+    finished = [row.frame_bytes for row in part if row.figures]
+    assert finished and part[: len(finished)] == result.rows[: len(finished)]
+    assert resume(outcome.directory.path).results == outcome.results
+
+
 # Profiles
 
 

@@ -20,7 +20,7 @@ SHORTEST_S, LONGEST_S = 0.02, 120.0
 """Lengths of the longest trial that are tried."""
 _STEPS = 8
 """Halvings of the range of lengths, on a logarithmic scale: to 4 %."""
-_CAREFUL = 0.9
+CAREFUL = 0.9
 """Share of the time that is planned: trials that the host disturbs are done again."""
 
 
@@ -39,7 +39,7 @@ def fitted(
     longer, but finishes its first size. Raises PlanError if no size would be finished, or if nothing is known of the
     duration.
     """
-    target_s = _CAREFUL * seconds
+    target_s = CAREFUL * seconds
 
     def fits(plan: Plan, enough_s: float = target_s) -> bool:
         found = forecast(plan, capabilities, bias, records, enough_s, plans or {})

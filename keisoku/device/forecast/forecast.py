@@ -17,7 +17,7 @@ from keisoku.device.forecast.imagined import ALMOST, FAST, SLOW, Imagined, imagi
 from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.runner import proceed
+from keisoku.device.runner import own_plan, proceed
 from keisoku.language import phrase
 from keisoku.units import time_text
 
@@ -60,16 +60,45 @@ def forecast(
     `plans` are those of procedures that have one of their own. Nothing beyond `enough_s` is thought through: the
     forecast is then at least that.
     """
+    found = [sum(own.values()) for own in _of_each_device(plan, capabilities, bias, records, enough_s, plans or {})]
+    return Forecast(min(found), max(found)) if found else None
+
+
+def share_of(
+    name: str,
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    records: Sequence[TrialRecord],
+    plans: Mapping[str, Plan],
+) -> float:
+    """Which part of the time that is left after these trials a procedure needs, on the device that takes longest: 0 to
+    1, and 1 if the procedures cannot be thought through."""
+    found = _of_each_device(plan, capabilities, bias, records, inf, plans)
+    longest = max(found, key=lambda own: sum(own.values()), default={name: 1.0})
+    return longest.get(name, 0.0) / (sum(longest.values()) or 1.0)
+
+
+def _of_each_device(
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    records: Sequence[TrialRecord],
+    enough_s: float,
+    plans: Mapping[str, Plan],
+) -> list[dict[str, float]]:
+    """Seconds of each procedure, for each imagined device up to the first that takes enough; none if the plan's
+    procedures cannot be thought through."""
     each_s = _overhead_s(capabilities, records)
-    found = []
+    found: list[dict[str, float]] = []
     for device in (ALMOST, SLOW, FAST):
         try:
-            found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s, plans or {}))
+            found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s, plans))
         except Exception:  # A forecast never stops a measurement; what is wrong with a plan, the run itself says.
-            return None
-        if found[-1] >= enough_s:
+            return []
+        if sum(found[-1].values()) >= enough_s:
             break
-    return Forecast(min(found), max(found))
+    return found
 
 
 class _Enough(Exception):
@@ -85,24 +114,23 @@ def _seconds(
     each_s: float,
     enough_s: float,
     plans: Mapping[str, Plan],
-) -> float:
-    total_s = 0.0
+) -> dict[str, float]:
+    found: dict[str, float] = {}
 
     def carry_out(index: int, name: str, trial: Trial) -> TrialRecord:
-        nonlocal total_s
         if index < len(records):
             return records[index]
         if index - len(records) >= MOST_TRIALS:
             raise RuntimeError("too many trials")
         record = imagine(device, plan, capabilities, index, name, trial)
-        total_s += record.engine_seconds + each_s
-        if total_s >= enough_s:
+        found[name] = found.get(name, 0.0) + record.engine_seconds + each_s
+        if sum(found.values()) >= enough_s:
             raise _Enough
         return record
 
     with suppress(_Enough):
-        proceed(plan, capabilities, bias, carry_out, lambda name: plans.get(name, plan))
-    return total_s
+        proceed(plan, capabilities, bias, carry_out, lambda name: own_plan(plans, name, plan))
+    return found
 
 
 def _overhead_s(capabilities: Capabilities, records: Sequence[TrialRecord]) -> float:

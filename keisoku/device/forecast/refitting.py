@@ -7,15 +7,19 @@ from contextlib import suppress
 from typing import Any
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.forecast.fitting import bought, fitted
+from keisoku.device.forecast.fitting import CAREFUL, bought, fitted
+from keisoku.device.forecast.forecast import share_of
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial_log import TrialLog
+from keisoku.device.runner import own_plan
 from keisoku.errors import PlanError
 from keisoku.run.directory import RunDirectory
 
 PLANS = "plans"
 """Name of the fact of a run under which each procedure's own plan is kept."""
+_LEAST_S = 1e-3
+"""The time of a procedure that has none left: it must be more than nothing to be a plan's."""
 
 
 class Refitting:
@@ -23,7 +27,7 @@ class Refitting:
 
     The first fit counts on a device for which a search takes longest, and on a calm host. Mostly a procedure takes
     less time than that, and the next one has longer trials; if it took more, the next one has shorter ones and is
-    still finished.
+    still finished. `within_s` of a procedure's plan is its own part of the time, which it divides among its sizes.
     """
 
     def __init__(
@@ -44,17 +48,20 @@ class Refitting:
 
     def plan_of(self, name: str, left_s: float) -> Plan:
         """The plan under which this procedure is carried out, with so many seconds left for it and all after it."""
-        plan = self.plans.get(name, self._first)
-        if self._wanted is not None and self.plans:
-            records = TrialLog(self._directory).records()
+        if self._wanted is None:
+            return own_plan(self.plans, name, self._first)
+        plan, records = self._first, TrialLog(self._directory).records()
+        if self.plans:
             with suppress(PlanError):  # Not one size would be finished: the run ends by itself.
                 plan = fitted(self._wanted, self._capabilities, self._bias, left_s, records, self.plans)
-        self.plans[name] = plan
-        if self._wanted is not None and plan != self._first:
+        if plan != self._first:
             alone = plan.model_copy(update={"methods": (name,)})
             self._tell(f"{bought(alone)}, to fit what is left of the time")
-            self._directory.know(**{PLANS: {own: kept.plain() for own, kept in self.plans.items()}})
-        return plan
+        share = share_of(name, plan, self._capabilities, self._bias, records, self.plans)
+        own_s = max(_LEAST_S, round(CAREFUL * left_s * share, 3))
+        self.plans[name] = plan.model_copy(update={"within_s": own_s})
+        self._directory.know(**{PLANS: {own: kept.plain() for own, kept in self.plans.items()}})
+        return self.plans[name]
 
 
 def plans_of(directory: RunDirectory) -> dict[str, Plan]:

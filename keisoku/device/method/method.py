@@ -12,7 +12,7 @@ from contextlib import closing
 from pkgutil import resolve_name
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.setting import Setting
+from keisoku.device.method.setting import Setting, Spent
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
@@ -25,15 +25,25 @@ _SILENT_TRIES = 4
 """How often a trial is tried in which a port sent no frame."""
 
 
-def begin(name: str, plan: Plan, capabilities: Capabilities, bias: Bias, earlier: Mapping[str, Result]) -> Method:
-    """The method of the procedure `name`, ready to propose its first trial."""
+def begin(
+    name: str,
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    earlier: Mapping[str, Result],
+    sizes: int | None = None,
+) -> Method:
+    """The method of the procedure `name`, ready to propose its first trial. `within_s` of the plan is this method's own
+    time, which `sizes` share: the plan's, if it is not given."""
     where = PROCEDURES[name].method or f"keisoku.device.method.{name}:{name}"
-    return _heard(resolve_name(where)(Setting(plan, capabilities, bias, earlier)))
+    setting = Setting(plan, capabilities, bias, earlier, sizes or len(plan.frame_bytes))
+    return _heard(resolve_name(where)(setting), setting.spent)
 
 
-def _heard(method: Method) -> Method:
-    """The method, with each trial tried again in which a port sent no frame: the host stopped its sender from the first
-    to the last one, so that nothing is known, neither of the device nor of what the tester can offer."""
+def _heard(method: Method, spent: Spent) -> Method:
+    """The method, with what its trials took added up, and each trial tried again in which a port sent no frame: the
+    host stopped its sender from the first to the last one, so that nothing is known, neither of the device nor of what
+    the tester can offer."""
     reply: TrialRecord | None = None
     with closing(method):
         while True:
@@ -44,5 +54,6 @@ def _heard(method: Method) -> Method:
                 return result
             for _ in range(_SILENT_TRIES):
                 reply = yield trial
+                spent.seconds += reply.engine_seconds
                 if all(sender.sent.offered_frames for sender in reply.senders):
                     break

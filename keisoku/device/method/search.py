@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from keisoku.analysis.quantity import Quantity
@@ -37,6 +38,8 @@ NEAR = 0.2
 EVENLY = 0.9
 """Share of the load that a tester offers flat out which it can offer evenly paced, time after time."""
 
+TIME_OVER = phrase("this size's share of the time was over before the resolution was reached")
+"""Why a search ended that had a time."""
 NO_LOAD_PASSES = phrase("no load is known to pass without loss: not measured")
 """Remark of a row of a procedure that needs the throughput, where there is none."""
 
@@ -69,18 +72,20 @@ class Found:
 
 
 def search(
-    setting: Setting, frame_bytes: int, ceiling_percent: float | None = None
+    setting: Setting, frame_bytes: int, ceiling_percent: float | None = None, enough_s: float | None = None
 ) -> Generator[Trial, TrialRecord, Found]:
     """Searches with trials of `search_s`; if these are shorter than `trial_s`, searches again around the result with
     those.
 
     RFC 2544 §24: "the duration of the test portion of each trial SHOULD be 60 seconds", a search may use
     shorter ones if the final determination does not. Nor does a trial that lost a frame need its full length.
-    Goes no higher than `ceiling_percent` of the line, the plan's if it is not given.
+    Goes no higher than `ceiling_percent` of the line, the plan's if it is not given. After `enough_s` of trials it ends
+    with what it knows, once a load has passed.
     """
     settings = setting.plan.of(ThroughputSettings)
     percent = ceiling_percent or settings.ceiling_percent
     bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
+    bracket.until_s = inf if enough_s is None else setting.spent.seconds + enough_s
     search_s = settings.search_s or settings.trial_s
     first_fps = dict(settings.first).get(frame_bytes)
     if first_fps is not None and first_fps < bracket.high_fps:
@@ -155,6 +160,8 @@ class _Bracket:
         self.passed: TrialRecord | None = None
         self.unsteady = False
         self.fell_short, self.given_up = 0, ""
+        self.until_s = inf
+        """When it ends with what it knows, in seconds that the method has spent."""
         settings = setting.plan.of(ThroughputSettings)
         self.stop = 0 if settings.stop_at_loss else None
         self.resolution = settings.resolution_percent / 100
@@ -252,6 +259,9 @@ class _Bracket:
 
         Lowers the upper end of the bracket if the load failed, or if the tester fell short of it.
         """
+        if self.passed is not None and self.setting.spent.seconds >= self.until_s:
+            self.given_up = TIME_OVER
+            return None
         offered_fps, shortfalls = 0.0, 0
         for _ in range(DISTURBED_TRIES):
             record = yield self.setting.trial(

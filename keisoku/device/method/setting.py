@@ -15,6 +15,13 @@ from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.run.result import Result
 
 
+@dataclass
+class Spent:
+    """What the trials of a method have taken so far, as their records say it: the same when they are replayed."""
+
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True)
 class Setting:
     """Read by methods; never changed by them."""
@@ -23,6 +30,16 @@ class Setting:
     capabilities: Capabilities
     bias: Bias
     earlier: Mapping[str, Result] = field(default_factory=dict)
+    sizes: int = 1
+    """How many frame sizes share the method's time: more than the plan's, where only those that were finished are asked
+    for again."""
+    spent: Spent = field(default_factory=Spent)
+
+    def share_s(self, place: int) -> float | None:
+        """What the size at this place of the plan has of the time that is left, as much as each size after it; None if
+        the method has all the time it needs."""
+        left_s = None if self.plan.within_s is None else self.plan.within_s - self.spent.seconds
+        return None if left_s is None else left_s / (self.sizes - place)
 
     def line_fps(self, frame_bytes: int) -> float | None:
         """Theoretical maximum of the link in frames/s; None if the link has no known speed.

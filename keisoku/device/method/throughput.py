@@ -22,8 +22,8 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     tester's own failure is never a throughput of zero.
     """
     rows, remarks = [], deviations.ceiling(setting.plan.of(ThroughputSettings).ceiling_percent)
-    for size in setting.plan.frame_bytes:
-        found = yield from search(setting, size)
+    for place, size in enumerate(setting.plan.frame_bytes):
+        found = yield from search(setting, size, enough_s=setting.share_s(place))
         rows.append(_row(setting, found))
         remarks += [phrase("{size} byte: {remark}", size=size, remark=remark) for remark in _remarks(found)]
     plan = setting.plan
