@@ -65,7 +65,7 @@ class GovernorSettings:
     """How much a search may cost and how long things take to settle, in intervals."""
 
     search: SearchSettings = field(
-        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, settles=(1,), compared=0)
+        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, most_blocks=24, settles=(1,), compared=0)
     )
     settle: int = 1
     """Intervals after each change of the limit that are left out."""
