@@ -19,9 +19,9 @@ from keisoku.system.load.schedule import TOGETHER
 from keisoku.system.simulated.model import HEADER_BYTES, log_normal_sizes
 
 MTU = 1500
-_CONTROL_FRAMES, _SYN_OPTIONS = 4, 8
-"""Towards the client for each request: SYN-ACK, acknowledgement of the request, FIN, and acknowledgement of the other
-end's FIN; more bytes of options in the first."""
+_CONTROL_FRAMES, _SYN_OPTIONS = 3, 8
+"""Towards the client for each request: SYN-ACK, acknowledgement of the request, and acknowledgement of the other end's
+FIN; more bytes of options in the first. The server's own FIN is in its last segment."""
 
 
 def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
@@ -59,17 +59,28 @@ def frames(step: WebStep) -> float:
     return _CONTROL_FRAMES + data
 
 
+def again(step: WebStep) -> float:
+    """Bytes of the frame that is sent again: an answer's last segment, which waits in the line's queue for longer than
+    the server expects (tail loss probe, RFC 8985 §7)."""
+    segment = MTU - TCP_HEADERS
+    last = sum(share * (size - (math.ceil(size / segment) - 1) * segment) for size, share in sizes(step).items())
+    return last + ETHERNET_BYTES + TCP_HEADERS
+
+
 def with_line(result: Result, step: WebStep) -> Result:
-    """`of_line` is what the bytes that came take on a client's line with all their frames, in percent of the line.
+    """`of_line` is what the bytes that came take on a client's line with all their frames, and with segments that were
+    sent again, in percent of the line.
 
     How many frames they take depends on the distribution of the sizes and not on their mean alone.
     """
     around = (ETHERNET_BYTES + TCP_HEADERS) * frames(step) + _SYN_OPTIONS
+    repeated = sum(row.figures["retransmitted"].value for row in result.rows if "retransmitted" in row.figures)
+    repeated_bps = 8 * again(step) * repeated / (step.repetitions * step.duration_s * step.clients)
     rows = []
     for row in result.rows:
         requests, received = row.figures.get("requests"), row.figures.get("received")
         if requests and received and row.case.partition(",")[0] != "all":
-            share = 100 * (received.value + 8 * around * requests.value) / step.line_bps
+            share = 100 * (received.value + 8 * around * requests.value + repeated_bps) / step.line_bps
             relative = (received.uncertainty or 0.0) / received.value
             of_line = Quantity(value=share, unit="%", uncertainty=share * relative)
             row = row.model_copy(update={"figures": {**row.figures, "of_line": of_line}})

@@ -320,6 +320,14 @@ def test_links_are_not_called_buckets_or_stages(wire: dict[str, object]) -> None
     assert not {"token-bucket", "hidden-stages", "kink"} & set(run.flags())
 
 
+def test_a_router_that_takes_longer_above_512_bytes_was_called_hidden_stages() -> None:
+    """Its replies grow up to 548 bytes, so that a change at 512 shows as a fast way back and a slow way out."""
+    slow = VirtualHop(50 * M, extra_above=(512, 74.0))
+    assert "hidden-stages" not in Campaign(slow, VirtualHop(10 * M), jitter_ns=2000.0).flags()
+    run = Campaign(VirtualHop(100 * M, stages=2), VirtualHop(10 * M), jitter_ns=2000.0)
+    assert "hidden-stages" in run.flags()
+
+
 def test_gathered_interrupts_are_no_hidden_stages() -> None:
     run = Campaign(VirtualHop(1000 * M, coalesce_ns=125_000.0), VirtualHop(200 * M, coalesce_ns=125_000.0))
     assert not {"token-bucket", "hidden-stages"} & set(run.flags())

@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep, WebStep
 from keisoku.study.system_step import model
-from keisoku.study.web_step import frames, sizes, with_line
+from keisoku.study.web_step import again, frames, sizes, with_line
 from keisoku.system.simulated.file import Timetable, read_system, write_system
 from keisoku.system.simulated.model import ClientModel, e4, log_normal_sizes
 from keisoku.system.simulated.system import SimulatedSystem
@@ -79,17 +79,33 @@ def test_files_of_the_lab_are_whole_bytes_of_that_mean() -> None:
 
 
 def test_bytes_on_a_line_are_counted_with_the_frames_of_their_sizes() -> None:
-    """By hand: 1430 and 240 byte are 2 segments and 4 frames without data, of 66 byte, and 8 of options."""
+    """By hand: 1430 and 240 byte are 2 segments and 3 frames without data, of 66 byte, and 8 of options."""
     step = WebStep(name="x", mean_bytes=1430, line_bps=10**7)
-    assert frames(step) == 6
+    assert frames(step) == 5
     sigma = math.sqrt(math.log1p(2.5**2))
     sizes_ = NormalDist(math.log(1430) - sigma**2 / 2, sigma)
     more = sum(1 - sizes_.cdf(math.log(1448 * number - 240)) for number in range(1, 100))
     random = step.model_copy(update={"size_variation": 2.5})
-    assert frames(random) == pytest.approx(4 + 1 + more, abs=0.06) and frames(random) < 6
+    assert frames(random) == pytest.approx(3 + 1 + more, abs=0.06) and frames(random) < 5
     figures = {
         "requests": Quantity(value=100.0, unit="requests/s"),
         "received": Quantity(value=100 * 8 * 1670.0, unit="bit/s", uncertainty=0.0),
     }
     (row,) = with_line(Result(measurement="m", rows=[Row(case="client1, 10 connections", figures=figures)]), step).rows
-    assert row.figures["of_line"].value == pytest.approx(100 * 100 * 8 * (1670 + 6 * 66 + 8) / 10**7)
+    assert row.figures["of_line"].value == pytest.approx(100 * 100 * 8 * (1670 + 5 * 66 + 8) / 10**7)
+
+
+def test_segments_that_were_sent_again_were_taken_for_a_line_that_full_cpus_left_empty() -> None:
+    """What was measured on a line of 5 Mb/s that always had frames to send: 42 segments a second were sent again."""
+    step = WebStep(name="x", mean_bytes=1430, line_bps=5_000_000, concurrency=20)
+    assert again(step) == 1496
+    figures = {
+        "requests": Quantity(value=280.4, unit="requests/s"),
+        "received": Quantity(value=3735093.2, unit="bit/s", uncertainty=0.0),
+    }
+    host = {"retransmitted": Quantity(value=1060.0, unit="", uncertainty=0.0)}
+    rows = [Row(case="client1, 20 connections", figures=figures), Row(case="Together, 20 each", figures=host)]
+    assert step.repetitions * step.duration_s == 25
+    found = with_line(Result(measurement="m", rows=rows), step)
+    assert found.rows[0].figures["of_line"].value == pytest.approx(100, abs=0.5)
+    assert "of_line" not in found.rows[1].figures

@@ -9,7 +9,7 @@ from keisoku.errors import PlanError
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import ClientView, Observation
 from keisoku.system.search.candidate import Candidates
-from keisoku.system.search.confirmation import gain
+from keisoku.system.search.confirmation import confirm, gain
 from keisoku.system.search.gaussian_process import beliefs
 from keisoku.system.search.search import SearchSettings, limit_search
 
@@ -107,6 +107,34 @@ def test_paired_test_by_hand():
     assert found.percent == pytest.approx(22.14, abs=0.01)
     with pytest.raises(ValueError, match="scatter"):
         gain([0.1])
+
+
+def confirmed(gain_ln: float, seed: int, most_blocks: int) -> bool:
+    """Whether a limit with this gain is confirmed by evaluations that scatter by 8 %."""
+    random, asking = np.random.default_rng(seed), confirm(1e8, 3, most_blocks=most_blocks)
+    asked = next(asking)
+    while True:
+        try:
+            asked = asking.send((gain_ln if asked.limit else 0.0) + 0.08 * random.standard_normal())
+        except StopIteration as end:
+            return end.value.real
+
+
+def test_a_gain_of_7_percent_that_three_blocks_leave_undecided_is_confirmed_by_more():
+    assert sum(confirmed(0.07, seed, 0) for seed in range(100)) < 40
+    assert sum(confirmed(0.07, seed, 24) for seed in range(100)) > 90
+    # All looks together are wrong no more often than one is.
+    assert sum(confirmed(0.0, seed, 24) for seed in range(400)) <= 20
+
+
+def test_what_is_decided_takes_no_more_blocks():
+    scores = confirm(1e8, 3, most_blocks=24)
+    evaluation, count = next(scores), 0
+    with pytest.raises(StopIteration) as end:
+        while True:
+            count += 1
+            evaluation = scores.send((0.5 if evaluation.limit else 0.0) + 1e-3 * count)
+    assert count == 12 and end.value.value.blocks == 3
 
 
 def test_abba_does_not_see_a_straight_drift():

@@ -284,6 +284,18 @@ def test_a_dense_load_of_64_byte_packets_read_low_without_a_word(seed: int) -> N
     assert flag.text.endswith("the capacity may be 10 to 30 % too low")
 
 
+@pytest.mark.parametrize(("noise_ns", "said"), [(4_000.0, True), (10.0, False)])
+def test_a_dense_load_that_coarse_stamps_hide_was_9_percent_low_without_a_word(noise_ns: float, said: bool) -> None:
+    """Their noise hides the waiting of first packets and asks for long trains, between whose packets others fit."""
+    path = SyntheticPath([Link(GIGABIT, 0.6, cross_bytes=64)], noise_ns=noise_ns, send_gap_ns=2400.0, seed=3)
+    session, given = SyntheticSession(path), PacketPairSettings(host="far")
+    session.run([TrainPlan("train", "forward", 1500, 50)] * 6, 0.05)
+    pair_stages.pairs(session, given, "forward", 1500, GIGABIT, noise_ns, False, lambda _: None)
+    result = analyse(session.log.trains(), given, {"kernel": noise_ns}, {})
+    assert result.flagged("hidden-load") == said
+    assert said or result.flagged("busy-path")
+
+
 @pytest.mark.parametrize("noise_ns", [100.0, 3_000.0])
 def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: float) -> None:
     for seed in range(12):

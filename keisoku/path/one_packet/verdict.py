@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from keisoku.path.one_packet.segment import Segment, rate
+from keisoku.path.one_packet.segment import Segment, Span, rate
 from keisoku.path.one_packet.train import Dispersion
 
 HIDDEN_RATIO = 1.25
@@ -104,7 +104,7 @@ def _verdict(
         return PathVerdict("not-checked", why="only the sum of both directions is known")
     if kinked:
         return PathVerdict("not-checked", why="its slope is not that of a link")
-    alone_ns = train.passed_bytes * segment.forward.lower
+    alone_ns = train.passed_bytes * _shared_slope(segment.forward, segment.reverse)
     if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
     if train.span_ns > HIDDEN_RATIO * alone_ns:
@@ -112,6 +112,17 @@ def _verdict(
     if alone_ns < 2 * (COALESCED_NS + noise_ns):
         return PathVerdict("not-checked", why="it is too fast for the trains")
     return PathVerdict("one-stage")
+
+
+def _shared_slope(forward: Span, reverse: Span | None) -> float:
+    """What a byte of a lone packet surely takes on the way out, in ns.
+
+    A router that takes longer above 512 bytes adds as much to the forward slope as it takes from the reverse one,
+    because replies grow up to about there: their mean stays as it is. Stages of layer 2 hold packets of both ways.
+    """
+    if reverse is None:
+        return forward.lower
+    return min(forward.value, (forward.value + reverse.value) / 2) - (forward.value - forward.lower)
 
 
 def _sure(segment: Segment) -> bool:

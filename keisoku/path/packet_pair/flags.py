@@ -39,13 +39,26 @@ STAMPS_MOST = 2.0
 """Standard deviations of a delay, which has two timestamps, that hidden stages must delay the longest packets by."""
 COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
+SHORT_BYTES, SHORT_NOISES = 64, 2.0
+"""Of a packet, and the standard deviations of a stamp below which its time on the narrow link stays unseen."""
+TOO_LOW = "the capacity may be 10 to 30 % too low"
+"""Under a dense load of packets much shorter than those of a train; chosen on random paths
+(benchmarks/pair_intervals.py)."""
 NEAR_WHOLE = 0.15
 """A ratio this close to a whole number may be a number of equal stages."""
 
 
 def flags_of(way: PairDirection, settings: PacketPairSettings) -> list[Flag]:
     """All flags, the most important first."""
-    found = [_bucket(way), _sender(way), _coalescence(way), _clock(way), _stages(way, settings), _busy(way)]
+    found = [
+        _bucket(way),
+        _sender(way),
+        _coalescence(way),
+        _clock(way),
+        _stages(way, settings),
+        _busy(way),
+        _hidden(way),
+    ]
     return [flag for flag in found if flag is not None]
 
 
@@ -168,8 +181,27 @@ def _busy(way: PairDirection) -> Flag | None:
     check = "" if not delayed else ", and every train met one"
     text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
     if way.adr_bps and way.adr_bps[0] < MIXED * found.bps:
-        text += "; if its packets are much shorter than those of the trains, the capacity may be 10 to 30 % too low"
+        text += f"; if its packets are much shorter than those of the trains, {TOO_LOW}"
     return Flag(name="busy-path", text=text, figures=figures)
+
+
+def _hidden(way: PairDirection) -> Flag | None:
+    """Packets of others that are so short that no stamp shows a wait for them: some of them may be in every train."""
+    found = way.capacity
+    if found is None or way.bucket is not None or found.limited_by_sender or too_coarse(way) or way.stamp_ns is None:
+        return None
+    short_ns = 8e9 * SHORT_BYTES / found.bps
+    if short_ns > SHORT_NOISES * way.stamp_ns:
+        return None
+    text = (
+        f"{way.direction}: these timestamps do not show waiting for packets of {SHORT_BYTES} byte: if such packets of"
+        f" others fill half of the link or more, {TOO_LOW}"
+    )
+    figures = {
+        "short_packet": Quantity(value=short_ns, unit="ns"),
+        "stamp_noise": Quantity(value=way.stamp_ns, unit="ns"),
+    }
+    return Flag(name="hidden-load", text=text, figures=figures)
 
 
 def _waiting(way: PairDirection, bps: float) -> tuple[float, bool]:

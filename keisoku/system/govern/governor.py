@@ -65,7 +65,7 @@ class GovernorSettings:
     """How much a search may cost and how long things take to settle, in intervals."""
 
     search: SearchSettings = field(
-        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, settles=(1,), compared=0)
+        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, most_blocks=24, settles=(1,), compared=0)
     )
     settle: int = 1
     """Intervals after each change of the limit that are left out."""
@@ -146,7 +146,7 @@ def _loop(
             search = _Search(objective, settings, shown, ports, account, f"{why}")
             found, known = yield from search.run(reach, searches)
             if known is None:
-                why = f"the load changed {'while the search waited' if found is None else 'during the search'}"
+                why = f"the load changed {search.changed}"
                 last, held = [], None
                 continue
             seen = [*seen[1 - MEMORY :], known]
@@ -215,6 +215,8 @@ class _Search:
         self._none = list(shown)
         """All observations without a limit, in order."""
         self._each_s = (settings.settle + 1) * sum(at.seconds for at in shown) / len(shown)
+        self.changed = "during the search"
+        """When the load changed, if it did."""
 
     def run(
         self, candidates: Candidates, number: int
@@ -231,14 +233,20 @@ class _Search:
         asked: Evaluation = next(search)
         before: Limit = None
         under: dict[Limit, list[Observation]] = {}
+        confirmed = 0
         while True:
             while not self._account.allows(cost[asked.limit] * self._each_s):
                 before = None
                 if (yield from self._wait()):
+                    self.changed = "while the search waited"
                     return None, None
             observation = yield from self._evaluate(asked, before)
             before = asked.limit
             under.setdefault(before, []).append(observation)
+            confirmed += asked.purpose == "confirm"
+            # What a gain is undecided by may be that the load has changed.
+            if confirmed >= 4 * plan.blocks and confirmed % 4 == 0 and changed(self._none):
+                return None, None
             try:
                 asked = search.send(self._objective.score(observation))
             except StopIteration as end:

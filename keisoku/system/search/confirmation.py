@@ -84,29 +84,37 @@ def confirm(
     settles: int = 1,
     before: Sequence[float] = (),
     purpose: str = "confirm",
+    most_blocks: int = 0,
 ) -> Generator[Evaluation, float, Gain]:
     """Evaluates the limit against the other in so many blocks of four. Two blocks at least, as one has no scatter.
 
+    While it is undecided whether there is a gain that matters, their number is doubled, up to `most_blocks`.
     `before`: scores of the other from before any limit was set, when nothing was left to settle.
     """
-    scores = []
-    for _ in range(blocks):
-        for tried in (limit, other, other, limit):
-            scores.append((yield Evaluation(tried, purpose, settles)))
-    table = np.asarray(scores).reshape(blocks, 4)
-    found = gain(((table[:, 0] - table[:, 1] - table[:, 2] + table[:, 3]) / 2).tolist())
-    return Gain(found.mean, found.lower, found.error, blocks, settles, _unsettled(table, before, found.mean))
+    looks = [blocks]
+    while 2 * looks[-1] <= most_blocks:
+        looks.append(2 * looks[-1])
+    scores: list[float] = []
+    for until in looks:
+        while len(scores) < 4 * until:
+            for tried in (limit, other, other, limit):
+                scores.append((yield Evaluation(tried, purpose, settles)))
+        table = np.asarray(scores).reshape(until, 4)
+        found = gain(((table[:, 0] - table[:, 1] - table[:, 2] + table[:, 3]) / 2).tolist(), len(looks))
+        if found.real or found.mean + found.error <= LITTLE:
+            break
+    return replace(found, settles=settles, unsettled=_unsettled(table, before, found.mean))
 
 
 def confirm_settled(
-    limit: Limit, blocks: int, settles: Sequence[int], before: Sequence[float] = ()
+    limit: Limit, blocks: int, settles: Sequence[int], before: Sequence[float] = (), most_blocks: int = 0
 ) -> Generator[Evaluation, float, Gain]:
     """Confirms a limit against none at the first of these settling times, and again at the next ones until the gain no
     longer depends on them: before, each of the two shows something of the other, and the gain is understated.
     """
     last: Gain | None = None
     for each in settles:
-        found = yield from confirm(limit, blocks, None, each, before)
+        found = yield from confirm(limit, blocks, None, each, before, most_blocks=most_blocks)
         if last is None:
             last = found
             continue
@@ -117,8 +125,9 @@ def confirm_settled(
     return found
 
 
-def gain(differences: list[float]) -> Gain:
-    """The mean of paired differences and its lower bound. Raises ValueError for fewer than two."""
+def gain(differences: list[float], looks: int = 1) -> Gain:
+    """The mean of paired differences and its lower bound, which holds at all `looks` at a growing number of differences
+    together (Bonferroni). Raises ValueError for fewer than two."""
     count = len(differences)
     if count < 2:
         raise ValueError("one difference has no scatter to test it by")
@@ -126,7 +135,8 @@ def gain(differences: list[float]) -> Gain:
 
     error = float(np.std(differences, ddof=1)) / math.sqrt(count)
     mean = float(np.mean(differences))
-    one_sided, two_sided = (float(t.ppf(chance, count - 1)) * error for chance in (CONFIDENCE, (1 + CONFIDENCE) / 2))
+    chances = (1 - (1 - CONFIDENCE) / looks, (1 + CONFIDENCE) / 2)
+    one_sided, two_sided = (float(t.ppf(chance, count - 1)) * error for chance in chances)
     return Gain(mean, mean - one_sided, two_sided, count)
 
 

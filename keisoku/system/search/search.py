@@ -50,6 +50,8 @@ class SearchSettings:
     """Spread over the candidates, no limit and the floor among them; one more where a port's traffic was seen."""
     blocks: int = 5
     """Of four evaluations each, to confirm."""
+    most_blocks: int = 0
+    """While it is undecided whether there is a gain, the blocks are doubled up to so many; 0: they never are."""
     seed: int = 1
     settles: tuple[int, ...] = SETTLES
     compared: int = COMPARED
@@ -123,7 +125,7 @@ def limit_search(
     found: Gain | None = None
     compared: list[Compared] = []
     if candidate is not None:
-        ask = confirm_settled(candidate, settings.blocks, settings.settles, before)
+        ask = confirm_settled(candidate, settings.blocks, settings.settles, before, settings.most_blocks)
         found = yield from _recorded(ask, seen)
         if found.unsure(settings.settles):
             seen.forget(4 * found.blocks, candidate, None)
