@@ -17,7 +17,7 @@ from keisoku.cli.measuring import MeasuringCommand
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.interference import PortEngine
 from keisoku.lab.device.catalogue import FAMILIES
-from keisoku.measurement.table import DEVICE, MODULES
+from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS
 from keisoku.simulated_device.device import list_devices
 from keisoku.study.file import shipped
 
@@ -39,7 +39,7 @@ def words() -> dict[str, Any]:
     """What `keisoku/cli/completing.py` reads."""
     tree = _node(group, click.Context(group, **group.context_settings))
     procedures = [tree["commands"][each.command] for each in PROCEDURES.values()]
-    others = [_of(tree, name) for name in MODULES if name not in (DEVICE, "ab")]
+    others = [_of(tree, name) for name in MODULES if name not in (DEVICE, *OF_RUNS)]
     shared = {}
     for name, nodes in (("procedure", procedures), ("measurement", others)):
         common = set.intersection(*({*node["options"].items()} for node in nodes))

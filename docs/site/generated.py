@@ -19,7 +19,7 @@ import click
 from keisoku.cli.main import GROUPS
 from keisoku.cli.main import keisoku as group
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
-from keisoku.measurement.table import DEVICE, MODULES, find
+from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS, find
 
 MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
 _CODE = "\b"
@@ -68,7 +68,7 @@ def commands(title: str) -> str:
 def shared_options(title: str) -> str:
     """Options that all procedures have, or all other measurements."""
     found = dict(zip(_LISTS, _shared(), strict=True))[title]
-    examples = [command_of(name.split()) for name in names() if name != "ab"]
+    examples = [command_of(name.split()) for name in names() if name not in OF_RUNS]
     of_name = {option.name: option for command in examples for option in command.params}
     return "\n".join(_options([of_name[name] for name in of_name if name in found]))
 
@@ -136,7 +136,7 @@ def _own(command: click.Command) -> list[click.Parameter]:
 
 def _shared() -> tuple[set[str], set[str]]:
     """Names of the options of all procedures, and of all other measurements."""
-    kinds = ([each.command for each in PROCEDURES.values()], [n for n in MODULES if n not in (DEVICE, "ab")])
+    kinds = ([each.command for each in PROCEDURES.values()], [n for n in MODULES if n not in (DEVICE, *OF_RUNS)])
     first, second = (
         set.intersection(*({str(option.name) for option in command_of(name.split()).params} for name in kind))
         for kind in kinds

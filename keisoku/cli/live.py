@@ -12,12 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from keisoku.cli.interruption import check
-from keisoku.cli.progress import Lines, Row, line
+from keisoku.cli.progress import Lines, Row, line, standing
 from keisoku.language import joined, phrase, translated
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from keisoku.device.engine.engine import Progress
     from keisoku.device.record.trial import Trial, TrialRecord
+    from keisoku.measurement.campaign.log import Standing
     from keisoku.run.directory import RunDirectory
 
 _AROUND = 8
@@ -71,6 +74,10 @@ class Live(Lines):
         """What is told from now on is of the moment."""
         self._measures = True
 
+    def stands(self, standings: Sequence[Standing]) -> None:
+        """Drawn at the next time."""
+        self.standings = standings
+
     def came_to(self, done: float, whole: float, said: str) -> None:
         """Drawn at the next time."""
         check()
@@ -102,7 +109,7 @@ class Live(Lines):
             self.console.print(Text(line(record), style="dim"))
 
     def _drawn(self) -> RenderableType:
-        parts: list[RenderableType] = []
+        parts: list[RenderableType] = [self._cells()] if self.standings else []
         rows = list(self.rows.found.values())
         if rows:
             parts.append(self._table(rows))
@@ -128,13 +135,29 @@ class Live(Lines):
         table.add_column(translated(phrase("Byte")), justify="right", no_wrap=True)
         table.add_column(translated(phrase("State")), no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column(translated(phrase("Trials")), no_wrap=True)
-        most = max(_LEAST_ROWS, self.console.size.height - _AROUND)
         at = rows.index(self.rows.now) if self.rows.now in rows else 0
-        first = max(0, min(at - most // 2, len(rows) - most))
-        for row in rows[first : first + most]:
+        for row in rows[self._shown(len(rows), at)]:
             style = "bold" if row is self.rows.now else "dim" if row.state == "waits" else ""
             table.add_row(row.method, str(row.frame_bytes), translated(row.state), translated(row.trials), style=style)
         return table
+
+    def _cells(self) -> Table:
+        """How far the cells of a campaign have come: those around the one that is measured."""
+        table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column(translated(phrase("Runs of")), no_wrap=True, overflow="ellipsis")
+        table.add_column(translated(phrase("State")), no_wrap=True, overflow="ellipsis", ratio=1)
+        at = next((place for place, each in enumerate(self.standings) if each.now), 0)
+        for each in self.standings[self._shown(len(self.standings), at)]:
+            style = "bold" if each.now else "dim" if each.finished == each.wanted else ""
+            table.add_row(each.cell.name, translated(standing(each)), style=style)
+        return table
+
+    def _shown(self, rows: int, at: int) -> slice:
+        """Those rows of a table around row `at` for which there is room; a campaign has two tables."""
+        room = self.console.size.height - _AROUND
+        most = max(_LEAST_ROWS, room // 2 - 1 if self.standings else room)
+        first = max(0, min(at - most // 2, rows - most))
+        return slice(first, first + most)
 
     def _overall(self, trials: bool) -> RenderableType:
         counts = [self.rows.trials] if trials else []

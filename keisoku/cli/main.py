@@ -15,7 +15,7 @@ from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import KeisokuError
 
 GROUPS = {
-    "Start here": ("doctor", "throughput", "latency", "loss", "run", "ports", "devices", "lab", "clean"),
+    "Start here": ("doctor", "throughput", "latency", "loss", "run", "campaign", "ports", "devices", "lab", "clean"),
     "RFC 2544 and its successors": (
         "trial",
         "back-to-back",
@@ -64,7 +64,10 @@ GROUPS = {
 }
 """Every command, in the order of the help."""
 
-EXTRAS = dict.fromkeys(("google", "grpc", "prometheus_client", "snappi", "starlette", "uvicorn"), "serve")
+EXTRAS = {
+    **dict.fromkeys(("google", "grpc", "prometheus_client", "snappi", "starlette", "uvicorn"), "serve"),
+    "distributed": "cluster",
+}
 """Packages that only some commands need, with the extra of pyproject.toml that installs them."""
 
 _PLACES = {
@@ -83,6 +86,10 @@ _PLACES = {
     "cable-series": Place(
         "keisoku.cli.cable_series",
         "Fits a line through RUNS, which are one run of 'keisoku calibrate --length LENGTH' for each cable.",
+    ),
+    "campaign": Place(
+        "keisoku.cli.campaign",
+        "Measures devices by plans and settings, as often as the plan says, in an order that is drawn.",
     ),
     "capture": Place(
         "keisoku.cli.capture",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from keisoku.device.engine.engine import Progress
     from keisoku.device.forecast.forecast import Forecast
     from keisoku.device.record.trial import Trial, TrialRecord
+    from keisoku.measurement.campaign.log import Standing
     from keisoku.run.directory import RunDirectory
 
 WIDTH = 100
@@ -117,6 +118,8 @@ class Lines:
 
     def __init__(self, verbose: bool = False) -> None:
         self.rows, self.verbose = Rows(), verbose
+        self.standings: Sequence[Standing] = ()
+        """Of a campaign's cells."""
         self._expected: tuple[Forecast, float] | None = None
         self._since_s = monotonic()
         self._share: tuple[float, float, str] | None = None
@@ -169,6 +172,14 @@ class Lines:
         """From now on this is left to measure."""
         self._expected = None if remaining is None else (remaining, monotonic())
 
+    def stands(self, standings: Sequence[Standing]) -> None:
+        """A line for each cell of a campaign of which a run begins, or ends badly."""
+        self._end_row()
+        before, self.standings = self.standings, standings
+        for old, new in zip(before, standings, strict=bool(before)):
+            if new.now and not old.now:
+                self._print(joined(": ", [new.cell.name, standing(new)]))
+
     def came_to(self, done: float, whole: float, said: str) -> None:
         """`done` of `whole`, and the same in words."""
         check()
@@ -215,7 +226,7 @@ class Lines:
 
     def left(self) -> str:
         """Time that remains, in words; empty where it is not known, as in virtual time."""
-        if self._expected is not None:
+        if self._expected is not None and not self.standings:  # that of one run of many is not that of the whole
             remaining, at_s = self._expected
             return str(remaining.after(monotonic() - at_s))
         passed_s, share = monotonic() - self._since_s, self.percent() / 100
@@ -235,6 +246,12 @@ def watching() -> Lines:
     from keisoku.cli.live import live  # what draws on terminals is loaded for terminals only
 
     return live(asked.verbose)
+
+
+def standing(of: Standing) -> str:
+    """How far a cell of a campaign has come."""
+    said = phrase("{finished} of {wanted} runs finished", finished=of.finished, wanted=of.wanted)
+    return phrase("{said}, {failed} attempts failed", said=said, failed=of.failed) if of.failed else said
 
 
 def _done(row: Row) -> str:

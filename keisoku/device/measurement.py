@@ -39,7 +39,7 @@ from keisoku.device.report.flow_rows import flow_rows
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.device.runner import Unobserved, results_of, run
 from keisoku.device.testbed.wanted import OpenedPort
-from keisoku.errors import PlanError
+from keisoku.errors import EngineError, PlanError
 from keisoku.host.look import look_at_host, span_s
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import DEVICE
@@ -113,6 +113,18 @@ def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None
     least_s = None if found is None else found.least_s
     known = [seconds for seconds in (least_s, plan.within_s) if seconds is not None]
     return min(known, default=None)
+
+
+def _seconds(plan: Plan) -> float | None:
+    """Time that the plan takes at most, by what its engine can do; none in virtual time, which nobody waits for."""
+    try:
+        with open_engine(plan) as engine:
+            if engine.capabilities.simulated:
+                return 0.0
+            found = forecast(plan, engine.capabilities, bias_for(plan, engine))
+    except EngineError:  # a port that fails now may do later
+        return None
+    return None if found is None else found.most_s
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -276,6 +288,7 @@ MEASUREMENT = Measurement(
     part=_part,
     figures=_figures,
     resumes=True,
+    seconds=_seconds,
     ends_in_time=True,
     from_afar=_from_afar,
     named=_run_name,

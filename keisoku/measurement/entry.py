@@ -196,6 +196,10 @@ class Measurement(Generic[Settings_]):
         figures = self._figures_of(plan)
         return [parse(text, figures, alone=self.name in figures) for text in plan.get("require", ())]
 
+    def results_of(self, plan: Mapping[str, Any]) -> list[str]:
+        """Names of the results that a run of this plan has."""
+        return list(self._figures_of(plan))
+
     def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
         """The main figure of a result of a run."""
         return self._figures_of(plan).get(result, self.figure)

@@ -1,4 +1,5 @@
-"""A complete run that is a part of another one: a repetition, or one side of a pair. It has a directory in the other's.
+"""A complete run that is a part of another one: a repetition, one side of a pair, a run of a campaign. It has a
+directory in the other's.
 
 It is begun with the other, continued with it, and can be analysed and loaded by itself. The other begins when its first
 part does, so that what cannot be measured leaves no directory.
@@ -13,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from keisoku.errors import PlanError
+from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.measurement.carry_out import findings_of
 from keisoku.measurement.entry import Measurement, Work
 from keisoku.measurement.table import asked
@@ -100,18 +101,30 @@ def carried_out(
         whole.came_to(share[0] + (share[1] - share[0]) * part, 1.0, f"{said}: {words}" if words else said)
 
     come_to(0.0, 1.0, "")
-    work = _PartWork(whole, measurement, settings, path, begun, come_to, said)
-    measurement.measure(work)
+    return completed(_PartWork(whole, measurement, settings, path, begun, come_to, said))
+
+
+def completed(work: Work[Any]) -> tuple[RunDirectory, list[Result]]:
+    """Measures what was asked for, and analyses it; without results if it measured too little for any.
+
+    Raises as measuring does.
+    """
+    work.measurement.measure(work)
     assert work.directory is not None, "a measurement that ends without an error has called begin"
     try:
         results = findings_of(work.directory).results
     except PlanError as error:
-        whole.warn(f"{said} gives no result: {error}")
+        work.warn(f"it gives no result: {error}")
         return work.directory, []
     work.directory.finish(results)  # its page is made when it is asked for: a hundred of them would fill the disk
-    if kept := measurement.keep(work.directory, results):
-        whole.warn(kept)
+    if kept := work.measurement.keep(work.directory, results):
+        work.warn(kept)
     return work.directory, results
+
+
+def may_do_better(error: Exception) -> bool:
+    """Whether another attempt at a part may not meet this error: a port fails or is in use, a plan stays impossible."""
+    return isinstance(error, EngineError | Occupied)
 
 
 def results_of(measurement: Measurement[Any], path: Path) -> list[Result]:

@@ -76,7 +76,7 @@ def _analyse(measurement: Measurement[Any], directory: RunDirectory) -> Findings
     """The medians of all finished repetitions. Raises PlanError if there are none."""
     found = _results(measurement, directory)
     wanted = directory.plan["repeat"]
-    results = [_in_order(result, directory.plan) for result in combine(list(found.values()))]
+    results = [in_order(result, directory.plan) for result in combine(list(found.values()))]
     said = (
         [phrase("{count} of {wanted} repetitions are finished.", count=len(found), wanted=wanted)]
         if len(found) < wanted
@@ -180,7 +180,7 @@ def _finished(directory: RunDirectory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in directory.lines(REPETITIONS)]
 
 
-def _in_order(result: Result, plan: Mapping[str, Any]) -> Result:
+def in_order(result: Result, plan: Mapping[str, Any]) -> Result:
     """The rows in the plan's order of sizes, not in the order that the first repetition drew."""
     sizes = plan.get("frame_bytes", ())
     places = {size: place for place, size in enumerate(sizes if isinstance(sizes, list | tuple) else ())}

@@ -33,8 +33,12 @@ MODULES = {
     "app govern": "keisoku.system.govern.measurement",
     DEVICE: "keisoku.device.measurement",
     "ab": "keisoku.measurement.paired",
+    "campaign": "keisoku.measurement.campaign.measurement",
 }
 """'device' stands for all procedures (`keisoku/device/plan/procedure.py`), any number of which make one run."""
+
+OF_RUNS = ("ab", "campaign")
+"""Entries that measure by runs of the others, each with a command of its own form."""
 
 
 def find(name: str) -> Measurement[Any]:

@@ -14,7 +14,7 @@ from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
 from keisoku.measurement.carry_out import page
 from keisoku.measurement.entry import Findings
-from keisoku.measurement.table import DEVICE, MODULES
+from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS
 from keisoku.run.directory import RunDirectory
 
 EMPTY = """return {
@@ -49,7 +49,7 @@ def of_measurement(folder: Path, name: str) -> str:
     return page([(directory, Findings([result], []))])
 
 
-KINDS = ["two devices", "a sweep", *(name for name in MODULES if name not in (DEVICE, "ab"))]
+KINDS = ["two devices", "a sweep", *(name for name in MODULES if name not in (DEVICE, *OF_RUNS))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,1 @@
+"""Campaigns: many complete runs of devices, measurements and settings as one measurement."""
