@@ -42,7 +42,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("flows[0].duration.fixed_packets.gap", 99, "flows[0].duration.fixed_packets.gap"),
     ("flows[0].tx_rx.port.rx_names", ["p1"], "flows[0].tx_rx.port"),
     ("flows[0].tx_rx.port.rx_names", ["p3"], "flows[0].tx_rx.port.rx_names"),
-    ("flows[0].egress_packet", [{"choice": "ethernet", "ethernet": {}}], "flows[0].egress_packet"),
+    ("flows[0].egress_packet", [{"choice": "arp", "arp": {}}], "flows[0].egress_packet[0].arp"),
     ("ports[1].location", "sim:gs908e#1", "ports[1].location"),
     ("ports[1].location", "lab:bridge#2", "ports[1].location"),
     ("ports", [{"name": "p1", "location": "sim:nothing#1"}], "ports[0].location"),
