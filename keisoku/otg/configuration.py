@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,22 +59,6 @@ class Configuration:
     wish: ConvergenceWish = ConvergenceWish()
     warnings: tuple[str, ...] = ()
     """What was accepted without effect, for the answer."""
-
-
-def checked(document: Any, kind_name: str = "Config") -> Node:
-    """The document in snappi's model of that name. Raises PlanError if the model refuses it."""
-    import snappi.snappi as model
-
-    kind: type = getattr(model, kind_name)
-    if not isinstance(document, dict):
-        raise PlanError(kind_name, "is no JSON object", "send one")
-    try:
-        # Its warnings of deprecated fields go to standard error, which is the server's own.
-        with contextlib.redirect_stderr(io.StringIO()):
-            kind().deserialize(json.loads(json.dumps(document)))
-    except Exception as error:  # snappi may raise any exception, without a path
-        raise PlanError(kind_name, f"does not conform to OTG: {error}", "correct it") from error
-    return Node(document, kind)
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:

@@ -25,7 +25,8 @@ from keisoku.frame.variants import frames
 from keisoku.otg.access import Ownership
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import Configuration, checked, configuration, ports
+from keisoku.otg.configuration import Configuration, configuration, ports
+from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
