@@ -26,6 +26,11 @@ import click
     show_default=True,
     help="TCP port for gRPC; 0: any free port.",
 )
+@click.option(
+    "--gnmi-port",
+    type=click.IntRange(0, 65535),
+    help="TCP port for gNMI, such as 50051; 0: any free port; without it no gNMI. Needs the package pygnmi.",
+)
 @click.option("--no-grpc", is_flag=True, help="Serve HTTP only.")
 @click.option(
     "--certificate",
@@ -49,6 +54,11 @@ import click
     help="Let a configuration end traffic that runs, which another client may have started; without it, it is refused.",
 )
 @click.option(
+    "--speed",
+    metavar="RATE",
+    help="What a percentage is of, at ports that have no line rate and that a configuration gives none, such as 10G.",
+)
+@click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed of simulated devices."
 )
 @click.option(
@@ -62,6 +72,7 @@ def command(
     listen: str,
     http_port: int,
     grpc_port: int,
+    gnmi_port: int | None,
     no_grpc: bool,
     certificate: Path | None,
     key: Path | None,
@@ -70,6 +81,7 @@ def command(
     user: str,
     labs: bool,
     take_over: bool,
+    speed: str | None,
     seed: int,
     runs: Path,
 ) -> None:
@@ -91,10 +103,14 @@ def command(
     from keisoku.otg.controller import Controller  # the server's modules take a second to load
     from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
+    from keisoku.units import bit_rate
 
+    assumed_speed = None if speed is None else bit_rate("speed", speed)
     left = undo_left()
 
-    listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
+    listening = Listening(
+        listen, http_port, None if no_grpc else grpc_port, gnmi_port, certificate, key, client_ca, tokens
+    )
     hand_over(runs, user)
     kept: list[str] = []
 
@@ -102,13 +118,14 @@ def command(
         kept.extend(give_up_root(user, labs) or ())
         left.extend(undo_left())  # the journal of that user
 
-    with Server(listening, Controller(seed, runs, take_over), become) as server:
+    with Server(listening, Controller(seed, runs, take_over, assumed_speed), become) as server:
         for done in left:
             click.echo(f"{done}, which a killed run had left")
         if kept:
             click.echo(f"now {user}, with {', '.join(kept)}")
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
-        click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
+        gnmi = "" if server.gnmi_location is None else f"; gNMI at {server.gnmi_location}"
+        click.echo(f"OTG at {server.url}{grpc}{gnmi}; end with Ctrl-C")
         click.echo(f"page for a browser: {server.page}")
         with suppress(KeyboardInterrupt):
             server.wait()

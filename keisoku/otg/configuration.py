@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +10,7 @@ from keisoku.errors import PlanError
 from keisoku.otg.capture import CaptureWish, wishes
 from keisoku.otg.device import Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
+from keisoku.otg.header import NO_PAUSE
 from keisoku.otg.node import Node
 
 _SPEEDS = {
@@ -20,6 +18,7 @@ _SPEEDS = {
     "speed_100_fd_mbps": 100e6,
     **{f"speed_{gbps}_gbps": gbps * 1e9 for gbps in (1, 10, 25, 40, 50, 100, 200, 400, 800)},
 }
+_OF_INTERFACES = ("media", "ieee_media_defaults", "auto_negotiate", "auto_negotiation")
 _MTU_BYTES = 1500
 """OTG's default, which clients send even if a script does not set it."""
 MOST_FLOWS = 1024
@@ -58,22 +57,8 @@ class Configuration:
     document: dict[str, Any]
     """The document as it was sent, for `GET /config`."""
     wish: ConvergenceWish = ConvergenceWish()
-
-
-def checked(document: Any, kind_name: str = "Config") -> Node:
-    """The document in snappi's model of that name. Raises PlanError if the model refuses it."""
-    import snappi.snappi as model
-
-    kind: type = getattr(model, kind_name)
-    if not isinstance(document, dict):
-        raise PlanError(kind_name, "is no JSON object", "send one")
-    try:
-        # Its warnings of deprecated fields go to standard error, which is the server's own.
-        with contextlib.redirect_stderr(io.StringIO()):
-            kind().deserialize(json.loads(json.dumps(document)))
-    except Exception as error:  # snappi may raise any exception, without a path
-        raise PlanError(kind_name, f"does not conform to OTG: {error}", "correct it") from error
-    return Node(document, kind)
+    warnings: tuple[str, ...] = ()
+    """What was accepted without effect, for the answer."""
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
@@ -92,15 +77,22 @@ def ports(document: Node) -> tuple[ConfiguredPort, ...]:
 
 
 def configuration(
-    document: Node, raw: dict[str, Any], speed: Callable[[int], float | None], mtus: Callable[[int], int | None]
+    document: Node,
+    raw: dict[str, Any],
+    speed: Callable[[int], float | None],
+    mtus: Callable[[int], int | None],
+    assumed_speed: float | None = None,
 ) -> Configuration:
     """Everything in a document; `speed` gives the rate of a port's line in bit/s, by index, or None where it has none.
+    Percentages are then of the script's, else of `assumed_speed`.
 
     Raises PlanError, with the path, for the first field that keisoku cannot carry out exactly.
     """
     found = ports(document)
     index = {port.name: place for place, port in enumerate(found)}
-    speeds = _layer1(document, index, speed, mtus)
+    own = [speed(port) for port in index.values()]
+    given = _layer1(document, index, own, mtus)
+    speeds = [rate or given.get(port, assumed_speed) for port, rate in enumerate(own)]
     wish = _convergence(document)
     _options(document)
     hosts = interfaces(document, index)
@@ -108,21 +100,19 @@ def configuration(
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
-    flows = [flow(node, names, lambda port: speeds[port], place) for place, node in enumerate(nodes)]
+    flows = [flow(node, names, lambda port: speeds[port], speed, place) for place, node in enumerate(nodes)]
     _unique(flows, hosts)
     captures = wishes(document, index)
     document.check_all_read()
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish)
+    warnings = tuple(document.warnings.values())
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings)
 
 
 def _layer1(
-    document: Node,
-    index: dict[str, int],
-    speed: Callable[[int], float | None],
-    mtus: Callable[[int], int | None],
-) -> list[float | None]:
-    """Line rates by port. The rate of a line cannot be changed; a line without one gets the script's."""
-    speeds = [speed(port) for port in index.values()]
+    document: Node, index: dict[str, int], own: Sequence[float | None], mtus: Callable[[int], int | None]
+) -> dict[int, float]:
+    """The line rates that a script gives to ports, whose `own` rates cannot be changed."""
+    given: dict[int, float] = {}
     for node in document.children("layer1"):
         node.scalar("name")
         wanted = node.scalar("speed")
@@ -130,25 +120,26 @@ def _layer1(
             node.refuse(f"{wanted} is not supported", f"use {', '.join(_SPEEDS)}", "speed")
         if not node.scalar("promiscuous"):
             node.refuse("a port receives every frame", "leave it out", "promiscuous")
+        for name in _OF_INTERFACES:
+            node.without_effect(name, "keisoku changes no setting of an interface")
+        node.without_effect("flow_control", NO_PAUSE)
         mtu = int(node.scalar("mtu"))
         for name in node.scalar("port_names") or []:
             if name not in index:
                 node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
             port = index[name]
-            own_mtu = mtus(port)
+            own_mtu, rate = mtus(port), own[port]
             # Clients send OTG's default even if a script does not set it.
             if own_mtu is not None and mtu > own_mtu and mtu != _MTU_BYTES:
                 problem = f"{name} has an MTU of {own_mtu} bytes, which keisoku does not change"
                 node.refuse(problem, f"use at most {own_mtu}", "mtu")
             if wanted is None:
                 continue
-            own = speeds[port]
-            if own is not None and own != _SPEEDS[wanted]:
-                node.refuse(
-                    f"{name} runs at {own / 1e9:g} Gb/s, which keisoku does not change", "leave it out", "speed"
-                )
-            speeds[port] = _SPEEDS[wanted]
-    return speeds
+            if rate is not None and rate != _SPEEDS[wanted]:
+                problem = f"{name} runs at {rate / 1e9:g} Gb/s, which keisoku does not change"
+                node.refuse(problem, "leave it out", "speed")
+            given[port] = _SPEEDS[wanted]
+    return given
 
 
 def _options(document: Node) -> None:

@@ -25,13 +25,15 @@ from keisoku.frame.variants import frames
 from keisoku.otg.access import Ownership
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import Configuration, checked, configuration, ports
+from keisoku.otg.configuration import Configuration, configuration, ports
+from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
-from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics
+from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics, untracked
 from keisoku.otg.node import Node
 from keisoku.otg.session import TrafficSession
+from keisoku.otg.telemetry import Telemetry
 from keisoku.otg.testbed import answer, next_hop, opened
 from keisoku.run.directory import RUNS
 from keisoku.service.document import RunStatus
@@ -56,9 +58,12 @@ _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 class Controller:
     """The ports of this server and the configuration on them. It may be called from different threads."""
 
-    def __init__(self, seed: int = 0, runs: Path = RUNS, take_over: bool = False) -> None:
+    def __init__(
+        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, assumed_speed: float | None = None
+    ) -> None:
         """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods. With `take_over` a
-        configuration ends traffic that runs, which may be another client's."""
+        configuration ends traffic that runs, which may be another client's. `assumed_speed`, in bit/s, is what
+        percentages are of at ports that have no line rate and are given none."""
         self._lock = threading.RLock()
         self._session = TrafficSession()
         self._testbed: Testbed | None = None
@@ -66,7 +71,7 @@ class Controller:
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
-        self._ownership, self._take_over = Ownership(), take_over
+        self._ownership, self._take_over, self._assumed_speed = Ownership(), take_over, assumed_speed
         self._said = True
         """Whether a client was told if the last traffic is invalid."""
         self._runs = Runs(runs)
@@ -172,6 +177,18 @@ class Controller:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
 
+    def telemetry(self, neighbours: bool) -> Telemetry:
+        """All metrics at one moment, by the same functions as `get_metrics`, and `neighbours` if they are wanted."""
+        with self._lock:
+            self._look()
+            session, rates = self._session, self._rates()
+            chosen = session.ports([], "ports")
+            return Telemetry(
+                port_metrics(session, chosen, (), rates, self._links(chosen)),
+                flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
+                self._neighbours(4, []) + self._neighbours(6, []) if neighbours else (),
+            )
+
     def _convergence(self, node: Node, asked: Node) -> Document:
         names = [str(name) for name in asked.scalar("flow_names") or []]
         node.check_all_read()
@@ -260,7 +277,7 @@ class Controller:
         kept = locations == self._locations
         testbed = self._testbed if kept else opened(wanted) if wanted else None
         try:
-            found = _understood(node, document, testbed)
+            found = _understood(node, document, testbed, self._assumed_speed)
         except BaseException:
             if testbed is not None and not kept:
                 testbed.close()
@@ -274,7 +291,7 @@ class Controller:
         self._session.configured(_NOTHING)
         self._open_engine(found)
         self._session.configured(found)
-        return {"warnings": warnings}
+        return {"warnings": [*warnings, *found.warnings]}
 
     def _check_still(self, remedy: str) -> None:
         """Raises Occupied while traffic runs."""
@@ -302,9 +319,14 @@ class Controller:
         answer(self._testbed, ())
         if not pairs:
             return
-        engine = self._testbed.engine(WantedTraffic(tuple(pairs)), self._capture)
+        arrivals = any(flow.egress is not None for flow in found.flows)
+        engine = self._testbed.engine(WantedTraffic(tuple(pairs), changes=arrivals), self._capture)
         largest = engine.capabilities.max_frame_bytes
         for flow in found.flows:
+            if flow.egress is not None and "compare" not in engine.capabilities.abilities:
+                engine.close()
+                problem = "these ports do not read the headers of frames that arrive"
+                raise PlanError(f"{flow.path}.egress_packet", problem, "leave it out")
             if largest is not None and max(flow.frame_bytes) > largest:
                 engine.close()
                 raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
@@ -355,9 +377,9 @@ class Controller:
     def _stop(self, names: Sequence[str]) -> list[str]:
         flows, is_all = self._session.to_stop(names)
         if not flows:
-            return [] if names and self._session.transmitting else self._spoilt()
+            return [] if names and self._session.transmitting else self._of_ended()
         if is_all:
-            return self._end_traffic() + self._spoilt()
+            return self._end_traffic() + self._of_ended()
         self._switch(flows, "ended")
         return []
 
@@ -446,9 +468,15 @@ class Controller:
         found = reasons(load, facts)
         return [reason for reason in found if reason != INTERRUPTED]
 
+    def _of_ended(self) -> list[str]:
+        """What a client must know of the last traffic."""
+        return self._spoilt() + untracked(self._session)
+
     def _unsaid(self) -> list[str]:
         """The same, of traffic that ended by itself, if no client was told."""
-        return [] if self._said else [f"the last traffic is invalid: {reason}" for reason in self._spoilt()]
+        if self._said:
+            return []
+        return [f"the last traffic is invalid: {reason}" for reason in self._spoilt()] + untracked(self._session)
 
     def _protocols(self, start: bool) -> list[str]:
         if self._testbed is not None:
@@ -537,13 +565,14 @@ def _tag_wish(node: Node) -> TagWish:
     )
 
 
-def _understood(node: Node, document: Document, testbed: Testbed | None) -> Configuration:
+def _understood(node: Node, document: Document, testbed: Testbed | None, assumed_speed: float | None) -> Configuration:
     """The configuration, with all that can be refused without opening a port."""
     found = configuration(
         node,
         document,
         lambda port: None if testbed is None else testbed.line_rate(port),
         lambda port: None if testbed is None else testbed.mtu_bytes(port),
+        assumed_speed,
     )
     if found.captures and testbed is not None and not testbed.captures:
         raise PlanError("captures", "the frames of these ports do not pass this host", "leave them out")

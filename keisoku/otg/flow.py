@@ -9,6 +9,7 @@ from typing import Literal
 
 from keisoku.device.record.trial import Bursts
 from keisoku.otg.device import Address, Interface
+from keisoku.otg.egress import Egress, egress
 from keisoku.otg.header import Packet, packet
 from keisoku.otg.node import Node
 from keisoku.otg.rate import Timing, frames_per_second, timing
@@ -44,6 +45,8 @@ class Flow:
     latency: LatencyMode | None
     tagged: tuple[TagClass, ...]
     """Classes of its frames by the values of its tags; one class without a key if it has none."""
+    egress: Egress | None
+    """What it counts by the headers that arrive."""
     timestamps: bool
     """Whether the script wants the times when the first and the last frame arrived."""
 
@@ -72,8 +75,15 @@ class Names:
         return self._ends[name]
 
 
-def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], seed: int) -> Flow:
-    """A flow of a document; `line_rate` is that of a port in bit/s, None if it has none.
+def flow(
+    node: Node,
+    names: Names,
+    line_rate: Callable[[int], float | None],
+    own_rate: Callable[[int], float | None],
+    seed: int,
+) -> Flow:
+    """A flow of a document; `line_rate` is that of a port in bit/s, which the script may have given, `own_rate` that of
+    its line; None if there is none.
 
     Raises PlanError, with the path, for fields that keisoku does not support.
     """
@@ -82,10 +92,11 @@ def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], see
         node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
     rates = [line_rate(transmit.port) for transmit, _ in ways]
     speed = None if None in rates else min(rate for rate in rates if rate is not None)
-    sizes = frame_bytes(node.child("size"), seed)
+    headers = packet(node)
+    sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
-    headers = packet(node)
+    arrived = egress(node)
     found = Flow(
         name=str(node.scalar("name")),
         path=node.path,
@@ -95,8 +106,9 @@ def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], see
         timing=timing(node.child("duration"), rate, speed),
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
-        latency=_latency(metrics.child("latency"), sizes, speed),
-        tagged=classes(headers, sizes, node.path),
+        latency=_latency(metrics.child("latency"), sizes, own_rate(ways[0][0].port)),
+        tagged=classes(headers, sizes, node.path, by_size=arrived is not None),
+        egress=arrived,
         timestamps=bool(metrics.scalar("timestamps")),
     )
     if metrics.child("predefined_metric_tags").scalar("rx_name"):
@@ -138,12 +150,12 @@ def _apart(node: Node, transmit: End, receive: End) -> tuple[End, End]:
     return transmit, receive
 
 
-def _latency(node: Node, sizes: Sequence[int], speed: float | None) -> LatencyMode | None:
+def _latency(node: Node, sizes: Sequence[int], own_rate: float | None) -> LatencyMode | None:
     mode: LatencyMode = node.scalar("mode")
     if not node.scalar("enable"):
         return None
-    if mode == "store_forward" and (speed is None or len(set(sizes)) > 1):
+    if mode == "store_forward" and own_rate is not None and len(set(sizes)) > 1:
         # RFC 1242 §3.8: from last bit in to first bit out, so a frame's own time on the line is subtracted.
-        why = "needs frames of one size on a line of known rate"
-        node.refuse(f"store_forward {why}", "use cut_through, the latency that is measured", "mode")
+        problem = "store_forward needs frames of one size, whose time on the line is subtracted"
+        node.refuse(problem, "use cut_through, the latency that is measured", "mode")
     return mode

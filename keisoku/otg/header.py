@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from keisoku.otg.header_fields import KINDS, HeaderKind
+from keisoku.otg.header_fields import CONTROL_FRAMES, KINDS, HeaderKind
 from keisoku.otg.node import Node
 from keisoku.otg.pattern import Values, values
 
 _ETHERNET_BYTES = 14
+NO_PAUSE = "received pause frames hold no traffic back"
 
 
 @dataclass(frozen=True)
@@ -79,18 +80,30 @@ def packet(flow: Node) -> Packet:
     for node, kind, following in zip(nodes, kinds, [*kinds, ""][1:], strict=True):
         if kind == "custom":
             found += _custom(node, first=not found)
+        elif kind in CONTROL_FRAMES:
+            found += _control(node.child(kind), kind, first=not found)
         elif kind in KINDS:
             layer = _layer(node.child(kind), KINDS[kind], kind, following)
             # As other implementations of the API send it, because scripts expect its length.
             tunnelled = layer.name == "Ether" and found and found[-1].name == "VXLAN"
             found.append(replace(layer, name="InnerEther") if tunnelled else layer)
         else:
-            node.refuse(f"the header {kind} is not supported", f"use {', '.join(KINDS)} or custom", kind)
+            known = ", ".join([*KINDS, *CONTROL_FRAMES])
+            node.refuse(f"the header {kind} is not supported", f"use {known} or custom", kind)
     if not found:
         found = [Layer("Ether", flow.path, {"src": "00:00:00:00:00:00"}, {}, frozenset({"src", "dst"}))]
     if found[0].name != "Ether":
         nodes[0].refuse(f"a frame begins with Ethernet, not with {kinds[0]}", "put an ethernet header first")
     return Packet(tuple(found))
+
+
+def _control(node: Node, kind: str, first: bool) -> list[Layer]:
+    if not first:
+        node.refuse("brings an Ethernet header of its own", "put no header before it")
+    macs = {name: _single(node.child(name)).fixed or "" for name in ("dst", "src")}
+    fields = [_one(node.child(name)).to_bytes(width, "big") for name, width in CONTROL_FRAMES[kind]]
+    ethernet = Layer("Ether", node.path, {**macs, "type": _one(node.child("ether_type"))}, {})
+    return [ethernet, Layer("Raw", node.path, {"load": b"".join(fields)}, {})]
 
 
 def _custom(node: Node, first: bool) -> list[Layer]:
@@ -143,6 +156,8 @@ def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
     for otg_name, value in kind.fixed.items():
         if node.has(otg_name) and _one(node.child(otg_name)) != value:
             node.refuse(f"keisoku only sends {value}", "leave it out", otg_name)
+    if kind.of_pauses is not None:
+        node.without_effect(kind.of_pauses, NO_PAUSE)
     if kind.bits is not None:
         field, names = kind.bits
         given[field] = sum(_one(node.child(each)) << place for place, each in enumerate(reversed(names)))
@@ -157,12 +172,17 @@ def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
 
 def _one(node: Node) -> int:
     """The number of a pattern that must not vary."""
+    return _single(node).numbers[0]
+
+
+def _single(node: Node) -> Values:
+    """A pattern that must not vary."""
     found = values(node)
-    if found is None or not isinstance(found.fixed, int):
+    if found is None or found.fixed is None:
         node.refuse("keisoku does not vary this field", "give one value")
     if found.tags:
         node.refuse("keisoku keeps no metrics by this field", "leave the tags out", "metric_tags")
-    return found.fixed
+    return found
 
 
 def _checksum(node: Node, field: str) -> dict[str, int]:

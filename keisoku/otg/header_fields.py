@@ -22,11 +22,16 @@ class HeaderKind:
     """OTG's fields are in an object of this name."""
     fixed: dict[str, int] = field(default_factory=dict)
     """Fields that keisoku does not vary: the only value they may have."""
+    of_pauses: str | None = None
+    """A field that says by which received pause frames a tester holds such frames back; it is in no frame."""
 
 
 KINDS = {
     "ethernet": HeaderKind(
-        "Ether", {"dst": "dst", "src": "src", "ether_type": "type"}, frozenset({"dst", "ether_type"})
+        "Ether",
+        {"dst": "dst", "src": "src", "ether_type": "type"},
+        frozenset({"dst", "ether_type"}),
+        of_pauses="pfc_queue",
     ),
     "vlan": HeaderKind(
         "Dot1Q",
@@ -132,3 +137,14 @@ KINDS = {
     ),
 }
 """By OTG's name of the header."""
+
+CONTROL_FRAMES: dict[str, tuple[tuple[str, int], ...]] = {
+    "ethernetpause": (("control_op_code", 2), ("time", 2)),
+    "pfcpause": (
+        ("control_op_code", 2),
+        ("class_enable_vector", 2),
+        *((f"pause_class_{number}", 2) for number in range(8)),
+    ),
+}
+"""MAC control frames (IEEE 802.3 annex 31B and 31D), which bring their own Ethernet header: the fields behind it in
+order, each with its bytes."""

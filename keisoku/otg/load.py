@@ -83,6 +83,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
         frame_bytes=round(sum(sizes) / len(sizes)),
         frames_per_second=most,
         duration_ns=max(one.start_ns + (one.duration_ns or 0) for one in own_flows),
+        arrivals=any(flow.egress is not None for flow in (*flows, *(waiting or ()))),
         phases=record.Phases(learning=False, learning_wait_ns=0, drain_ns=drain_ns, rest_ns=0),
         flows=tuple(own_flows),
         links_may_fail=True,  # a script sets them down and up itself

@@ -9,14 +9,17 @@ clients that are generated from the model take that for granted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from keisoku.device.engine.engine import Progress
+from keisoku.device.record.changes import Kind
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import Facts, StreamFacts, Trial
+from keisoku.frame.payload import FCS_BYTES
 from keisoku.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
+from keisoku.otg.egress import Egress
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
@@ -85,14 +88,17 @@ def flow_metrics(
     wanted: Sequence[str],
     rates: Sequence[float | None],
     tags: TagWish,
+    always_loss: bool = False,
 ) -> Any:
-    """A metric of each measured flow; `wanted` names its columns, all if empty. `rates`: line rates by port."""
+    """A metric of each measured flow; `wanted` names its columns, all if empty. `rates`: line rates by port.
+    `always_loss`: also of flows for which the script does not ask for it."""
     found = []
     for flow in flows:
         if not flow.measured:
             continue
+        flow = replace(flow, loss=flow.loss or always_loss)
         metric = _chosen(_flow(session, flow, rates), wanted, {"name"})
-        if tags.include and flow.tagged[0].key:
+        if tags.include and (flow.tagged[0].key or flow.egress is not None):
             metric["tagged_metrics"] = _tagged(session, flow, rates, tags)
         found.append(metric)
     return found
@@ -195,14 +201,56 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
     parts = _parts(session, flow)
     keys = session.tags[session.streams[flow.name]] if flow.name in session.streams else ()
     found = []
-    for key in (each.key for each in flow.tagged):
+    for key in dict.fromkeys(each.key for each in flow.tagged):
         own = [part for part, other in zip(parts, keys, strict=False) if other == key]
-        if not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
+        if flow.egress is not None:
+            arrived = _arrived(flow.egress, own)
+            found += [
+                _tagged_metric(key + seen, wish, each) for seen, each in arrived.items() if wish.wants(key + seen)
+            ]
+        if not key or not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
             continue
         metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
         metric |= _loss_duration(session, flow, key)
-        tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
-        found.append(_chosen(metric | {"tags": tags}, wish.columns, {"tags"}))
+        found.append(_tagged_metric(key, wish, metric))
+    return found
+
+
+def _tagged_metric(key: TagKey, wish: TagWish, metric: dict[str, Any]) -> dict[str, Any]:
+    tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
+    return _chosen(metric | {"tags": tags}, wish.columns, {"tags"})
+
+
+def _arrived(egress: Egress, parts: Sequence[_Part]) -> dict[TagKey, dict[str, Any]]:
+    """Counters of intact frames by what is tagged in them as they arrived, once the traffic is over. No frame was sent
+    with such a value, which is the device's doing."""
+    found: dict[TagKey, _Count] = {}
+    for part in parts:
+        for kind in _kinds(part):
+            key = egress.key(kind)
+            if key is not None and kind.length is not None and not kind.corrupt:
+                count = _Count(frames_rx=kind.frames, bytes_rx=kind.frames * (kind.length + FCS_BYTES))
+                found[key] = found.get(key, _NOTHING) + count
+    return {key: count.counts() | _NOTHING.flow_rates(1.0) for key, count in found.items()}
+
+
+def _kinds(part: _Part) -> Sequence[Kind]:
+    return part.facts.arrivals.kinds if part.facts is not None and part.facts.arrivals is not None else ()
+
+
+def untracked(session: TrafficSession) -> list[str]:
+    """For each flow, what its `egress_packet` does not say of frames that arrived."""
+    found = []
+    for flow in session.configuration.flows:
+        parts = _parts(session, flow) if flow.egress is not None else []
+        others = sum(
+            kind.frames for part in parts for kind in _kinds(part) if flow.egress and not flow.egress.key(kind)
+        )
+        facts = [part.facts.arrivals for part in parts if part.facts is not None and part.facts.arrivals is not None]
+        others += sum(each.further_frames for each in facts)
+        if others:
+            why = "arrived with other headers than it names, or with more different ones than are kept"
+            found.append(f"{flow.path}.egress_packet: {others} frames {why}")
     return found
 
 
@@ -310,11 +358,9 @@ def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | N
     found = [part.tracked.latency for part in parts if part.tracked.latency is not None]
     if flow.latency is None or not found:
         return None
-    off_ns = 0.0
-    if flow.latency == "store_forward":
-        rate = rates[flow.ways[0][0].port]
-        assert rate is not None, "a flow whose line has no rate was refused"
-        off_ns = frame_time_ns(rate, flow.frame_bytes[0])
+    # On a port without a line a frame takes no time, so that both latencies are the same.
+    rate = rates[flow.ways[0][0].port]
+    off_ns = frame_time_ns(rate, flow.frame_bytes[0]) if flow.latency == "store_forward" and rate is not None else 0.0
     count = sum(one.count for one in found)
     return {
         "minimum_ns": min(one.min_ns for one in found) - off_ns,

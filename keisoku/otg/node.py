@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 from keisoku.errors import PlanError
 
+_ALL_WITHIN = ".*"
+
 
 class Node:
     """An object of a document that snappi's model class `kind` has checked.
@@ -18,10 +20,12 @@ class Node:
     An absent object is a node too: its fields have OTG's defaults, and `present` is false.
     """
 
-    def __init__(self, value: dict[str, Any] | None, kind: type, path: str = "", read: set[str] | None = None) -> None:
+    def __init__(self, value: dict[str, Any] | None, kind: type, path: str = "", parent: Node | None = None) -> None:
         self._value, self._kind, self.path = value or {}, kind, path
         self.present = value is not None
-        self._read = set() if read is None else read
+        self._read: set[str] = set() if parent is None else parent._read
+        self.warnings: dict[str, str] = {} if parent is None else parent.warnings
+        """Of the whole document: fields that are accepted without effect, by the reason, which is said once."""
 
     def has(self, name: str) -> bool:
         """Whether the field is given."""
@@ -45,14 +49,14 @@ class Node:
         if name not in self.fields:
             self.refuse("gives none of its alternatives", f"give one of {', '.join(sorted(self.fields - {'choice'}))}")
         self._read.add(self._at(name))
-        return Node(self._value.get(name), self._class(name), self._at(name), self._read)
+        return Node(self._value.get(name), self._class(name), self._at(name), self)
 
     def children(self, name: str) -> list[Node]:
         """The objects in a list; none if it is absent."""
         self._read.add(self._at(name))
         kind = self._class(name, of_list=True)
         found = self._value.get(name) or []
-        return [Node(each, kind, f"{self._at(name)}[{place}]", self._read) for place, each in enumerate(found)]
+        return [Node(each, kind, f"{self._at(name)}[{place}]", self) for place, each in enumerate(found)]
 
     def choice(self) -> str | None:
         """Which of its alternatives an object is: its `choice`, else the one that is given, else OTG's default."""
@@ -82,6 +86,14 @@ class Node:
     def maximum(self, name: str) -> int | None:
         """The largest value that OTG allows in a field."""
         return self._described(name).get("maximum")
+
+    def without_effect(self, name: str, reason: str | None = None) -> None:
+        """Accepts a field, with all that is in it, that changes nothing. The client is told why; without a reason OTG
+        itself gives it no effect here."""
+        if self.has(name):
+            self._read |= {self._at(name), self._at(name) + _ALL_WITHIN}
+            if reason is not None:
+                self.warnings.setdefault(reason, f"{self._at(name)}: has no effect: {reason}")
 
     def refuse(self, problem: str, remedy: str, name: str | None = None) -> NoReturn:
         """Raises PlanError with the path of a field of it, or of itself."""
@@ -120,7 +132,7 @@ def _unread(value: Any, path: str, read: set[str]) -> Iterator[str]:
                 continue
             if at not in read:
                 yield at
-            else:
+            elif at + _ALL_WITHIN not in read:
                 yield from _unread(inner, at, read)
     elif isinstance(value, list):
         for place, each in enumerate(value):

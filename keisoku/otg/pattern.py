@@ -69,7 +69,7 @@ def values(node: Node) -> Values | None:
     """
     try:
         found = _values(node)
-        return found if found is None else replace(found, tags=_tags(node, found))
+        return found if found is None else replace(found, tags=tags(node))
     except ValueError as error:
         node.refuse(f"has a value that cannot be read: {error}", "correct it")
 
@@ -95,17 +95,18 @@ def _values(node: Node) -> Values | None:
     node.refuse(f"the pattern '{choice}' is not supported", "use value, values, increment, decrement or random")
 
 
-def _tags(node: Node, found: Values) -> tuple[Tag, ...]:
+def tags(node: Node) -> tuple[Tag, ...]:
+    """The tags of a pattern. Raises PlanError, with the path, for bits that the field does not have."""
     if not node.has("metric_tags"):
         return ()
-    bits = _BITS.get(found.kind) or (node.maximum("value") or 0xFFFF_FFFF).bit_length()
-    tags = []
+    bits = _BITS.get(_kind(node, "value")) or (node.maximum("value") or 0xFFFF_FFFF).bit_length()
+    found = []
     for each in node.children("metric_tags"):
         offset, length = int(each.scalar("offset")), int(each.scalar("length"))
         if length < 1 or offset + length > bits:
             each.refuse(f"exceeds the field, which has {bits} bits", "tag bits within it", "length")
-        tags.append(Tag(str(each.scalar("name")), offset, length, bits))
-    return tuple(tags)
+        found.append(Tag(str(each.scalar("name")), offset, length, bits))
+    return tuple(found)
 
 
 def _counter(node: Node, choice: str) -> Values:

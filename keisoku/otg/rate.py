@@ -58,7 +58,7 @@ def _rate(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) 
     if share <= 0:
         node.refuse("is no rate", "use more than 0", "percentage")
     if link_bits_per_second is None:
-        remedy = "give the port a speed in layer1, or the rate as pps or in bits per second"
+        remedy = "give the port a speed in layer1, or start the server with --speed"
         node.refuse("the sending port has no line rate of its own", remedy, "percentage")
     return share / 100 * link_bits_per_second / slot_bits
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.host.text_file import read_text
 from keisoku.otg.access import Tokens
 from keisoku.otg.connection import HEADERS_S, Connection
@@ -23,6 +23,7 @@ from keisoku.otg.http import application
 from keisoku.service.web.access import WebAccess
 
 if TYPE_CHECKING:
+    from keisoku.otg.gnmi_service import GnmiServer
     from keisoku.otg.grpc_service import GrpcServer
 
 HTTP_PORT = 8443
@@ -39,6 +40,8 @@ class Listening:
     http_port: int = HTTP_PORT
     grpc_port: int | None = GRPC_PORT
     """None: no gRPC."""
+    gnmi_port: int | None = None
+    """None: no gNMI."""
     certificate: Path | None = None
     key: Path | None = None
     client_authority: Path | None = None
@@ -65,9 +68,13 @@ class Listening:
             # Its clients can send traffic from this host.
             problem = "for other hosts the server needs TLS, and clients need a token or a certificate"
             raise PlanError("listen", problem, "give --certificate, --key and --tokens (or --client-ca)")
-        if self.grpc_port is not None and (not loopback or self.certificate is not None or guarded):
+        plain = loopback and self.certificate is None and not guarded
+        if self.grpc_port is not None and not plain:
             problem = "gRPC is offered on loopback only, without TLS and tokens"
             raise PlanError("grpc_port", problem, "give --no-grpc")
+        if self.gnmi_port is not None and not plain:
+            problem = "gNMI is offered on loopback only, without TLS and tokens"
+            raise PlanError("gnmi_port", problem, "leave it out")
 
 
 class Server:
@@ -109,11 +116,17 @@ class Server:
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._grpc: GrpcServer | None = None
+        self._gnmi: GnmiServer | None = None
 
     @property
     def grpc_location(self) -> str | None:
         """Address for gRPC clients."""
         return None if self._grpc is None else self._grpc.location
+
+    @property
+    def gnmi_location(self) -> str | None:
+        """Address for gNMI clients."""
+        return None if self._gnmi is None else self._gnmi.location
 
     @property
     def url(self) -> str:
@@ -141,18 +154,32 @@ class Server:
         except BaseException:
             self._socket.close()
             raise
-        if listening.grpc_port is not None:
-            from keisoku.otg.grpc_service import GrpcServer  # it loads slowly
-
-            try:
-                self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
-            except EngineError:
-                self._socket.close()
-                raise
+        try:
+            self._listen_for_calls()
+        except KeisokuError:
+            self._close_calls()
+            self._socket.close()
+            raise
         sockets = [self._socket]
         self._thread = threading.Thread(target=self._server.run, args=(sockets,), name="keisoku-http", daemon=True)
         self._thread.start()
         return self
+
+    def _listen_for_calls(self) -> None:
+        listening = self._listening
+        if listening.grpc_port is not None:
+            from keisoku.otg.grpc_service import GrpcServer  # it loads slowly
+
+            self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
+        if listening.gnmi_port is not None:
+            from keisoku.otg.gnmi_service import GnmiServer  # it needs a package that not everybody has
+
+            self._gnmi = GnmiServer(self._controller, listening.address, listening.gnmi_port)
+
+    def _close_calls(self) -> None:
+        for server in (self._gnmi, self._grpc):
+            if server is not None:
+                server.close()
 
     def wait(self) -> None:
         """Until the server ends, or KeyboardInterrupt."""
@@ -163,8 +190,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.should_exit = True
-        if self._grpc is not None:
-            self._grpc.close()
+        self._close_calls()
         if self._thread is not None:
             self._thread.join()
         if self._socket is not None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from fractions import Fraction
 from math import gcd, lcm
 
+from keisoku.errors import PlanError
+from keisoku.frame.headers import least_frame_bytes
 from keisoku.frame.imix import mix
+from keisoku.frame.stack import parse
 from keisoku.otg.node import Node
 
 RANDOM_SIZES = 1024
@@ -23,8 +27,11 @@ _MIXES = {
 }
 
 
-def frame_bytes(node: Node, seed: int) -> tuple[int, ...]:
-    """Sizes of consecutive frames, to be repeated. Raises PlanError, with the path, for an invalid mix."""
+def frame_bytes(node: Node, seed: int, headers: str) -> tuple[int, ...]:
+    """Sizes of consecutive frames, to be repeated. Where a script gives none, OTG's 64 bytes, or as many as frames with
+    these headers need, which the client is told. Raises PlanError, with the path, for an invalid mix."""
+    if not node.present:
+        return (_least(node, headers),)
     match node.choice():
         case "fixed":
             return (int(node.scalar("fixed")),)
@@ -44,6 +51,16 @@ def frame_bytes(node: Node, seed: int) -> tuple[int, ...]:
             source = random.Random(f"{seed} size")
             return tuple(source.randint(least, most) for _ in range(RANDOM_SIZES))
     return _weighted(node.child("weight_pairs"))
+
+
+def _least(node: Node, headers: str) -> int:
+    default = int(node.scalar("fixed"))
+    with suppress(PlanError):  # of headers that cannot be sent, which the check of the frames names
+        least = least_frame_bytes(parse(headers))
+        if least > default:
+            node.warnings[node.path] = f"{node.path}: frames have {least} bytes, the least with their headers"
+            return least
+    return default
 
 
 def _weighted(node: Node) -> tuple[int, ...]:

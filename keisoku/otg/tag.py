@@ -44,22 +44,26 @@ class TagClass:
         return rounds * len(self.places) + sum(place < rest for place in self.places)
 
 
-def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str) -> tuple[TagClass, ...]:
-    """The classes of a flow; one without a key if nothing is tagged. Raises PlanError, with the path, for too many."""
+def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str, by_size: bool) -> tuple[TagClass, ...]:
+    """The classes of a flow; one without a key if nothing is tagged. `by_size`: a class has frames of one size, so that
+    several may have the same key. Raises PlanError, with the path, for too many."""
     tags = [(tag, found) for layer in packet.layers for found in layer.patterns.values() for tag in found.tags]
-    if not tags:
+    by_size = by_size and len(set(frame_bytes)) > 1
+    if not tags and not by_size:
         return (TagClass((), packet, frame_bytes, (0,), 1),)
     lengths = [len(found.numbers) for layer in packet.layers for found in layer.patterns.values()]
     period = lcm(len(frame_bytes), *lengths)
     if period > MOST_VALUES:
         problem = f"a tagged flow must repeat after at most {MOST_VALUES} frames, and this one repeats after {period}"
         raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
-    places: dict[TagKey, list[int]] = {}
+    places: dict[tuple[TagKey, int | None], list[int]] = {}
     for place in range(period):
         key = tuple((tag.name, tag.value(found.numbers[place % len(found.numbers)])) for tag, found in tags)
-        places.setdefault(key, []).append(place)
+        size = frame_bytes[place % len(frame_bytes)] if by_size else None
+        places.setdefault((key, size), []).append(place)
     if len(places) > MOST_CLASSES:
-        problem = f"its tags have {len(places)} values, and at most {MOST_CLASSES} are possible"
+        counted = "tags and sizes" if by_size else "tags"
+        problem = f"its {counted} have {len(places)} values, and at most {MOST_CLASSES} are possible"
         raise PlanError(f"{path}.packet", problem, "tag fewer bits, or use fewer values")
     return tuple(
         TagClass(
@@ -69,7 +73,7 @@ def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str) -> tuple[Ta
             tuple(own),
             period,
         )
-        for key, own in places.items()
+        for (key, _), own in places.items()
     )
 
 

@@ -48,7 +48,7 @@ def placed(path: str, value: Any) -> Change:
     def change(flow: Any) -> None:
         *parents, last = path.split(".")
         for parent in parents:
-            flow = getattr(flow, parent)
+            flow = flow[int(parent)] if parent.isdigit() else getattr(flow, parent)
         setattr(flow, last, value)
 
     return change
@@ -98,6 +98,9 @@ WORKS: dict[str, Change] = {
     "vxlan": header("ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "tcp"),
     "gre": header("ethernet", "ipv4", "gre", "ipv4"),
     "custom": header("ethernet", "custom"),
+    "pfcpause": header("pfcpause"),
+    "ethernetpause": header("ethernetpause"),
+    "pfc_queue": placed("packet.0.pfc_queue.value", 3),
     "value": pattern("value"),
     "values": pattern("values"),
     "increment": pattern("increment", start=5, step=3, count=9),
@@ -178,7 +181,11 @@ def at(path: str, value: Any) -> Change:
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    ("packet.0.ethernet.pfc_queue", {"choice": "value", "value": 3}, "packet[0].ethernet.pfc_queue"),
+    (
+        "packet",
+        [{"choice": "pfcpause", "pfcpause": {"pause_class_0": {"choice": "values", "values": [1, 2]}}}],
+        "class_0",
+    ),
     ("packet.1.ipv4.header_checksum", {"choice": "generated", "generated": "bad"}, "header_checksum.generated"),
     ("packet.2.udp.checksum", {"choice": "generated", "generated": "bad"}, "udp.checksum.generated"),
     ("rate", {"choice": "percentage", "percentage": 0}, "rate.percentage"),

@@ -13,7 +13,7 @@ from scapy.layers.vxlan import VXLAN
 
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import Frames, frames
-from keisoku.otg.configuration import checked
+from keisoku.otg.conformance import checked
 from keisoku.otg.header import packet
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")

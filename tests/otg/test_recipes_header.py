@@ -10,7 +10,7 @@ from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, unt
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
-from keisoku.otg.configuration import checked
+from keisoku.otg.conformance import checked
 from keisoku.otg.header import packet
 from keisoku.otg.header_fields import KINDS, HeaderKind
 

@@ -105,3 +105,18 @@ def _scalar(kind: type, told: dict[str, Any], of: str) -> dict[str, Any]:
         return {"type": "integer" if kind is int else "number", **limits}
     pattern = _FORMATS.get(str(told.get(of, "")))
     return {"type": "string", **({"pattern": pattern} if pattern else {})}
+
+
+def holds(document: Any, path: str) -> bool:
+    """Whether the path of a refusal leads to a part of a configuration: a property that the document or the model has."""
+    kind: Any = model.Config
+    for step in path.replace("[", ".[").split("."):
+        if step.startswith("["):
+            document = document[int(step[1:-1])] if isinstance(document, list) else None
+            continue
+        told = getattr(kind, "_TYPES", {}).get(step)
+        if told is None:
+            return isinstance(document, dict) and step in document and path.endswith(step)
+        document = document.get(step) if isinstance(document, dict) else None
+        kind = getattr(model, told["type"].removesuffix("Iter")) if isinstance(told["type"], str) else None
+    return True

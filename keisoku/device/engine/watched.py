@@ -7,8 +7,10 @@ each kind of changed frame the one that was expected in its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.record.changes import StreamChanges
@@ -43,9 +45,14 @@ class Watched:
     """Fields that may become anything."""
     free_bits: tuple[tuple[int, int], ...] = ()
     """Bytes of the expected frames, each with its free bits."""
+    arrivals: bool = False
+    """No frame can arrive as expected, so that each header that arrives is a kind."""
 
     def complete(self, facts: Facts) -> Facts:
         """The facts with the frame that was expected beside each kind of changed ones."""
+        if self.arrivals:
+            moved = [one.model_copy(update={"changes": None, "arrivals": one.changes}) for one in facts.streams]
+            return facts.model_copy(update={"streams": moved})
 
         def described(place: int, changes: StreamChanges) -> StreamChanges:
             table = self.expected[place]
@@ -72,12 +79,14 @@ def watched(traffic: Traffic, trial: Trial, marks: bool = False) -> Watched | No
 
     Raises PlanError for what cannot be watched, or for an expectation that fits no frame.
     """
-    if trial.changes is None and not (marks and trial.marks):
+    if trial.changes is None and not trial.arrivals and not (marks and trial.marks):
         return None
     sent = traffic.tables(trial)
     for table in sent:
         if len({int(length) for length in table.lengths}) > 1:
             raise PlanError("mix", "changes are watched in frames of one size", "give one size instead of a mix")
+    if trial.arrivals:
+        return Watched(sent, [_inverted(table) for table in sent], [()] * len(sent), arrivals=True)
     known = [_known(route, kind) for route, kind in traffic.ways(trial)]
     asked = expectations(trial.expected)
     named = {one.subject for one in asked}
@@ -91,6 +100,13 @@ def watched(traffic: Traffic, trial: Trial, marks: bool = False) -> Watched | No
             raise PlanError("expect", f"'{one.text}' fits no frame of {sent[0].stack}", "name a header that is sent")
     fields, bits = _free(expected, wanted)
     return Watched(sent, expected, [tuple(one.text for one in own) for own in wanted], fields, bits)
+
+
+def _inverted(table: Frames) -> Frames:
+    """Frames of one size with headers that no device makes of these."""
+    made = np.frombuffer(table.bytes_, np.uint8).reshape(table.count, -1).copy()
+    made[:, : table.checked_from] ^= 0xFF
+    return replace(table, bytes_=made.tobytes())
 
 
 def _free(

@@ -150,6 +150,8 @@ class Trial(_Model):
     """What the device is expected to change (`keisoku/frame/expectation.py`), beside what is known of it."""
     learnt: tuple[tuple[str, ...], ...] = ()
     """What is expected of each stream in addition, as an earlier trial showed it; empty: nothing."""
+    arrivals: bool = False
+    """Count the frames of each stream by the headers with which they arrive, instead of comparing them."""
     marks: bool = False
     """Keep at which latencies frames arrived marked, and which latencies lost frames would have had."""
     reset_after_ns: int | None = None
@@ -218,7 +220,7 @@ class Trial(_Model):
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
                 "variation": self.variation,
-                "changes": self.changes is not None or compares,
+                "changes": self.changes is not None or self.arrivals or compares,
                 "marks": self.marks,
                 "reset_after_ns": self.reset_after_ns,
                 "stop_after_lost": self.stop_after_lost,
@@ -274,6 +276,8 @@ class StreamFacts(_Model):
     tracked: Tracked
     changes: StreamChanges | None = None
     """Only where the trial compares headers."""
+    arrivals: StreamChanges | None = None
+    """Only where the trial counts headers that arrive: then each is a kind."""
     marked: Marked | None = None
     """None if the trial did not ask for it, or where the tester sees no marks."""
     first_received_ns: int | None = None

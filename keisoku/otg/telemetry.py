@@ -1,0 +1,144 @@
+"""OTG's metrics and states as leaves of the `open-traffic-generator` YANG models, for gNMI. Pure; counts nothing.
+
+Leaves come from the same metrics as `/monitor/metrics` gives, so that both say the same at the same moment. Containers
+without any entry (LAGs, LLDP) exist and are empty.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+ROOTS = ("flows", "ports", "interfaces", "lags", "lldps")
+MODELS = {"flow": "0.1.0", "port": "0.1.0", "discovery": "0.1.0", "lag": "0.1.0", "lldp": "0.1.0"}
+"""Revisions of the models, by the end of their names."""
+_MODULES = {"flows": "flow", "ports": "port", "interfaces": "discovery", "lags": "lag", "lldps": "lldp"}
+MODULE = "open-traffic-generator-"
+
+Element = tuple[str, tuple[tuple[str, str], ...]]
+"""A name, and keys with their values."""
+Path = tuple[Element, ...]
+Value = int | float | bool | str | Decimal
+"""A counter64 or timeticks64, an ieeefloat32, a boolean, a string or enumeration, a decimal64."""
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """What is known at one moment, as OTG's documents."""
+
+    ports: Sequence[Mapping[str, Any]] = ()
+    flows: Sequence[Mapping[str, Any]] = ()
+    neighbours: Sequence[Mapping[str, Any]] = ()
+
+    def leaves(self) -> dict[Path, Value]:
+        """Every leaf."""
+        found: dict[Path, Value] = {}
+        for root, name, entries in (
+            ("flows", "flow", {str(flow["name"]): _flow(flow) for flow in self.flows}),
+            ("ports", "port", {str(port["name"]): _port(port) for port in self.ports}),
+        ):
+            for key, leaves in entries.items():
+                entry: Path = ((root, ()), (name, (("name", key),)))
+                found[(*entry, ("name", ()))] = key
+                found |= {entry + path: value for path, value in leaves}
+        return found | dict(_neighbours(self.neighbours))
+
+
+def module(root: str) -> str:
+    """The YANG module of a container at the top."""
+    return MODULE + _MODULES[root]
+
+
+def rfc7951(value: Value) -> Any:
+    """A value as JSON (RFC 7951 §6): numbers of 64 bits are text, and a float is four octets in base64."""
+    match value:
+        case bool() | str():
+            return value
+        case float():
+            return base64.b64encode(float32(value)).decode()
+    return str(value)
+
+
+def float32(value: float) -> bytes:
+    """OTG's ieeefloat32: four octets, most significant first."""
+    return struct.pack(">f", value)
+
+
+def _plain(*names: str) -> Path:
+    return tuple((name, ()) for name in names)
+
+
+def _flow(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
+    state: dict[str, Value] = {"name": metric["name"], "transmit": metric["transmit"] != "stopped"}
+    if "loss" in metric:
+        state["loss-pct"] = float(metric["loss"])
+    for way, side in (("tx", "out"), ("rx", "in")):
+        state[f"{side}-frame-rate"] = float(metric[f"frames_{way}_rate"])
+        state[f"{side}-rate"] = float(metric[f"{way}_rate_bps"])
+        state[f"{side}-l1-rate"] = float(metric[f"{way}_l1_rate_bps"])
+    for name in ("minimum", "maximum", "average"):
+        if "latency" in metric:
+            state[f"{name}-latency"] = max(0, round(metric["latency"][f"{name}_ns"]))
+    for name in ("first", "last"):
+        if "timestamps" in metric:
+            state[f"{name}-timestamp"] = Decimal(metric["timestamps"][f"{name}_timestamp_ns"]).quantize(Decimal("0.01"))
+    yield from ((_plain("state", name), value) for name, value in state.items())
+    yield from ((_plain("state", "counters", name), value) for name, value in _counters(metric, "pkts").items())
+    for tagged in metric.get("tagged_metrics", ()):
+        yield from _tagged(tagged)
+
+
+def _tagged(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
+    tags = {str(tag["name"]): str(tag["value"]["hex"]).lower() for tag in metric["tags"]}
+    pairs = "&".join(f"{name}={value}" for name, value in sorted(tags.items()))
+    entry: Path = (("tagged-metrics", ()), ("tagged-metric", (("name-value-pairs", pairs),)))
+    yield (*entry, ("name-value-pairs", ())), pairs
+    yield entry + _plain("state", "name-value-pairs"), pairs
+    for name, value in tags.items():
+        tag: Path = (*entry, ("state", ()), ("tags", (("tag-name", name),)))
+        yield (*tag, ("tag-name", ())), name
+        yield tag + _plain("tag-value", "value-type"), "HEX"
+        yield tag + _plain("tag-value", "value-as-hex"), value
+    for counter, count in _counters(metric, "pkts").items():
+        yield entry + _plain("state", "counters", counter), count
+
+
+def _port(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
+    state: dict[str, Value] = {
+        "name": metric["name"],
+        "link": str(metric["link"]).upper(),
+        "out-rate": 8.0 * metric["bytes_tx_rate"],
+        "in-rate": 8.0 * metric["bytes_rx_rate"],
+    }
+    if "speed" in metric:
+        state["speed"] = int(metric["speed"])
+    yield from ((_plain("state", name), value) for name, value in state.items())
+    yield from ((_plain("state", "counters", name), value) for name, value in _counters(metric, "frames").items())
+
+
+def _counters(metric: Mapping[str, Any], frames: str) -> dict[str, int]:
+    sides = (("tx", "out"), ("rx", "in"))
+    found = {f"{side}-octets": int(metric[f"bytes_{way}"]) for way, side in sides}
+    return found | {f"{side}-{frames}": int(metric[f"frames_{way}"]) for way, side in sides}
+
+
+def _neighbours(states: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Path, Value]]:
+    for state in states:
+        version = "ipv4" if "ipv4_address" in state else "ipv6"
+        name, address = str(state["ethernet_name"]), str(state[f"{version}_address"])
+        interface: Path = (("interfaces", ()), ("interface", (("name", name),)))
+        yield (*interface, ("name", ())), name
+        yield interface + _plain("state", "name"), name
+        entry: Path = (
+            *interface,
+            (f"{version}-neighbors", ()),
+            (f"{version}-neighbor", ((f"{version}-address", address),)),
+        )
+        yield (*entry, (f"{version}-address", ())), address
+        yield entry + _plain("state", f"{version}-address"), address
+        if "link_layer_address" in state:
+            yield entry + _plain("state", "link-layer-address"), str(state["link_layer_address"])

@@ -1,0 +1,182 @@
+"""gNMI by pygnmi, a client of others: the same counters as `/monitor/metrics`, once, by poll and as a stream."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import snappi
+from hypothesis import given
+from hypothesis import strategies as st
+from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
+
+from keisoku.otg.controller import Controller
+from keisoku.otg.gnmi_path import covers, subtrees, tree
+from keisoku.otg.server import Listening, Server
+from keisoku.otg.telemetry import Path as TreePath
+from keisoku.otg.telemetry import Value
+
+pygnmi = pytest.importorskip("pygnmi.client", reason="pygnmi is not installed")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(Listening(http_port=0, grpc_port=0, gnmi_port=0), Controller(seed=1)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def api(server: Server) -> Any:
+    return snappi.api(location=server.url, transport="http")
+
+
+@pytest.fixture
+def gnmi(server: Server) -> Iterator[Any]:
+    host, _, port = str(server.gnmi_location).rpartition(":")
+    with pygnmi.gNMIclient(target=(host, port), insecure=True, skip_gnmi_connectivity=True) as client:
+        yield client
+
+
+@pytest.fixture
+def metric(api: Any) -> Any:
+    """Of a flow that has ended, tagged by what was sent and by what arrived."""
+    config = two_ports()
+    flow = udp_flow(config, packets=90)
+    flow.packet[2].dst_port.values = [6000, 6001, 6002]
+    flow.packet[2].dst_port.metric_tags.metrictag(name="port", offset=12, length=4)
+    flow.egress_packet.ethernet().ipv4()[1].time_to_live.metric_tags.metrictag(name="hops")
+    flow.metrics.latency.enable, flow.metrics.latency.mode = True, "cut_through"
+    flow.metrics.timestamps = True
+    api.set_config(config)
+    set_traffic(api, "start")
+    return until_stopped(api)[0]
+
+
+def values(answer: Any) -> dict[str, Any]:
+    """Leaves by their paths, as pygnmi reads an answer to a subscription."""
+    return {each["path"]: each["val"] for each in answer["update"]["update"]}
+
+
+def number(text: str) -> float:
+    (found,) = struct.unpack(">f", base64.b64decode(text))
+    return float(found)
+
+
+def counters(metric: Any, frames: str = "pkts") -> dict[str, str]:
+    return {
+        "out-octets": str(metric.bytes_tx),
+        "in-octets": str(metric.bytes_rx),
+        f"out-{frames}": str(metric.frames_tx),
+        f"in-{frames}": str(metric.frames_rx),
+    }
+
+
+@pytest.mark.parametrize("encoding", ["json", "json_ietf"])
+def test_a_flow_has_the_counters_of_the_metrics(gnmi: Any, metric: Any, encoding: str) -> None:
+    (answer,) = gnmi.get(path=["/flows/flow[name=f1]/state"], encoding=encoding)["notification"]
+    (update,) = answer["update"]
+    assert update["path"] == "flows/flow[name=f1]/state"
+    found = {name.rpartition(":")[2]: value for name, value in update["val"].items()}
+    assert all(name.startswith("open-traffic-generator-flow:") == (encoding == "json_ietf") for name in update["val"])
+    assert found["counters"] == counters(metric)
+    assert (found["name"], found["transmit"], number(found["loss-pct"])) == ("f1", False, 0.0)
+    assert int(found["average-latency"]) == round(metric.latency.average_ns)
+    assert float(found["first-timestamp"]) == metric.timestamps.first_timestamp_ns
+
+
+def test_tagged_metrics_have_their_names_and_values(gnmi: Any, metric: Any) -> None:
+    path = "/flows/flow[name=f1]/tagged-metrics/tagged-metric"
+    (answer,) = gnmi.get(path=[path], encoding="json")["notification"]
+    found = {each["val"]["name-value-pairs"]: each["val"]["state"] for each in answer["update"]}
+    wanted = {
+        "&".join(sorted(f"{tag.name}={tag.value.hex}" for tag in each.tags)): counters(each)
+        for each in metric.tagged_metrics
+    }
+    assert {name: state["counters"] for name, state in found.items()} == wanted
+    # IPv4's time to live is what udp_flow leaves to OTG, 64, on a device that does not route.
+    assert found["hops=0x40&port=0x0"]["counters"]["in-pkts"] == "30"
+    tags = {tag["tag-name"]: tag["tag-value"] for tag in found["hops=0x40&port=0x0"]["tags"]}
+    assert tags == {name: {"value-type": "HEX", "value-as-hex": f"0x{at}"} for name, at in (("hops", 40), ("port", 0))}
+
+
+def test_ports_and_all_that_is_there_by_one_subscription(gnmi: Any, api: Any, metric: Any) -> None:
+    wanted = [{"path": "/ports/port/state/counters"}, {"path": "/lags"}, {"path": "/lldps"}]
+    stream = gnmi.subscribe2({"subscription": wanted, "mode": "once", "encoding": "json_ietf"})
+    found = values(next(stream))
+    request = snappi.MetricsRequest()
+    request.port.port_names = []
+    ports = api.get_metrics(request).port_metrics
+    assert found == {
+        f"ports/port[name={port.name}]/state/counters/{name}": value
+        for port in ports
+        for name, value in counters(port, "frames").items()
+    }
+    assert next(stream) == {"sync_response": True}
+
+
+def test_a_poll_reads_again(gnmi: Any, api: Any, metric: Any) -> None:
+    wanted = {"subscription": [{"path": "/flows/flow[name=f1]/state/counters/out-pkts"}], "mode": "poll"}
+    stream = gnmi.subscribe_poll(wanted | {"encoding": "json_ietf"})
+    for _ in range(2):
+        assert values(stream.get_update(30)) == {"flows/flow[name=f1]/state/counters/out-pkts": "90"}
+    stream.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of pygnmi, when it is closed
+@pytest.mark.parametrize("mode", ["on_change", "sample"])
+def test_a_stream_follows_traffic_until_the_flow_is_gone(gnmi: Any, api: Any, mode: str) -> None:
+    config = two_ports()
+    udp_flow(config, packets=50)
+    api.set_config(config)
+    one = {"path": "/flows/flow/state/counters/in-pkts", "mode": mode, "sample_interval": 50_000_000}
+    stream = gnmi.subscribe2({"subscription": [one], "mode": "stream", "encoding": "json_ietf"})
+    path = "flows/flow[name=f1]/state/counters/in-pkts"
+    assert values(next(stream)) == {path: "0"}
+    set_traffic(api, "start")
+    until_stopped(api)
+    seen = [values(next(stream))[path]]
+    while seen[-1] != "50":
+        seen.append(values(next(stream))[path])
+    assert seen == sorted(seen, key=int)
+    assert mode == "sample" or len(set(seen)) == len(seen)
+    api.set_config(snappi.Config())
+    while not (answer := next(stream)["update"]).get("delete"):
+        pass
+    assert [each["path"] for each in answer["delete"]] == [path]
+    stream.close()
+
+
+def test_a_path_that_nobody_has_is_an_error(gnmi: Any, metric: Any) -> None:
+    with pytest.raises(Exception, match="ask for flows, ports"):
+        gnmi.get(path=["/interfaces-of-another-model"])
+    with pytest.raises(Exception, match="nothing is at /flows/flow\\[name=f2\\]"):
+        gnmi.get(path=["/flows/flow[name=f2]"])
+    with pytest.raises(Exception, match="set a configuration by OTG"):
+        gnmi.set(update=[("/flows", {})])
+
+
+_names = st.sampled_from(["a", "b"])
+_paths = st.lists(
+    st.tuples(_names, st.lists(st.tuples(st.just("k"), _names), max_size=1).map(tuple)), min_size=1, max_size=4
+).map(tuple)
+
+
+@given(leaf=_paths, length=st.integers(0, 4), stars=st.sets(st.integers(0, 3)))
+def test_a_path_covers_what_is_below_it_also_with_wildcards(leaf: Any, length: int, stars: set[int]) -> None:
+    asked = tuple(("*" if place in stars else name, keys) for place, (name, keys) in enumerate(leaf[:length]))
+    assert covers(asked, leaf)
+    assert covers((("...", ()), *asked[1:]), leaf)
+    assert not covers((*asked, *leaf[length:], ("c", ())), leaf)
+    assert not covers((*asked[:-1], ("c", ())), leaf)
+
+
+def test_a_tree_is_the_json_of_its_leaves() -> None:
+    entry: TreePath = (("flows", ()), ("flow", (("name", "x"),)))
+    leaves: dict[TreePath, Value] = {(*entry, ("name", ())): "x", (*entry, ("state", ()), ("sent", ())): 3}
+    ((at, below),) = subtrees((("flows", ()),), leaves).items()
+    assert at == (("flows", ()),)
+    assert json.dumps(tree(below, str)) == '{"flow": [{"name": "x", "state": {"sent": "3"}}]}'
