@@ -43,7 +43,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
+	__uint(max_entries, 1); /* enlarged at load where frames need it */
 	__type(key, __u32);
 	__type(value, struct frames);
 } frames SEC(".maps");
@@ -126,9 +126,8 @@ int transmit(struct xdp_md *context)
 {
 	__u32 zero = 0;
 	struct transmitter *own = bpf_map_lookup_elem(&transmitter, &zero);
-	struct frames *table = bpf_map_lookup_elem(&frames, &zero);
 
-	if (!own || !table)
+	if (!own)
 		return XDP_ABORTED;
 	__u64 next = own->next;
 	if (own->stop || next == *(volatile __u64 *)&own->filled)
@@ -141,7 +140,9 @@ int transmit(struct xdp_md *context)
 	struct outlet *outlet = bpf_map_lookup_elem(&outlets, &port);
 	__u32 offset = *(volatile __u32 *)&departure->offset;
 	__u32 length = *(volatile __u16 *)&departure->length;
-	if (!outlet || length < SIGNATURE_LENGTH || length > LONGEST_FRAME)
+	__u32 lot = offset >> FRAMES_SHIFT;
+	struct frames *table = bpf_map_lookup_elem(&frames, &lot);
+	if (!outlet || !table || length < SIGNATURE_LENGTH || length > LONGEST_FRAME)
 		return XDP_ABORTED;
 
 	__u64 due_ns = departure->due_ns + own->postponed_ns;

@@ -20,8 +20,9 @@
 
 /* Frames from BPF live in one page with its headroom and tailroom. */
 #define LONGEST_FRAME 4096
-/* Bytes of all frames in the tables of a sender; a power of two. */
-#define FRAMES_BYTES (1 << 24)
+/* Bytes of the frames in one lot of a sender's tables, of which there are one or several; a power of two. */
+#define FRAMES_SHIFT 24
+#define FRAMES_BYTES (1 << FRAMES_SHIFT)
 /* The buckets of core/src/histogram.rs: 2^7 for each doubling, 41 octaves. */
 #define SUB_BITS 7
 #define BUCKETS (41 << SUB_BITS)
@@ -64,7 +65,7 @@ struct transmitter {
 struct departure {
 	__u64 due_ns;
 	__u64 stream_and_sequence;
-	/* Offset in the bytes of the frames, a multiple of 8; UNSIGNED: sent unchanged, ROOMY: room follows the signature. */
+	/* Offset in the bytes of all lots, a multiple of 8; UNSIGNED: sent unchanged, ROOMY: room follows the signature. */
 	__u32 offset;
 	__u16 length;
 	__u16 outlet;
@@ -106,6 +107,9 @@ struct receiver {
 	/* Bits of these words do not count in it. */
 	__u32 free_words;
 	struct free_word free[FREE_WORDS];
+	/* Where two words begin that are recorded in place of a view; the second is zero where none are. */
+	__u32 words[2];
+	__u8 pad[56];
 	/* Next record to write; in a cache line of its own. */
 	__u64 head;
 	__u8 pad1[120];

@@ -33,6 +33,10 @@ pub struct Account {
     egress: Vec<Egress>,
     /// Arrivals at several ports that wait for their order.
     waiting: Vec<Waiting>,
+    /// The trial keeps words of frames.
+    keeps: bool,
+    /// For each stream the words of each of its variants that arrived; empty unless they are kept.
+    words: Vec<Vec<u64>>,
 }
 
 /// An arrival with its view, when it arrived, and the place and the number of its port.
@@ -108,7 +112,22 @@ impl Account {
                 }
             ],
             waiting: Vec::new(),
+            keeps: trial.words.is_some(),
+            words: Vec::new(),
         }
+    }
+
+    /// Keeps words of frames if the trial asks for it; `variants`: how many each stream has.
+    pub fn keeping(mut self, variants: impl Iterator<Item = usize>) -> Self {
+        if self.keeps {
+            self.words = variants.map(|count| vec![0; count]).collect();
+        }
+        self
+    }
+
+    /// The words that were kept.
+    pub fn words(&mut self) -> Vec<Vec<u64>> {
+        std::mem::take(&mut self.words)
     }
 
     /// Takes what has arrived at all ports until now, which is `now_ns`.
@@ -160,6 +179,13 @@ impl Account {
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
                 let outcome = branch.tracker.arrive(sequence, sent_ns, latency_ps);
                 self.forwarded += u64::from(outcome.is_first());
+                if let Some(kept) = self.words.get_mut(index)
+                    && is_first
+                    && outcome.is_first()
+                {
+                    let variant = sequence as usize % kept.len();
+                    kept[variant] = view;
+                }
                 if branch.is_timed {
                     let times = branch.times;
                     let first_ns = times.map_or(received_ns, |(first_ns, _)| first_ns);

@@ -98,7 +98,9 @@ pub fn carry(
         .iter()
         .map(|sender| sender.transmit.control())
         .collect();
-    let mut account = Account::new(start_ns, trial, ports.receivers.len(), log, changes);
+    let variants = trial.streams.iter().map(|one| tables[one.table].len());
+    let mut account =
+        Account::new(start_ns, trial, ports.receivers.len(), log, changes).keeping(variants);
     let hiccups = Hiccups::begin(&cpus, sending);
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
     let (mut interrupted, mut stopped_for_loss, mut link_lost) = (false, false, false);
@@ -221,6 +223,7 @@ pub fn carry(
             core.speed = Some(ended.speed);
         }
     }
+    let words = account.words();
     let mut transmitters = Vec::new();
     for (sender, ended) in senders.iter().zip(ended) {
         for (port, sent) in sender.ports.iter().zip(ended.sent) {
@@ -240,6 +243,7 @@ pub fn carry(
         interrupted,
         // A trial whose last frame had been sent already was not stopped.
         stopped_for_loss: stopped_for_loss && offered_frames < intended_frames,
+        words,
     })
 }
 
@@ -306,6 +310,7 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
         first: trial.first_stream,
         claims: trial.streams.iter().map(claim).collect(),
         views: None,
+        words: trial.words,
     }
 }
 

@@ -301,6 +301,7 @@ mod tests {
             start_ns: 0,
             tag: None,
             growth_bytes: 0,
+            connections: None,
         });
         Trial {
             first_stream: 1,
@@ -319,6 +320,7 @@ mod tests {
             promiscuous: Vec::new(),
             events: Vec::new(),
             anywhere: false,
+            words: None,
         }
     }
 

@@ -58,6 +58,10 @@ pub struct Trial {
     /// Frames count at whichever port they arrive, and the record says at which.
     #[serde(default)]
     pub anywhere: bool,
+    /// Where two words of 4 bytes are in a frame that are kept of each variant of a stream as it arrives: from where, once
+    /// the device has translated it.
+    #[serde(default)]
+    pub words: Option<[u16; 2]>,
 }
 
 /// Something that happens to the device.
@@ -110,6 +114,20 @@ pub struct Stream {
     /// By how much the device lengthens a frame's headers (a tunnel) or shortens them.
     #[serde(default)]
     pub growth_bytes: i32,
+    /// Which connections its frames belong to; only a simulated device must be told.
+    #[serde(default)]
+    pub connections: Option<Connections>,
+}
+
+/// The connections of a stream: frame n belongs to number n modulo their count.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Connections {
+    pub count: u64,
+    /// Their numbers, as many as `count`; absent: from 0 on.
+    #[serde(default)]
+    pub numbers: Option<Vec<u32>>,
+    /// The frames come from the side that opens connections.
+    pub opens: bool,
 }
 
 /// What a sender did at one port. Times are ns since the first frame of the trial was due.
@@ -149,6 +167,10 @@ pub struct Record {
     pub interrupted: bool,
     /// True if the load ended early because `stop_after_lost` was passed.
     pub stopped_for_loss: bool,
+    /// For each stream the words of each of its variants that arrived, else zero; empty if the trial keeps none. They are
+    /// handed over by themselves.
+    #[serde(skip)]
+    pub words: Vec<Vec<u64>>,
 }
 
 /// The link of one port during a trial.

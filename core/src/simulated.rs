@@ -6,12 +6,13 @@
 //! for each stream, and an `output_port` with its `shared_output` for each receiving port, or with `queues` for classes
 //! of traffic, their `token_bucket`s and `marker`s. `bridge` decides by addresses and, with `snooping`, by groups,
 //! `inputs` are queues, `outage` is a reset of the device, `cuts` are what events do to streams, `rewriting` is what it
-//! writes into headers, `stops` are what the tester's host does to senders. `python` is the interface to Python. Nothing
+//! writes into headers, `connections` is the table of a stateful device, `stops` are what the tester's host does to senders. `python` is the interface to Python. Nothing
 //! in this module reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
 pub mod bridge;
 pub mod classes;
+pub mod connections;
 pub mod cuts;
 pub mod device;
 pub mod faults;

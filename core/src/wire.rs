@@ -51,6 +51,8 @@ struct State {
     watch: Option<Arc<Watch>>,
     log: Option<Arc<FrameLog>>,
     thread: Option<JoinHandle<Finished>>,
+    /// Of the latest trial (`Record::words`).
+    words: Vec<Vec<u64>>,
 }
 
 #[pymethods]
@@ -209,8 +211,17 @@ impl Wire {
         let Some(record) = py.detach(|| self.join()) else {
             return Err(EngineError("no trial is running".into()));
         };
-        let record = record?;
+        let mut record = record?;
+        self.lock().words = std::mem::take(&mut record.words);
         serde_json::to_string(&record).map_err(|error| EngineError(error.to_string()))
+    }
+
+    /// For each stream of the latest trial that kept words of frames: those of each variant that arrived, else zero, as
+    /// native 64-bit integers, the word at the first place in the low half. They are handed over once.
+    fn words(&self) -> Vec<Vec<u8>> {
+        let words = std::mem::take(&mut self.lock().words);
+        let bytes = |one: Vec<u64>| one.into_iter().flat_map(u64::to_ne_bytes).collect();
+        words.into_iter().map(bytes).collect()
     }
 
     /// Sends `count` learning frames, 1 ms apart, from one of the ports.

@@ -54,6 +54,12 @@ GROUPS = {
         "marking",
         "port-map",
     ),
+    "NATs and firewalls": (
+        "connection-capacity",
+        "connection-rate",
+        "connection-teardown",
+        "connection-throughput",
+    ),
     "Paths and streams": ("path", "stream"),
     "Whole systems": ("app",),
     "Clocks": ("clock",),

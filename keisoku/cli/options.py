@@ -89,7 +89,12 @@ _DUT = (
     click.option(
         "--networks", type=int, metavar="NUMBER", help="number of random destination networks (RFC 2544: 256)"
     ),
-    click.option("--force", is_flag=True, default=None, help="use a port even if it carries the default route"),
+    click.option(
+        "--force",
+        is_flag=True,
+        default=None,
+        help="use a port even if it carries the default route, and send loads that look like an attack",
+    ),
 )
 _TRIAL = (
     click.option(

@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from keisoku.device.engine.engine import Engine
 from keisoku.device.engine.port_capture import PortCapture, Tell
+from keisoku.device.plan.connection_settings import ConnectionSettings
 from keisoku.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
@@ -78,8 +79,16 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         plan.networks,
         changes=any(PROCEDURES[method].watches_headers for method in plan.methods) or _compares_hops(plan),
         listening=plan.listening(),
+        connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,
     )
+
+
+def _connection_bytes(plan: Plan) -> int:
+    """Of the frames that open or answer all connections of a trial."""
+    kinds = (PROCEDURES[method].settings for method in plan.methods)
+    most = max((plan.of(kind).most for kind in kinds if issubclass(kind, ConnectionSettings)), default=0)
+    return most * max(plan.frame_bytes)
 
 
 def _compares_hops(plan: Plan) -> bool:

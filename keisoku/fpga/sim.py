@@ -344,7 +344,7 @@ def _refuse(device: SimulatedDevice, around: Surroundings) -> None:
     if device.link_bits_per_second not in (1e7, 1e8, 1e9):
         problem = f"{device.link_bits_per_second:g} is no speed of the instrument's ports"
         raise PlanError("link_bits_per_second", problem, "use 1e7, 1e8 or 1e9")
-    for section in ("input", "address_table"):
+    for section in ("input", "address_table", "connections"):
         if getattr(device, section) is not None:
             remedy = "remove it, or measure with the simulated engine"
             raise PlanError(section, "is not supported by the device model of the FPGA instrument", remedy)

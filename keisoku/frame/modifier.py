@@ -81,7 +81,7 @@ def _parse(text: str, headers: Headers) -> Modifier:
     if match is None:
         raise PlanError(_WHERE, f"'{text}' is no modifier", _EXAMPLE)
     layer_name, number, field_name, function, inside = match.groups()
-    target = _target(layer_name, int(number or 1), field_name, headers)
+    target = target_of(layer_name, int(number or 1), field_name, headers)
     arguments = [argument.strip() for argument in inside.split(",")]
     field = fields.plain(target.layer.get_field(field_name), target.layer)
     meaning = fields.kind(field)
@@ -104,7 +104,8 @@ def _parse(text: str, headers: Headers) -> Modifier:
     return Modifier(target, numbers, range_)
 
 
-def _target(layer_name: str, number: int, field_name: str, headers: Headers) -> Target:
+def target_of(layer_name: str, number: int, field_name: str, headers: Headers) -> Target:
+    """A field of a stack's layers of one name, counted from 1. Raises PlanError if there is none."""
     same = [layer for layer in headers.layers if type(layer).__name__ == layer_name]
     name = layer_name if number == 1 else f"{layer_name}[{number}]"
     if not 1 <= number <= len(same):

@@ -6,6 +6,7 @@ into all copies at once. The result is compared with Scapy's own frames.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from keisoku.errors import PlanError
 from keisoku.frame.footprint import Checksum, Footprint, Target, checksums, measure, values_at
 from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.modifier import MOST_VALUES, Modifier, modifiers
+from keisoku.frame.modifier import MOST_VALUES, Modifier, modifiers, target_of
 from keisoku.frame.payload import FCS_BYTES
 from keisoku.frame.stack import parse
 
@@ -102,6 +103,34 @@ def frames(
     made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text, headers.room_bytes)
     _compare(made, sizes, headers, columns)
     return made
+
+
+def numbered(stack: str, size: int, ends: Ends, numbers: Mapping[str, NDArray[np.int64]]) -> Frames:
+    """A frame for each of the numbers that fields such as 'UDP.sport' take together; there is no limit of their count.
+
+    Addresses are numbers as well. Raises PlanError if the stack, the size or a field is wrong.
+    """
+    headers = Headers(parse(stack), ends)
+    targets = {name: target_of(*_layer_and_field(name), headers) for name in numbers}
+    headers.frame(size)  # raises for an invalid size
+    for target in targets.values():
+        target.set(0)
+    sums = checksums(headers)
+    columns = [
+        _Column(measure(headers, targets[name], sums), tuple(own.tolist()), targets[name])
+        for name, own in numbers.items()
+    ]
+    count = len(columns[0])
+    table = _table((size,), count, {size: headers.frame(size)}, columns, sums)
+    lengths = np.full(count, size - FCS_BYTES, np.uint16)
+    made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text, headers.room_bytes)
+    _compare(made, (size,), headers, columns)
+    return made
+
+
+def _layer_and_field(name: str) -> tuple[str, int, str]:
+    layer, _, field = name.partition(".")
+    return layer, 1, field
 
 
 class _Column:

@@ -93,6 +93,30 @@ class AddressTable(_Section):
     """Ageing time: an address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
 
 
+class Connections(_Section):
+    """The table of a stateful device: a connection is opened by a frame from the tester's first port; what comes back
+    passes only if its connection is known."""
+
+    entries: int = Field(ge=1, le=1 << 24)
+    timeout_s: float = Field(300.0, gt=0, le=1e6)
+    """A connection that is not seen for so long is forgotten."""
+    when_full: Literal["refuse", "evict"] = "refuse"
+    """A new connection is dropped, or takes the place of the one that was not seen for the longest time."""
+    new_per_second: float | None = Field(None, gt=0, le=1e9)
+    """How many new connections it can take, one after the other (default: any number)."""
+    waiting: int = Field(64, ge=0, le=1 << 24)
+    """How many may wait for that; further ones are dropped."""
+    forgotten_per_second: float | None = Field(None, gt=0, le=1e12)
+    """How fast it removes all of them when it is told to (default: at once)."""
+    buckets: int | None = Field(None, ge=1, le=1 << 24)
+    """Connections are spread over so many buckets by a hash (default: one)."""
+    bucket_entries: int | None = Field(None, ge=1, le=1 << 24)
+    """How many a bucket holds; further ones are dropped (default: any number)."""
+    ports: int | None = Field(None, ge=1, le=64_512)
+    """A NAT: each connection has one of so many outer ports, and without a free one it is dropped (default: its own
+    port)."""
+
+
 class Snooping(_Section):
     """The device learns from IGMP and MLD messages behind which ports a multicast group has receivers."""
 
@@ -389,6 +413,8 @@ class SimulatedDevice(_Section):
     """None: frames wait at their output only."""
     address_table: AddressTable | None = None
     """None: the device knows the port of every address from the start."""
+    connections: Connections | None = None
+    """None: it keeps no state."""
     snooping: Snooping | None = None
     """None: frames to multicast groups go to all ports."""
     jitter: Jitter | None = None
@@ -472,6 +498,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "output": Output,
     "input": Input,
     "address_table": AddressTable,
+    "connections": Connections,
     "snooping": Snooping,
     "jitter": Jitter,
     "scatter": Scatter,

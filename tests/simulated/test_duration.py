@@ -40,6 +40,9 @@ LENGTHS = {
     "microburst": "a trial is as long as its burst: --limit",
     "group_delay": "a trial is as long as its joins and leaves take",
     "group_capacity": "a trial is as long as its groups need at the rate of messages",
+    "connection_capacity": "a trial is as long as its connections need at the given rate",
+    "connection_rate": "a trial is as long as its connections need at the rate that is tried",
+    "connection_teardown": "a trial is as long as its connections need at the given rate",
     "address_caching": "a trial is as long as its addresses need at the given rates",
     "address_learning": "a trial is as long as its addresses need at the rate that is tried",
 }

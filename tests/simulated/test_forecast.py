@@ -31,6 +31,9 @@ DEVICES = {
 SEARCHES = {
     "multicast": "where the search ends depends on the device",
     "group_capacity": "how many groups it tries depends on the device",
+    "connection_capacity": "how many connections it tries depends on the device",
+    "connection_rate": "it searches for the rate of connections",
+    "connection_throughput": "it searches for a throughput",
     "throughput": "where the search ends depends on the device",
     "latency": "it searches for the throughput first",
     "delay": "it searches for the throughput first",
@@ -57,6 +60,10 @@ OWN: dict[str, dict[str, Any]] = {
     "address_learning": {"ageing_s": 5, "addresses": 256},
     "incast": {"burst_frames": 8},
     "group_capacity": {"groups": 16, "most_groups": 64, "leave_s": 0.2, "settle_s": 0},
+    "connection_capacity": {"connections": 16, "most_connections": 64},
+    "connection_rate": {"connections": 100},
+    "connection_teardown": {"connections": 100, "repetitions": 2},
+    "connection_throughput": {"connections": 100},
 }
 TESTER = Capabilities(
     engine="xdp",

@@ -35,10 +35,11 @@ pub struct DepartureRing {
 const AHEAD_NS: u64 = 100_000_000;
 
 impl DepartureRing {
-    pub fn new(departures: Arc<Mapped<Departure>>, frames: &Map) -> io::Result<Self> {
+    /// `lots`: how many times `FRAMES_BYTES` the map of frames has room for.
+    pub fn new(departures: Arc<Mapped<Departure>>, frames: &Map, lots: u32) -> io::Result<Self> {
         Ok(DepartureRing {
             departures,
-            frames: Mapped::new(frames, 1)?,
+            frames: Mapped::new(frames, lots as usize)?,
             load: None,
             filled: 0,
             written: Vec::new(),
@@ -49,12 +50,14 @@ impl DepartureRing {
 
     /// Begins a new load; the program must not be running.
     pub fn begin(&mut self, load: Load, packed: Packed) {
-        let bytes: *mut u8 = self.frames.at(0).cast();
         for (table, offsets) in &packed.tables {
             for (frame, offset) in table.frames().zip(offsets) {
-                // SAFETY: `Packed::new` has made sure that all frames lie inside the mapping.
+                let at = (offset & !(UNSIGNED | ROOMY)) as usize;
+                let lot: *mut u8 = self.frames.at(at / FRAMES_BYTES).cast();
+                // SAFETY: `Packed::new` has made sure that all frames lie inside the lots, behind each of which there is
+                // room for the frame that begins at its last bytes.
                 unsafe {
-                    let place = bytes.add((offset & !(UNSIGNED | ROOMY)) as usize);
+                    let place = lot.add(at % FRAMES_BYTES);
                     place.copy_from_nonoverlapping(frame.as_ptr(), frame.len());
                 }
             }
@@ -146,8 +149,8 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Refuses tables that do not fit.
-    pub fn new(load: &Load) -> Result<Self> {
+    /// Refuses tables that do not fit into so many lots.
+    pub fn new(load: &Load, lots: u32) -> Result<Self> {
         assert!(offset_of!(Frames, bytes) == 0);
         let mut packed = Packed {
             tables: Vec::new(),
@@ -176,11 +179,12 @@ impl Packed {
             packed.of_stream.push(packed.tables.len());
             packed.tables.push((table.clone(), offsets));
         }
-        if end > FRAMES_BYTES {
+        let room = FRAMES_BYTES * lots as usize;
+        if end > room {
             return Err(EngineError(format!(
                 "frames: {} bytes of different frames are more than the {} MiB that a sender holds; use fewer variants or smaller frames",
                 end,
-                FRAMES_BYTES >> 20
+                room >> 20
             )));
         }
         Ok(packed)

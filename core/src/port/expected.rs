@@ -31,6 +31,19 @@ pub struct Expected {
     pub claims: Vec<Claim>,
     /// Present where changes are watched.
     pub views: Option<Views>,
+    /// Where the words are that are kept of each frame, in place of a view.
+    pub words: Option<[u16; 2]>,
+}
+
+/// The words of a frame that begin at two of its bytes, the first one in the low half; zero if it is too short.
+fn words(frame: &[u8], [first, second]: [u16; 2]) -> u64 {
+    let word = |at: u16| {
+        let bytes = frame.get(usize::from(at)..)?.first_chunk::<4>()?;
+        Some(u64::from(u32::from_ne_bytes(*bytes)))
+    };
+    word(first)
+        .zip(word(second))
+        .map_or(0, |(first, second)| second << 32 | first)
 }
 
 impl Expected {
@@ -57,7 +70,8 @@ impl Expected {
     /// whatever became of its headers and its length.
     pub fn look(&self, frame: &[u8], received_ns: u64, fronts: &mut Fronts) -> (Arrival, u64) {
         let Some(views) = &self.views else {
-            return (self.classify(frame, 0, received_ns), 0);
+            let seen = self.words.map_or(0, |at| words(frame, at));
+            return (self.classify(frame, 0, received_ns), seen);
         };
         let Some((place, parsed)) = Signature::find_padded(frame) else {
             return (Arrival::Foreign, 0);
@@ -162,6 +176,7 @@ mod tests {
             first: 6,
             claims: vec![Claim::default(), claim],
             views: None,
+            words: None,
         }
     }
 
@@ -187,6 +202,21 @@ mod tests {
         };
         assert_eq!(expected(42).classify(&frame(7, 60), 0, 1500), intact);
         assert_eq!(expected(42).classify(&frame(7, 60)[4..], 4, 1500), intact);
+    }
+
+    #[test]
+    fn words_of_a_frame_are_told_beside_what_it_is() {
+        let asking = Expected {
+            words: Some([26, 34]),
+            ..expected(42)
+        };
+        let mut bytes = frame(7, 60);
+        bytes[26..30].copy_from_slice(&[198, 18, 0, 1]);
+        bytes[34..38].copy_from_slice(&[4, 0, 0, 7]);
+        let (arrival, seen) = asking.look(&bytes, 1500, &mut Fronts::default());
+        assert!(matches!(arrival, Arrival::Intact { sequence: 9, .. }));
+        assert_eq!(seen.to_ne_bytes(), [198, 18, 0, 1, 4, 0, 0, 7]);
+        assert_eq!(words(&bytes[..37], [26, 34]), 0);
     }
 
     #[test]
@@ -262,6 +292,7 @@ mod tests {
                 first: stream,
                 claims: vec![claim],
                 views: None,
+                words: None,
             };
             (expected, bytes)
         });

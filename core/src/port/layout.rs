@@ -8,6 +8,7 @@ use aya::include_bytes_aligned;
 use crate::view::FREE_WORDS;
 
 pub const LONGEST_FRAME: usize = 4096;
+/// Of one lot of frames; a sender holds one or several.
 pub const FRAMES_BYTES: usize = 1 << 24;
 pub const BUCKETS: usize = 41 << 7;
 pub const DEPARTURES: u64 = 1 << 18;
@@ -87,6 +88,8 @@ pub struct Receiver {
     pub window: u32,
     pub free_words: u32,
     pub free: [FreeWord; FREE_WORDS],
+    pub words: [u32; 2],
+    pub pad: [u8; 56],
     pub head: u64,
     pub pad1: [u8; 120],
     pub tail: u64,

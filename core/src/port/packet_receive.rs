@@ -59,7 +59,7 @@ impl PacketReceive {
                 let received_ns =
                     stamps.to_monotonic(received.header.tp_status, received.stamp_ns());
                 if received_ns >= *begun_ns {
-                    let found = if expected.views.is_none() {
+                    let found = if expected.views.is_none() && expected.words.is_none() {
                         let cut = cut_bytes(&received);
                         (expected.classify(received.bytes, cut, received_ns), 0)
                     } else if let Some(tag) = received.tag() {

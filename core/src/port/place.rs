@@ -30,9 +30,16 @@ pub struct Place {
     /// The port's program computes views of frames (`view`).
     #[serde(default)]
     pub views: bool,
+    /// How many times 16 MiB of different frames the sender of an xdp port can hold.
+    #[serde(default = "one")]
+    pub lots: u32,
     /// Count the frames that the driver of an xdp port has no room for.
     #[serde(default)]
     pub counts_refusals: bool,
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

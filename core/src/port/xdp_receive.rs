@@ -44,6 +44,8 @@ pub struct XdpReceive {
     fronts: Fronts,
     /// Of the trial; `None` where it does not watch changes.
     watched: Option<Views>,
+    /// The trial keeps words of frames, which the program tells in place of views.
+    keeps_words: bool,
     stamp: &'static str,
     /// The program is attached as long as this value lives.
     program: Ebpf,
@@ -104,6 +106,7 @@ impl XdpReceive {
             views,
             fronts: Fronts::default(),
             watched: None,
+            keeps_words: false,
             stamp,
             program: object,
             place: place.clone(),
@@ -118,7 +121,7 @@ impl XdpReceive {
                 break;
             };
             match &mut self.views {
-                Some(seen) if self.watched.is_some() => {
+                Some(seen) if self.watched.is_some() || self.keeps_words => {
                     let place = seen.views.at((self.next % RING_RECORDS) as usize);
                     // SAFETY: inside the mapping; written before the lap of the record, which was read before.
                     let view = unsafe { place.read_volatile() };
@@ -151,7 +154,7 @@ impl XdpReceive {
 
     fn release(&mut self, until_ns: u64, sink: &mut dyn FnMut(Arrival, u64)) {
         match &mut self.views {
-            Some(seen) if self.watched.is_some() => {
+            Some(seen) if self.watched.is_some() || self.keeps_words => {
                 let mut each = |(arrival, view)| sink(arrival, view);
                 seen.in_order.release(until_ns, &mut each);
             }
@@ -260,7 +263,7 @@ impl Receive for XdpReceive {
                 expected.claims.len()
             )));
         }
-        if expected.views.is_some() {
+        if expected.views.is_some() || expected.words.is_some() {
             self.place.shows_tags()?;
             if self.views.is_none() {
                 return Err(EngineError(format!(
@@ -272,6 +275,10 @@ impl Receive for XdpReceive {
         let state = self.state.at(0);
         self.state.store(offset_of!(Receiver, watching), 0);
         self.watched = expected.views.clone();
+        self.keeps_words = expected.words.is_some();
+        if let Some(seen) = &mut self.views {
+            seen.in_order.clear();
+        }
         if let (Some(seen), Some(_)) = (&mut self.views, &self.watched) {
             seen.begin();
             self.fronts.begin();
@@ -282,6 +289,8 @@ impl Receive for XdpReceive {
             (&raw mut (*state).streams).write_volatile(expected.claims.len() as u32);
             let window = expected.views.as_ref().map_or(0, |views| views.window);
             (&raw mut (*state).window).write_volatile(window.into());
+            let words = expected.words.unwrap_or_default().map(u32::from);
+            (&raw mut (*state).words).write_volatile(words);
             let views = expected.views.as_ref();
             let free = views.map_or(&[][..], |views| views.free.words());
             (&raw mut (*state).free_words).write_volatile(free.len() as u32);

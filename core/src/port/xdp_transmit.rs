@@ -145,7 +145,8 @@ impl XdpTransmit {
         };
         let departures = Mapped::new(map("departures")?, DEPARTURES as usize).map_err(failed)?;
         let departures = Arc::new(departures);
-        let ring = DepartureRing::new(departures.clone(), map("frames")?).map_err(failed)?;
+        let ring =
+            DepartureRing::new(departures.clone(), map("frames")?, lots(places)).map_err(failed)?;
         let state = Mapped::new(map("transmitter")?, 1).map_err(failed)?;
         let outlets = Mapped::new(map("outlets")?, OUTLETS).map_err(failed)?;
         if places.len() > OUTLETS {
@@ -224,7 +225,7 @@ impl Transmit for XdpTransmit {
     }
 
     fn prepare(&mut self, load: Load) -> Result<()> {
-        let packed = Packed::new(&load)?;
+        let packed = Packed::new(&load, lots(&self.places))?;
         self.check(&packed)?;
         let prepared = Prepared {
             start_ns: load.start_ns,
@@ -347,6 +348,14 @@ fn dispatch(object: &mut Ebpf) -> io::Result<DeadEnd> {
     })
 }
 
+/// How many lots of frames the sender of these ports holds.
+fn lots(places: &[Place]) -> u32 {
+    let own = places.iter().map(|place| place.lots);
+    own.max().unwrap_or(1).clamp(1, MOST_LOTS)
+}
+
+/// Offsets of frames have 32 bits.
+const MOST_LOTS: u32 = 255;
 /// What waits for the reader of fronts: 15 000 of the shortest headers.
 const FRONTS_BYTES: u32 = 1 << 20;
 
@@ -358,6 +367,7 @@ pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
     netns::within(place.namespace.as_deref(), || {
         let mut loader = EbpfLoader::new();
         bpf_ring::arrange(&mut loader, &capture_bytes);
+        loader.map_max_entries("frames", lots(places));
         if views != 0 {
             loader
                 .override_global("views", &views, false)

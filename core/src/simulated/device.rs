@@ -23,6 +23,8 @@ pub struct Device {
     pub input: Option<Input>,
     /// Absent if every address has always been known.
     pub address_table: Option<AddressTableSettings>,
+    /// Absent if it keeps no state of connections.
+    pub connections: Option<ConnectionSettings>,
     /// Absent if frames to groups go to all ports.
     pub snooping: Option<SnoopingSettings>,
     pub jitter: Option<Jitter>,
@@ -140,6 +142,37 @@ pub struct AddressTableSettings {
     pub learning_per_second: Option<f64>,
     /// Time after which an address that is not seen again is removed.
     pub ageing_s: f64,
+}
+
+/// A connection is known from its first frame of the inner side on; frames from the outer side pass only if theirs is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionSettings {
+    pub entries: u32,
+    /// Time after which a connection that is not seen again is removed.
+    pub timeout_s: f64,
+    pub when_full: WhenFull,
+    /// Absent: at any rate.
+    pub new_per_second: Option<f64>,
+    /// New connections that may wait for their turn.
+    pub waiting: u32,
+    /// How fast it removes all entries when it is told to; absent: at once.
+    pub forgotten_per_second: Option<f64>,
+    /// Absent: one.
+    pub buckets: Option<u32>,
+    /// Absent: a bucket has no limit of its own.
+    pub bucket_entries: Option<u32>,
+    /// How many outer ports it has; absent: it translates none.
+    pub ports: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenFull {
+    /// A new connection is dropped.
+    Refuse,
+    /// It takes the place of the one that was not seen for the longest time.
+    Evict,
 }
 
 /// The device learns from IGMP and MLD messages behind which ports a group has receivers.

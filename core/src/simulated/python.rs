@@ -17,6 +17,7 @@ use crate::record::{Record, Trial};
 use crate::table::Table;
 
 use super::bridge::Addresses;
+use super::connections::ConnectionTable;
 use super::device::{Code, Device};
 use super::path::paths;
 use super::rewriting::{Choice, Watching};
@@ -47,6 +48,8 @@ pub struct Simulation {
     /// The device's port number for each port of the tester.
     ports: Vec<u16>,
     receive_clock_ppm: f64,
+    /// What the device knows of connections, from trial to trial.
+    connections: Option<Arc<Mutex<ConnectionTable>>>,
     trial: Mutex<Option<Running>>,
 }
 
@@ -54,6 +57,8 @@ struct Running {
     watch: Arc<Watch>,
     log: Option<Arc<FrameLog>>,
     record: Option<Receiver<Record>>,
+    /// Of the trial that is over (`Record::words`).
+    words: Vec<Vec<u64>>,
 }
 
 #[pymethods]
@@ -61,8 +66,11 @@ impl Simulation {
     #[new]
     #[pyo3(signature = (device_json, ports, receive_clock_ppm = 0.0))]
     fn new(device_json: &str, ports: Vec<u16>, receive_clock_ppm: f64) -> PyResult<Self> {
+        let device: Device = serde_json::from_str(device_json).map_err(to_value_error)?;
+        let table = device.connections.as_ref().map(ConnectionTable::new);
         Ok(Simulation {
-            device: serde_json::from_str(device_json).map_err(to_value_error)?,
+            connections: table.map(|own| Arc::new(Mutex::new(own))),
+            device,
             ports,
             receive_clock_ppm,
             trial: Mutex::new(None),
@@ -124,6 +132,7 @@ impl Simulation {
         let (sender, receiver) = channel();
         let (receive_clock_ppm, numbers) = (self.receive_clock_ppm, self.ports.clone());
         let seen = Arc::clone(&watch);
+        let connections = self.connections.clone();
         thread::spawn(move || {
             let scene = Scene {
                 trial: &trial,
@@ -133,8 +142,14 @@ impl Simulation {
                 addresses: addresses.as_ref(),
                 watching: watching.as_ref(),
                 codes: &codes.unwrap_or_default(),
+                connections: connections.as_deref(),
             };
             let record = run(&scene, &seen);
+            if let Some(table) = &connections {
+                let trial_ns = trial.duration_ns + trial.drain_ns;
+                let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+                table.pass(trial_ns * 1000);
+            }
             // This comes first, so that a reader who has the record also sees that the trial has finished.
             seen.finished.store(true, Ordering::Release);
             // The receiver is gone if `finish` was interrupted.
@@ -144,6 +159,7 @@ impl Simulation {
             watch,
             log,
             record: Some(receiver),
+            words: Vec::new(),
         });
         Ok(())
     }
@@ -189,6 +205,32 @@ impl Simulation {
         }
     }
 
+    /// From where the frames of each stream of the latest trial arrived, as of `Wire`.
+    fn words(&self) -> Vec<Vec<u8>> {
+        let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = place
+            .as_mut()
+            .map(|running| std::mem::take(&mut running.words));
+        let bytes = |one: Vec<u64>| one.into_iter().flat_map(u64::to_ne_bytes).collect();
+        words.unwrap_or_default().into_iter().map(bytes).collect()
+    }
+
+    /// The device forgets all connections; returns how long that takes it, in ns of virtual time. No trial may be running.
+    fn forget(&self) -> u64 {
+        let table = self.connections.as_ref();
+        table.map_or(0, |own| {
+            own.lock().unwrap_or_else(PoisonError::into_inner).forget()
+        })
+    }
+
+    /// Time goes on for the device by so many ns. No trial may be running.
+    fn pass_time(&self, time_ns: u64) {
+        if let Some(table) = &self.connections {
+            let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+            table.pass(time_ns.min(LONGEST_NS) * 1000);
+        }
+    }
+
     /// Waits for the trial and returns JSON of `record::Record`.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let receiver = {
@@ -204,7 +246,13 @@ impl Simulation {
                 receiver.recv_timeout(SIGNAL_CHECK)
             });
             match waited {
-                Ok(record) => return serde_json::to_string(&record).map_err(to_value_error),
+                Ok(mut record) => {
+                    let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(running) = place.as_mut() {
+                        running.words = std::mem::take(&mut record.words);
+                    }
+                    return serde_json::to_string(&record).map_err(to_value_error);
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(PyRuntimeError::new_err("the simulation failed"));
                 }
@@ -311,6 +359,15 @@ fn check(trial: &Trial) -> Result<(), String> {
         }
         if stream.growth_bytes != 0 {
             return Err("growth_bytes: a simulated device changes no frame".into());
+        }
+        if stream.connections.as_ref().is_some_and(|own| {
+            own.count == 0
+                || own
+                    .numbers
+                    .as_ref()
+                    .is_some_and(|all| all.len() as u64 != own.count)
+        }) {
+            return Err("connections: there must be as many numbers as connections".into());
         }
         if stream.also.contains(&stream.receive) {
             return Err("also: a port is to receive a stream twice".into());

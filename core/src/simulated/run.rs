@@ -1,10 +1,13 @@
 //! One simulated trial: chooses who carries it out. The same arguments give the same record.
 
+use std::sync::Mutex;
+
 use crate::pacing::Pacing;
 use crate::record::{Record, Stream, Trial};
 use crate::watch::Watch;
 
 use super::bridge::Addresses;
+use super::connections::ConnectionTable;
 use super::device::Code;
 use super::outage::Outage;
 use super::path::Paths;
@@ -24,6 +27,8 @@ pub struct Scene<'a> {
     pub watching: Option<&'a Watching>,
     /// Of each stream, where the device reads them.
     pub codes: &'a [Vec<Code>],
+    /// What the device knows of connections, from trial to trial.
+    pub connections: Option<&'a Mutex<ConnectionTable>>,
 }
 
 /// Carries out the trial of `scene`.
@@ -36,6 +41,7 @@ pub fn run(scene: &Scene, watch: &Watch) -> Record {
                 && only.start_ns == 0
                 && only.also.is_empty()
                 && !only.timed
+                && only.connections.is_none()
                 && scene.addresses.is_none()
                 && scene.watching.is_none()
                 && trial.switches.is_none()

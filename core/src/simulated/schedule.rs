@@ -104,6 +104,7 @@ mod tests {
             frames,
             tag: None,
             growth_bytes: 0,
+            connections: None,
             start_ns: 0,
         };
         Schedule::new(&stream, duration_ns, 1e9)

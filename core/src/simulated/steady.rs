@@ -85,6 +85,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
         interference: None,
         interrupted: offered < frames && !stopped_for_loss,
         stopped_for_loss,
+        words: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! all frames. Frames of one pair of ports keep their order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::watch::Watch;
 
 use super::bridge::{Bridge, Verdict};
 use super::classes::Classes;
+use super::connections::ConnectionTable;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
 use super::outage::Outage;
@@ -26,7 +28,7 @@ use super::sender::Leaving;
 use super::senders::Senders;
 use super::server::Service;
 use super::shared_output::SharedOutput;
-use super::transit::{Class, Transit};
+use super::transit::{Belonging, Class, Transit};
 use super::{BATCH, STAMP};
 use crate::chance::{Concern, Draws};
 
@@ -38,7 +40,9 @@ const COUNT_BITS: u32 = 48;
 /// Carries out the trial of `scene`.
 pub fn run(scene: &Scene, watch: &Watch) -> Record {
     let Scene { trial, paths, .. } = *scene;
-    let mut device = DeviceState::new(scene);
+    let table = scene.connections.map(|own| own.lock());
+    let mut table = table.map(|own| own.unwrap_or_else(PoisonError::into_inner));
+    let mut device = DeviceState::new(scene, table.as_deref_mut());
     let link_bits_per_second = paths
         .values()
         .map(Path::link_bits_per_second)
@@ -115,6 +119,7 @@ pub fn run(scene: &Scene, watch: &Watch) -> Record {
         }
     }
     device.finish(now_ps);
+    let words = device.words();
     if let Some(switches) = &watch.switches {
         device.tell(now_ps, switches);
     }
@@ -135,6 +140,7 @@ pub fn run(scene: &Scene, watch: &Watch) -> Record {
         stopped_for_loss,
         transmitters: senders.finish(),
         receivers: receivers.collect(),
+        words,
         streams: device
             .transits
             .into_iter()
@@ -146,7 +152,7 @@ pub fn run(scene: &Scene, watch: &Watch) -> Record {
 }
 
 /// The device and the receivers behind it, during one trial.
-struct DeviceState {
+struct DeviceState<'a> {
     transits: Vec<Transit>,
     classes: Vec<Class>,
     port_pairs: Vec<PortPair>,
@@ -167,6 +173,9 @@ struct DeviceState {
     numbers: Vec<u16>,
     /// Frames that reached an output so far.
     count: u64,
+    connections: Option<&'a mut ConnectionTable>,
+    /// The trial keeps from where frames arrive.
+    keeps_words: bool,
 }
 
 /// The way from a stream's input port to an output port that it is not meant for.
@@ -183,8 +192,8 @@ struct PortPair {
     ready_ps: u64,
 }
 
-impl DeviceState {
-    fn new(scene: &Scene) -> Self {
+impl<'a> DeviceState<'a> {
+    fn new(scene: &Scene, connections: Option<&'a mut ConnectionTable>) -> Self {
         let Scene {
             trial,
             paths,
@@ -193,6 +202,7 @@ impl DeviceState {
             addresses,
             watching,
             codes,
+            ..
         } = *scene;
         let pairs: Vec<_> = paths.keys().copied().collect();
         let ports: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
@@ -291,6 +301,8 @@ impl DeviceState {
             anywhere: trial.anywhere,
             numbers: numbers.to_vec(),
             count: 0,
+            connections,
+            keeps_words: trial.words.is_some(),
         }
     }
 
@@ -330,6 +342,15 @@ impl DeviceState {
         let transit = &mut self.transits[leaving.stream];
         if transit.cuts.lose(sent_ps) {
             return;
+        }
+        if let (Some(table), Some(own)) = (&mut self.connections, &mut transit.connections) {
+            let Some((delay_ps, port)) =
+                table.meet(own.number(leaving.sequence), own.opens, sent_ps)
+            else {
+                return;
+            };
+            copying_ps += delay_ps;
+            own.translated(leaving.sequence, port);
         }
         if self.anywhere
             && let Some(number) = transit.cuts.port(sent_ps)
@@ -533,6 +554,19 @@ impl DeviceState {
         for output_port in &mut self.output_ports {
             output_port.finish(now_ps, &mut self.transits, &self.classes);
         }
+    }
+
+    /// From where the frames of each stream arrived, where the trial keeps that.
+    fn words(&mut self) -> Vec<Vec<u64>> {
+        if !self.keeps_words {
+            return Vec::new();
+        }
+        let own = self
+            .transits
+            .iter_mut()
+            .map(|transit| &mut transit.connections);
+        own.map(|own| own.as_mut().map_or_else(Vec::new, Belonging::words))
+            .collect()
     }
 
     fn last_received_ns(&self) -> u64 {

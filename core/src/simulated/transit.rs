@@ -3,7 +3,7 @@
 
 use crate::egress::Egress;
 use crate::marks::Marks;
-use crate::record::{BranchRecord, Stream, StreamRecord, Trial};
+use crate::record::{BranchRecord, Connections, Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
 
 use super::cuts::Cuts;
@@ -74,6 +74,62 @@ pub struct Transit {
     marks: Option<Marks>,
     /// Present if frames count at whichever port they arrive.
     egress: Option<Egress>,
+    /// Present if its frames belong to connections.
+    pub connections: Option<Belonging>,
+}
+
+/// Which connection each frame of a stream belongs to, and from where those arrived that the device let through.
+pub struct Belonging {
+    count: u64,
+    numbers: Option<Vec<u32>>,
+    pub opens: bool,
+    /// By the place of a connection in the stream: its outer port.
+    ports: Vec<u16>,
+    arrived: Vec<bool>,
+}
+
+/// In place of an address and ports that a device did not change.
+const UNCHANGED: u64 = 1;
+
+impl Belonging {
+    fn new(own: &Connections) -> Self {
+        let count = own.count as usize;
+        Belonging {
+            count: own.count,
+            numbers: own.numbers.clone(),
+            opens: own.opens,
+            ports: vec![0; count],
+            arrived: vec![false; count],
+        }
+    }
+
+    #[inline]
+    pub fn number(&self, sequence: u64) -> u32 {
+        let place = sequence % self.count;
+        let numbers = self.numbers.as_ref();
+        numbers.map_or(place as u32, |own| own[place as usize])
+    }
+
+    /// The device let a frame through, and translated its source to this port if it is not zero.
+    #[inline]
+    pub fn translated(&mut self, sequence: u64, port: u16) {
+        if let Some(own) = self.ports.get_mut((sequence % self.count) as usize) {
+            *own = port;
+        }
+    }
+
+    /// As a tester of real ports finds them: the address in the low half, the source port behind it. A simulated device
+    /// has no address.
+    pub fn words(&mut self) -> Vec<u64> {
+        let word = |port: u16| {
+            let [first, second] = port.to_be_bytes();
+            UNCHANGED | u64::from(u32::from_ne_bytes([first, second, 0, 0])) << 32
+        };
+        let arrivals = self.ports.iter().zip(&self.arrived);
+        arrivals
+            .map(|(port, arrived)| if *arrived { word(*port) } else { 0 })
+            .collect()
+    }
 }
 
 /// One port that a stream is meant for, and what arrived there.
@@ -104,6 +160,7 @@ impl Transit {
                 .placing_lost(trial.marks),
         };
         Transit {
+            connections: stream.connections.as_ref().map(Belonging::new),
             input: stream.transmit,
             output: stream.receive,
             port_pair,
@@ -218,6 +275,12 @@ impl Transit {
         let outcome = branch
             .tracker
             .arrive(frame.sequence, sent_ps / 1000, latency_ps);
+        if is_first && let Some(own) = &mut self.connections {
+            let place = (frame.sequence % own.count) as usize;
+            if let Some(arrived) = own.arrived.get_mut(place) {
+                *arrived = true;
+            }
+        }
         if let Some(egress) = &mut self.egress {
             egress.arrive(port, sent_ps / 1000);
         }

@@ -328,6 +328,7 @@ fn hardware_of(namespace: Option<&str>, interface: Option<&str>) -> (Vec<Hardwar
         phc: None,
         removes_tags: false,
         views: false,
+        lots: 1,
         counts_refusals: false,
     };
     let both = [Direction::Transmit, Direction::Receive]

@@ -12,6 +12,7 @@ from math import inf
 from typing import Literal
 
 from keisoku._core import Simulation
+from keisoku.device.engine.connecting import PLACES, Connecting
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.traffic import Addressing, Route, Traffic, local_mac
 from keisoku.device.engine.watched import Parts, Watched, parts, rewritings, watched
@@ -74,6 +75,9 @@ class SimulatedEngine:
         self._watched: Watched | None = None
         self._frames: FrameSink | None = None
         self._intended_frames = 0
+        self._opening: Facts | None = None
+        self._connecting: Connecting | None = None
+        self._forgot_ns = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -85,7 +89,7 @@ class SimulatedEngine:
             max_frame_bytes=MAX_FRAME_BYTES,
             simulated=True,
             exact=True,
-            abilities=frozenset({"anywhere", "compare", "marks", "multicast", "switches"}),
+            abilities=frozenset({"anywhere", "compare", "connections", "marks", "multicast", "switches"}),
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
@@ -110,7 +114,8 @@ class SimulatedEngine:
         for event in trial.events:
             if event.command:
                 raise PlanError("event", "a command cannot change a simulated device", "name an event of its file")
-        streams = self._traffic.streams(trial)
+        connecting = self._open(trial, stream, seed)
+        streams = self._traffic.streams(trial, connecting)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):
             if not least <= size <= MAX_FRAME_BYTES:
@@ -119,7 +124,9 @@ class SimulatedEngine:
             # These frames are never sent, but frames that no tester could send are refused here as well.
             self._traffic.tables(trial)
         try:
-            load, read = trial.load(streams, stream, seed), (self._addresses(trial), self._codes(trial))
+            words = None if connecting is None else PLACES
+            load = trial.load(streams, stream + (trial.opening is not None), seed, words=words)
+            read = self._addresses(trial), self._codes(trial)
             if found is None:
                 self._simulation.start(load, *read)
             else:
@@ -133,6 +140,25 @@ class SimulatedEngine:
             raise EngineError(str(error)) from error
         self._intended_frames = sum(one.frames for one in streams)
         self._trial, self._watched, self._frames = trial, found, frames
+
+    def _open(self, trial: Trial, stream: int, seed: int) -> Connecting | None:
+        """Opens the trial's connections at once: what is known of them."""
+        self._opening, self._connecting = None, None
+        asked = trial.opening
+        if asked is None:
+            return None
+        self._forgot_ns = self._simulation.forget()
+        self._simulation.pass_time(asked.wait_ns)
+        load = trial.opening_load
+        streams = self._traffic.streams(load, Connecting(asked))
+        try:
+            self._simulation.start(load.load(streams, stream, seed, words=PLACES))
+        except ValueError as error:
+            raise PlanError("trial", str(error), "correct its rate or the number of connections") from error
+        self._opening = Facts.model_validate_json(self._simulation.finish())
+        self._connecting = Connecting(asked, self._simulation.words()[0])
+        self._simulation.pass_time(asked.settle_ns)
+        return self._connecting
 
     def _addresses(self, trial: Trial) -> str | None:
         """Addresses that the core needs where the device reads them: those in the frames, and those learned before.
@@ -212,6 +238,11 @@ class SimulatedEngine:
             if self._watched is not None:
                 facts = self._watched.complete(facts)
             facts = facts.set_apart(self._traffic.streams_beside(trial))
+            if self._connecting is not None:
+                answering = [flow.connections == "answer" for flow in trial.flows]
+                answers = self._simulation.words()[answering.index(True)] if True in answering else None
+                opened = self._connecting.outcome(answers, self._forgot_ns)
+                facts = facts.model_copy(update={"opening": self._opening, "opened": opened})
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         self._take_rows()

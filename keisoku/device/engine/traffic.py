@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 
+from keisoku.device.engine.connecting import Connecting
 from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import NS_PER_S, Flow, Stream, Trial
+from keisoku.device.record.trial import NS_PER_S, Connections, Flow, Stream, Trial
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.modifying import Kind, Modifying, kind
@@ -123,6 +124,7 @@ class Traffic:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
         self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
+        self._opens: tuple[object, Frames] | None = None
         self.least_frame_bytes = max(
             _least(route.forward, content) for route in self.routes for content in self.contents
         )
@@ -141,8 +143,9 @@ class Traffic:
         """How many streams, the last ones of a trial, are no test frames."""
         return sum(flow.message for flow in trial.flows) + len(self._beside)
 
-    def streams(self, trial: Trial) -> list[Stream]:
-        """The trial's streams, test frames first; each has a table of its own of the same number."""
+    def streams(self, trial: Trial, connecting: Connecting | None = None) -> list[Stream]:
+        """The trial's streams, test frames first; each has a table of its own of the same number. `connecting`: what is
+        known of the trial's connections."""
         defect = next((flow.defect for flow in trial.flows if flow.defect), None)
         if defect is not None:
             raise PlanError("errors", f"this engine sends no {defect} frames", "leave them out")
@@ -164,14 +167,21 @@ class Traffic:
                         start_ns=0 if flow is None else flow.start_ns,
                         tag=_tag(trial, lot),
                         growth_bytes=lot.route.growth_bytes,
+                        connections=_belonging(flow, connecting),
                     )
                 )
         return found
 
-    def tables(self, trial: Trial) -> list[Frames]:
+    def tables(self, trial: Trial, connecting: Connecting | None = None) -> list[Frames]:
         """The frames of each stream. Raises PlanError for invalid headers, modifiers or sizes."""
         lots = self._lots(trial.flows)
-        return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
+        found: list[Frames] = []
+        for number, lot in enumerate(lots):
+            if connecting is not None and lot.flow is not None and lot.flow.connections is not None:
+                found.append(self._connected(lot, trial.frame_bytes, connecting))
+            else:
+                found += self._frames(number, lots, trial.frame_bytes)
+        return found
 
     def ways(self, trial: Trial) -> list[tuple[Route, str]]:
         """Of each stream of the trial: its route, and the kind of its frames ('ipv4', 'ipv6', 'ethernet')."""
@@ -227,6 +237,16 @@ class Traffic:
     def _route(self, flow: Flow) -> Route:
         return next(route for route in self.routes if (route.transmit, route.receive) == (flow.transmit, flow.receive))
 
+    def _connected(self, lot: _Lot, size: int, connecting: Connecting) -> Frames:
+        """A frame of each connection. Those of the initiator are kept for further trials."""
+        stack, ends = lot.route.forward.headers(lot.content.headers), lot.route.forward.ends(lot.content)
+        if lot.flow is not None and lot.flow.connections == "answer":
+            return connecting.answers(stack, size, ends)
+        key = connecting.opening.model_copy(update={"frames_per_second": 1.0}), lot.route, size
+        if self._opens is None or self._opens[0] != key:
+            self._opens = key, connecting.opens(stack, size, ends)
+        return self._opens[1]
+
     def _frames(self, number: int, lots: Sequence[_Lot], frame_bytes: int) -> list[Frames]:
         lot = lots[number]
         sizes = _sizes(lot.content, frame_bytes)
@@ -235,6 +255,12 @@ class Traffic:
         if key not in self._made:
             self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside)
         return self._made[key]
+
+
+def _belonging(flow: Flow | None, connecting: Connecting | None) -> Connections | None:
+    if connecting is None or flow is None or flow.connections is None:
+        return None
+    return connecting.belonging(opens=flow.connections == "open")
 
 
 def _beside(route: Route, name: Modifying) -> _Lot:

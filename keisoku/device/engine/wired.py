@@ -13,12 +13,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Literal
 
 from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
 from keisoku.device.engine.address_filter import filtered_at
+from keisoku.device.engine.connecting import PLACES, Connecting
 from keisoku.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
@@ -43,7 +45,7 @@ _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/stamping/received.rs`)."""
 LEARNING_FRAMES = 10
 """In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
-_ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "multicast", "switches"})
+_ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "connections", "multicast", "switches"})
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
 
@@ -139,7 +141,19 @@ class WiredEngine:
         found = watched(self._traffic, trial, self._views)
         if found is not None and not self._views:
             raise EngineError("the ports were not opened to watch changes")
-        load = self._load(trial, stream, seed, found)
+        load: _Load | Callable[..., _Load]
+        opening = None
+        if trial.opening is None:
+            load = self._load(trial, stream, seed, found)
+        else:
+            if not self._views:
+                raise EngineError("the ports were not opened to see from where frames come")
+            if trial.opening.forget is not None:
+                self._events.check([trial.opening.forget])
+            connecting = Connecting(trial.opening)
+            opening = self._load(trial.opening_load, stream, seed, connecting=connecting)
+            # The numbers of the streams are those behind the opening's only one.
+            load = partial(self._load, trial, stream + 1, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
@@ -157,6 +171,7 @@ class WiredEngine:
             self._device_cpu,
             self._full_speed if trial.at_full_speed else None,
             found,
+            opening,
         )
         self._running.start()
 
@@ -246,15 +261,24 @@ class WiredEngine:
                 self._wire, [port.captured(number in sending, number in receiving) for number, port in ports]
             )
 
-    def _load(self, trial: Trial, first_stream: int, seed: int, found: Watched | None = None) -> _Load:
-        tables, streams = self._traffic.tables(trial), self._traffic.streams(trial)
+    def _load(
+        self,
+        trial: Trial,
+        first_stream: int,
+        seed: int,
+        found: Watched | None = None,
+        connecting: Connecting | None = None,
+    ) -> _Load:
+        tables, streams = self._traffic.tables(trial, connecting), self._traffic.streams(trial)
         promiscuous = filtered_at(streams, tables, self._traffic.routes, [port.mac for port in self._ports])
         if found is not None or trial.anywhere:
             # A frame that leaves by another port, or whose address or tag was rewritten, must not be lost in the filter
             # of a NIC.
             promiscuous = list(self._traffic.receiving)
         expected = None if found is None else (parts(found.expected), list(found.free_bits))
-        return _Load(trial.load(streams, first_stream, seed, promiscuous, found is not None), parts(tables), expected)
+        words = None if connecting is None else PLACES
+        load = trial.load(streams, first_stream, seed, promiscuous, found is not None, words)
+        return _Load(load, parts(tables), expected)
 
     def _warm_up(self) -> Trial:
         speed = self._link_bits_per_second
@@ -286,7 +310,7 @@ class _Running(TrialThread):
         ports: Sequence[WiredPort],
         wire: Wire,
         trial: Trial,
-        load: _Load,
+        load: _Load | Callable[..., _Load],
         learning: list[tuple[int, bytes]],
         warm_up: _Load | None,
         frames: FrameSink | None,
@@ -297,8 +321,11 @@ class _Running(TrialThread):
         device_cpu: int | None,
         full_speed: FullSpeed | None,
         watched: Watched | None,
+        opening: _Load | None,
     ) -> None:
+        """`load` is made of the connections that were opened, as `connecting`, where `opening` opens some."""
         super().__init__()
+        self._opening = opening
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu = device_cpu
@@ -326,18 +353,51 @@ class _Running(TrialThread):
         if self._full_speed is not None:
             self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
-            before = self._counters()
-            facts = json.loads(self._carry_with_events())
-            for core in facts["interference"]["cores"]:
-                core["of_device"] = core["cpu"] == self._device_cpu
-            after = self._counters()
-            changes = {number: after[number].since(before[number]) for number in range(len(before))}
-            whole = Facts.model_validate(facts | {"counters": changes})
+            opening, connecting, forgot_ns = self._open()
+            whole = self._counted(self._carry_with_events)
+            if connecting is not None:
+                answers = self._answers()
+                opened = connecting.outcome(answers, forgot_ns)
+                whole = whole.model_copy(update={"opening": opening, "opened": opened})
             if self._watched is not None:
                 whole = self._watched.complete(whole)
             whole = whole.set_apart(self._streams_beside).model_copy(update={"happened": self._happened})
             self._facts = self._check_stamps(whole)
         self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
+
+    def _counted(self, carry: Callable[[], str]) -> Facts:
+        """The facts of a load, with the kernel's counts at the ports."""
+        before = self._counters()
+        facts = json.loads(carry())
+        for core in facts["interference"]["cores"]:
+            core["of_device"] = core["cpu"] == self._device_cpu
+        after = self._counters()
+        changes = {number: after[number].since(before[number]) for number in range(len(before))}
+        return Facts.model_validate(facts | {"counters": changes})
+
+    def _open(self) -> tuple[Facts | None, Connecting | None, int | None]:
+        """Opens the connections: the facts of that, what is known of them, and how long the device took to forget those
+        before. The load is made of them."""
+        asked, opening, make = self._trial.opening, self._opening, self._load
+        if asked is None or opening is None:
+            return None, None, None
+        assert callable(make)
+        forgot_ns = None
+        if asked.forget is not None:
+            begun_ns = time.monotonic_ns()
+            self._events.work(asked.forget)()
+            forgot_ns = time.monotonic_ns() - begun_ns
+        self.stopped.wait(asked.wait_ns / NS_PER_S)
+        facts = self._counted(lambda: self._carry(opening, threading.Event(), None))
+        connecting = Connecting(asked, self._wire.words()[0])
+        self._load = make(connecting=connecting)
+        self.stopped.wait(asked.settle_ns / NS_PER_S)
+        return facts, connecting, forgot_ns
+
+    def _answers(self) -> bytes | None:
+        """The words of the flow that answers, if there is one."""
+        answering = [flow.connections == "answer" for flow in self._trial.flows]
+        return self._wire.words()[answering.index(True)] if True in answering else None
 
     def switch(self, flows: Sequence[int], state: str) -> bool:
         """False if the load is over; before it begins this waits for it."""
@@ -394,7 +454,8 @@ class _Running(TrialThread):
         finally:
             self._happened = thread.end()[: len(self._trial.events)]
 
-    def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
+    def _carry(self, load: _Load | Callable[..., _Load], begun: threading.Event, frames: FrameSink | None) -> str:
+        assert isinstance(load, _Load)
         changed_only = self._trial.changes == "changed"
         self._wire.start(load.trial, load.tables, frames is not None, changed_only, load.expected)
         begun.set()

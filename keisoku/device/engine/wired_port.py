@@ -45,6 +45,8 @@ class WiredPort:
     """It takes VLAN tags out of received frames (an offload), so that no XDP program sees them."""
     views: bool = False
     """Its program shall compute what changes of frames are told by, which costs a few ns a frame."""
+    lots: int = 1
+    """How many times 16 MiB of different frames its sender can hold."""
     counts_refusals: bool = False
     """Count the XDP frames that its driver has no room for. Not for a veth, where they are the device's losses."""
 
@@ -75,6 +77,7 @@ class WiredPort:
             "phc": self.phc,
             "removes_tags": self.removes_tags,
             "views": self.views,
+            "lots": self.lots,
             "counts_refusals": self.counts_refusals,
         }
 

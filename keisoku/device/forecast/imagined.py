@@ -23,6 +23,7 @@ from keisoku.device.record.counts import (
     Variation,
 )
 from keisoku.device.record.gaps import Gap
+from keisoku.device.record.opening import Opened, Opening
 from keisoku.device.record.trial import (
     NS_PER_S,
     Branch,
@@ -129,6 +130,7 @@ def imagine(
         interference=None,
         interrupted=False,
         stopped_for_loss=stopped_ns is not None,
+        opened=None if trial.opening is None else _opened(device, name, trial.opening, most_fps),
     )
     short = stopped_ns is None and any(way.offered < way.asked for way in ways)
     return TrialRecord(
@@ -310,6 +312,19 @@ def _strays(arriving: list[_Way], output: _Output, port: int) -> int:
 
 def _sent(frames: int, last_ns: int) -> Sent:
     return Sent(offered_frames=frames, first_sent_ns=0, last_sent_ns=last_ns, lag_max_ns=0, postponed_ns=0, gaps=_EMPTY)
+
+
+def _opened(device: Imagined, name: str, opening: Opening, most_fps: float) -> Opened:
+    """As many connections as addresses are known, where that is asked for; not all of those that come too fast."""
+    held = opening.connections
+    if name == "connection_capacity":
+        held = min(held, device.addresses)
+    if opening.frames_per_second > device.rate * most_fps:
+        held = min(held, max(1, opening.connections - 1))
+    last = opening.connections - 1
+    refused = Ranges(count=opening.connections - held, ranges=[(held, last)] if held <= last else [], complete=True)
+    forgot_ns = 10_000_000 + 1000 * opening.connections
+    return Opened(refused=refused, forgotten=_NONE, pool=None, forgot_ns=forgot_ns)
 
 
 def _flooded(device: Imagined, trial: Trial, ways: list[_Way]) -> int:

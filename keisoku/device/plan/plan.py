@@ -45,6 +45,7 @@ _NO_NIC_SENDS: dict[Ability, str] = {
 _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
     "multicast": ("counts each frame at several ports", "use ports of a host, a lab device or a simulated one"),
     "compare": ("compares the headers of frames", "receive with xdp, afxdp or packet"),
+    "connections": ("opens connections", "use ports of a host, a lab device or a simulated one"),
 }
 """What a procedure does with an ability, and the remedy where an engine has it not."""
 
@@ -121,7 +122,7 @@ class Plan(_OfProcedures):
     """Bytes of each frame that the capture keeps; 0: all."""
     require: tuple[str, ...] = ()
     force: bool = False
-    """Use a port even if it carries the default route."""
+    """Use a port even if it carries the default route, and send loads that look like an attack."""
     phases: PhaseSettings = PhaseSettings()
 
     @model_validator(mode="before")
@@ -216,6 +217,26 @@ class Plan(_OfProcedures):
         if self.stream and alone:
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _floods(self) -> Plan:
+        """Loads that look like an attack."""
+        flood = next((method for method in self.methods if PROCEDURES[method].floods), None)
+        closed = all(name.startswith(("lab:", "sim:")) for _, name in self.port_fields())
+        closed = closed or (self.dut or "").startswith(("lab:", "sim:"))
+        if flood and not closed and not self.force:
+            raise PlanError(
+                "force",
+                f"{flood} opens connections as a SYN flood does",
+                "use a lab or a simulated device, or add --force if everything behind these ports is yours",
+            )
+        if flood and (self.stream or self.headers != "ipv4" or self.modify or self.mix or self.streams > 1):
+            raise PlanError(
+                "headers",
+                f"{flood} makes its frames itself, of UDP over IPv4",
+                "leave out --headers, --modify, --streams, mixes and [[stream]]",
             )
         return self
 

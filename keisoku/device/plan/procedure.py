@@ -43,6 +43,8 @@ class Procedure:
     """The number of ports must be `least_ports` or a multiple."""
     watches_headers: bool = False
     """It looks at the headers of frames that arrive, for which ports must be opened."""
+    floods: bool = False
+    """Its load looks like an attack (a SYN flood): only labs and simulated devices get it without `force`."""
     needs: tuple[Ability, ...] = ()
     """Abilities that an engine needs besides sending and receiving."""
     sizes: str | None = None
@@ -385,6 +387,58 @@ PROCEDURES: dict[str, Procedure] = {
             "keisoku group-capacity --dut lab:bridge?snooping=on --ports 1,2,3 --most-groups 5000 --waits 0.1s",
             own_flows=True,
             needs=("multicast",),
+            sizes="64",
+        ),
+        Procedure(
+            "connection_capacity",
+            phrase("Connection capacity"),
+            phrase("RFC 9693 §4.9"),
+            "connections",
+            "keisoku.device.plan.connection_settings:ConnectionCapacitySettings",
+            "How many connections a NAT or firewall holds at the same time, and which ones fail beyond that.",
+            "keisoku connection-capacity --dut lab:nat?table=10000 --waits 0.2s",
+            own_flows=True,
+            floods=True,
+            needs=("connections",),
+            sizes="64",
+        ),
+        Procedure(
+            "connection_rate",
+            phrase("Connection establishment rate"),
+            phrase("RFC 9693 §4.6"),
+            "rate",
+            "keisoku.device.plan.connection_settings:ConnectionRateSettings",
+            "The highest rate of new connections that a NAT or firewall takes without failing one.",
+            "keisoku connection-rate --dut lab:nat?table=100000 --waits 0.2s",
+            own_flows=True,
+            floods=True,
+            needs=("connections",),
+            sizes="64",
+        ),
+        Procedure(
+            "connection_teardown",
+            phrase("Connection tear-down rate"),
+            phrase("RFC 9693 §4.8"),
+            "rate",
+            "keisoku.device.plan.connection_settings:ConnectionTeardownSettings",
+            "How fast a NAT or firewall removes connections when it is told to forget all of them.",
+            "keisoku connection-teardown --dut lab:nat?table=100000 --waits 0.2s",
+            own_flows=True,
+            floods=True,
+            needs=("connections",),
+            sizes="64",
+        ),
+        Procedure(
+            "connection_throughput",
+            phrase("Throughput with connections"),
+            phrase("RFC 9693 §4.7"),
+            "throughput",
+            "keisoku.device.plan.connection_settings:ConnectionThroughputSettings",
+            "The throughput of a NAT or firewall with connections that exist already.",
+            "keisoku connection-throughput --dut lab:nat?table=100000 --duration 2s --waits 0.2s",
+            own_flows=True,
+            floods=True,
+            needs=("connections",),
             sizes="64",
         ),
         Procedure(

@@ -15,6 +15,7 @@ Ability = Literal[
     "anywhere",
     "commands",
     "compare",
+    "connections",
     "marks",
     "multicast",
     "switches",
@@ -22,7 +23,8 @@ Ability = Literal[
 """short_gap: sends with gaps of 88 bits (RFC 2889 §5.6). undersize, crc, dribble, alignment: sends the kinds of errored
 frames that a NIC does not send (§5.9). anywhere: counts frames at whichever port they arrive. commands: commands of
 the host can be events, whose time is known on the clock of the frames. compare: compares the headers of every frame
-that arrives with those that are expected. marks: sees which frames arrived with CE, or with another class than they
+that arrives with those that are expected. connections: opens connections before a load and sees from where each
+arrives (RFC 9693). marks: sees which frames arrived with CE, or with another class than they
 were sent with. multicast: accounts for each frame at several ports (RFC 3918). switches: starts, pauses and ends flows
 of a running trial one by one, and counts them while it runs."""
 

@@ -17,6 +17,7 @@ from keisoku.device.record.changes import StreamChanges
 from keisoku.device.record.counts import Marked, Sent, Tracked
 from keisoku.device.record.event import Event, Happened
 from keisoku.device.record.interference import Interference, PortCounters
+from keisoku.device.record.opening import Opened, Opening
 from keisoku.device.record.total import all_sent, all_tracked
 
 NS_PER_S = 1_000_000_000
@@ -85,6 +86,17 @@ class Stream(_Model):
     start_ns: int = 0
     tag: int | None = None
     growth_bytes: int = 0
+    connections: Connections | None = None
+
+
+class Connections(_Model):
+    """Which connections the frames of a stream belong to; only a simulated device must be told."""
+
+    count: int
+    numbers: tuple[int, ...] | None = None
+    """As many as `count`; None: from 0 on."""
+    opens: bool
+    """The frames come from the side that opens connections."""
 
 
 class Flow(_Model):
@@ -115,6 +127,9 @@ class Flow(_Model):
     """The error of every frame (RFC 2889 §5.9); only an engine with that ability sends such frames."""
     modify: tuple[str, ...] | None = None
     """Fields that vary, as in a plan."""
+    connections: Literal["open", "answer"] | None = None
+    """The frames belong to the connections of the trial's opening, one after the other: as the initiator sends them, or
+    as the responder answers to where each of them came from."""
 
 
 class Switch(_Model):
@@ -175,11 +190,30 @@ class Trial(_Model):
     """Frames count at whichever port they arrive, and the facts say at which; otherwise at another port than that which
     they are meant for they are misdirected."""
 
+    opening: Opening | None = None
+    """Connections that are opened before the load."""
+
     @property
     def whole_ns(self) -> int:
         """Length with all its phases (RFC 2544 §23), if its load is not ended early."""
         learning_ns = self.phases.learning_wait_ns if self.phases.learning else 0
-        return learning_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+        opening_ns = self.opening_load.duration_ns + self.phases.drain_ns if self.opening else 0
+        opening_ns += self.opening.wait_ns + self.opening.settle_ns if self.opening else 0
+        return learning_ns + opening_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+
+    @property
+    def opening_load(self) -> Trial:
+        """The load that opens the connections, as a trial of its own."""
+        assert self.opening is not None
+        duration_ns = max(1, round(self.opening.connections * NS_PER_S / self.opening.frames_per_second))
+        update = {
+            "frames_per_second": self.opening.frames_per_second,
+            "duration_ns": duration_ns,
+            "interval_ns": max(1, duration_ns // 20),
+            "flows": (Flow(transmit=0, receive=1, connections="open"),),
+            "stop_after_lost": None,
+        }
+        return self.model_copy(update=update)
 
     @property
     def seconds(self) -> float:
@@ -208,10 +242,12 @@ class Trial(_Model):
         seed: int = 0,
         promiscuous: Sequence[int] = (),
         compares: bool = False,
+        words: tuple[int, int] | None = None,
     ) -> str:
         """The load in the form of `core/src/record.rs`; `seed` is for random pacing and a simulated device's
         choices. `promiscuous` are ports that must receive frames for all addresses; `compares`: headers are compared,
-        though no row is kept of changed frames."""
+        though no row is kept of changed frames; `words`: where two words of a
+        frame are that are kept of each variant."""
         return json.dumps(
             {
                 "first_stream": first_stream,
@@ -230,6 +266,7 @@ class Trial(_Model):
                 "promiscuous": list(promiscuous),
                 "events": [event.model_dump(include={"name", "after_ns", "undo"}) for event in self.events],
                 "anywhere": self.anywhere,
+                "words": words,
             }
         )
 
@@ -372,6 +409,10 @@ class Facts(_Model):
     """Empty in virtual time."""
     happened: list[Happened] = []
     """For each of the trial's events that was done before the load ended, in order."""
+    opening: Facts | None = None
+    """Of the load that opened the connections, if there was one."""
+    opened: Opened | None = None
+    """What became of them."""
 
     @property
     def slowdown(self) -> float:

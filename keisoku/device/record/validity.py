@@ -34,7 +34,11 @@ STRAYS = 2
 
 def reasons(trial: Trial, facts: Facts) -> list[str]:
     """Why the trial is invalid for the DUT; empty if it is valid."""
-    return list(dict.fromkeys(shortfalls(trial, facts) + disturbances(trial, facts)))
+    found = shortfalls(trial, facts) + disturbances(trial, facts)
+    if facts.opening is not None:
+        load = trial.opening_load
+        found += shortfalls(load, facts.opening) + disturbances(load, facts.opening)
+    return list(dict.fromkeys(found))
 
 
 def why_invalid(record: TrialRecord) -> list[str]:

@@ -110,6 +110,8 @@ class WantedTraffic:
     """Destination networks behind the receiving port (RFC 2544 §12)."""
     changes: bool = False
     """Whether trials may compare the headers of every frame that arrives."""
+    connection_bytes: int = 0
+    """Of the frames that open or answer all connections of a trial; 0: none is opened."""
     listening: tuple[int, ...] = ()
     """Ports that receive although no frame is meant for them."""
     frames_every: int = 1

@@ -22,6 +22,8 @@ from keisoku.frame.host_range import HostRange
 from keisoku.frame.rates import maximum_frames_per_second
 
 _RESOLVE_S = 3.0
+_LOT_BYTES = 1 << 24
+"""Of different frames that a sender can hold, once or several times (`WiredPort.lots`)."""
 
 
 class WiredTestbed(Testbed):
@@ -64,8 +66,10 @@ class WiredTestbed(Testbed):
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
         self._choose(traffic, speed, warm_up)
         self._settle_stamps(traffic, speed, warm_up)
-        if wanted.changes:
-            self.ports = [replace(port, views=True) for port in self.ports]
+        if wanted.changes or wanted.connection_bytes:
+            # A sender may serve both ports.
+            lots = 1 + 2 * wanted.connection_bytes // _LOT_BYTES
+            self.ports = [replace(port, views=True, lots=lots) for port in self.ports]
         return WiredEngine(self.ports, traffic, speed, self._context(), capture, self.resets, warm_up, self.events)
 
     @property

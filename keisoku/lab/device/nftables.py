@@ -8,37 +8,85 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
 
 from keisoku.host.program import Program
+from keisoku.lab.device import interface
 from keisoku.lab.device.device import Site
+from keisoku.lab.device.parameter import TimeText, time_ns
 from keisoku.lab.device.passage import HOPS, UDP, Passage, ethernet, ipv4, routed
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.router import Router
 
 NFT = Program("nft", "nftables")
+_FIRST_PORT = 1024
 
 
-class Nat(Router):
-    """Source NAT from port 1 to port 2 without changes of TCP and UDP ports; port 2's address leads to port 1's tester.
+class Tracking(Router):
+    """A router that keeps a table of connections, and may be given its size."""
 
-    IPv6 is forwarded untouched.
-    """
-
-    family: ClassVar[str] = "nat"
-    title: ClassVar[str] = "nftables source NAT"
-    most_ports: ClassVar[int] = 2
     programs: ClassVar[tuple[Program, ...]] = (NFT,)
     events: ClassVar[tuple[str, ...]] = ("conntrack-flushed",)
+
+    table: int | None = Field(None, ge=1, le=1 << 18)
+    """How many connections it takes (`ct count` of nftables); without it, as many as the kernel has room for. With it
+    only port 1 opens connections."""
+    timeout: TimeText = "300s"
+    """After this time a connection of UDP is forgotten."""
 
     def happen(self, event: str, site: Site) -> None:
         """Every connection is forgotten."""
         with NFCTSocket() as conntrack:
             conntrack.flush()
+        self.limit(site)
 
     def mend(self, event: str, site: Site) -> None:
         """The next frame of a connection makes it again, so there is nothing to undo."""
+
+    def limit(self, site: Site) -> None:
+        """Limits the table. The rule is made anew where all are forgotten, because it learns of that only by and by."""
+        if self.table is None:
+            return
+        seconds = max(1, round(time_ns(self.timeout) / 1e9))
+        for key in ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream"):
+            interface.set_sysctl(f"netfilter/{key}", str(seconds))
+        NFT.run(
+            "-f",
+            "-",
+            text=f"""
+            table ip connections
+            delete table ip connections
+            table ip connections {{
+                chain outwards {{
+                    type filter hook forward priority filter - 1
+                    iifname {site.ports[0].dut_interface} ct state new ct count over {self.table} drop
+                }}
+            }}
+            """,
+        )
+
+
+class Nat(Tracking):
+    """Source NAT from port 1 to port 2; TCP and UDP ports change only if there is a pool of `ports`.
+
+    Without a table of its own size, port 2's address leads to port 1's tester. IPv6 is forwarded untouched.
+    """
+
+    family: ClassVar[str] = "nat"
+    title: ClassVar[str] = "nftables source NAT"
+    parameters: ClassVar[str] = "table=10000&timeout=300s&ports=1 to 64512"
+    most_ports: ClassVar[int] = 2
+
+    ports: int | None = Field(None, ge=1, le=64_512)
+    """Outer ports, from 1024 on."""
+
+    @field_validator("ports")
+    @classmethod
+    def _of_a_table(cls, ports: int | None, given: ValidationInfo) -> int | None:
+        if ports is not None and not given.data.get("table"):
+            raise ValueError
+        return ports
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
         """Outwards the source becomes the DUT's outer address; inwards that address, as destination, becomes the
@@ -58,6 +106,20 @@ class Nat(Router):
         """Make the router, then the table."""
         super().build(site)
         inner, outer = site.ports
+        pool = "" if self.ports is None else f":{_FIRST_PORT}-{_FIRST_PORT + self.ports - 1}"
+        inwards = f"""
+                chain inwards {{
+                    type nat hook prerouting priority dstnat
+                    iifname {outer.dut_interface} ip daddr {outer.dut_ipv4} meta l4proto {{ tcp, udp }} \
+                        dnat to {inner.ipv4}
+                }}"""
+        # What comes in without a connection must not be taken for one of the device itself, which would have an entry.
+        closed = f"""
+                chain closed {{
+                    type filter hook prerouting priority 0
+                    iifname {outer.dut_interface} meta l4proto {{ tcp, udp }} \
+                        ct state != {{ established, related }} drop
+                }}"""
         NFT.run(
             "-f",
             "-",
@@ -65,29 +127,27 @@ class Nat(Router):
             table ip nat {{
                 chain outwards {{
                     type nat hook postrouting priority srcnat
-                    oifname {outer.dut_interface} ip saddr {inner.ipv4}/24 snat to {outer.dut_ipv4}
+                    oifname {outer.dut_interface} ip saddr {inner.ipv4}/24 meta l4proto {{ tcp, udp }} \
+                        snat to {outer.dut_ipv4}{pool}
                 }}
-                chain inwards {{
-                    type nat hook prerouting priority dstnat
-                    iifname {outer.dut_interface} ip daddr {outer.dut_ipv4} meta l4proto {{ tcp, udp }} \
-                        dnat to {inner.ipv4}
-                }}
+                {inwards if self.table is None else closed}
             }}
             """,
         )
+        self.limit(site)
 
 
-class Firewall(Router):
+class Firewall(Tracking):
     """Compares every frame with `rules` rules, of which the last forwards the tester's networks; drops all else.
 
-    RFC 2544 §11.4 measures with 1 and with 25 filters. IPv4 and IPv6 have as many rules each.
+    RFC 2544 §11.4 measures with 1 and with 25 filters. IPv4 and IPv6 have as many rules each. With a `table` it tracks
+    connections: from port 2 it forwards IPv4 only as an answer.
     """
 
     family: ClassVar[str] = "firewall"
     title: ClassVar[str] = "nftables firewall"
     leads: ClassVar[bool] = False  # it forwards its own networks only
-    parameters: ClassVar[str] = "rules=1 to 10000"
-    programs: ClassVar[tuple[Program, ...]] = (NFT,)
+    parameters: ClassVar[str] = "rules=1 to 10000&table=10000&timeout=300s"
 
     rules: int = Field(25, ge=1, le=10_000)
 
@@ -97,9 +157,13 @@ class Firewall(Router):
         others = range(1, self.rules)
         version_4 = [f"ip saddr 198.19.{n >> 8}.{n & 0xFF} ip daddr 198.19.100.1 drop" for n in others]
         version_6 = [f"ip6 saddr 2001:2:0:1900::{n:x} ip6 daddr 2001:2:0:1901::1 drop" for n in others]
+        if self.table is not None:
+            outside = " ".join(f"iifname != {port.dut_interface}" for port in site.ports[:1])
+            version_4.append(f"{outside} ct state != {{ established, related }} drop")
         version_4.append("ip saddr 198.18.0.0/16 ip daddr 198.18.0.0/16 accept")
         version_6.append("ip6 saddr 2001:2::/56 ip6 daddr 2001:2::/56 accept")
         NFT.run("-f", "-", text=_filter("ip", version_4) + _filter("ip6", version_6))
+        self.limit(site)
 
 
 def _filter(family: str, rules: list[str]) -> str:

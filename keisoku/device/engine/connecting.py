@@ -1,0 +1,115 @@
+"""The connections of a trial: their frames, from where each arrived, and what became of them. Sends nothing.
+
+The core keeps two words of each frame that arrives: its source address, and its ports. A NAT chooses the address and
+the source port, so the responder answers to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keisoku.device.record.counts import Ranges
+from keisoku.device.record.opening import Opened, Opening, Pool
+from keisoku.device.record.trial import Connections
+from keisoku.frame.headers import Ends
+from keisoku.frame.port_pairs import port_pairs
+from keisoku.frame.variants import Frames, numbered
+
+PLACES = 26, 34
+"""Where the source address and the ports of an IPv4 and UDP header without tag and options are in a frame."""
+MOST_RANGES = 4096
+"""Of connections that failed, in one record; the count stays complete."""
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Connecting:
+    """The connections of one opening, and from where their frames arrived, as far as that is known."""
+
+    opening: Opening
+    words: bytes = b""
+    """As the core hands them over; empty before the connections were opened."""
+
+    @cached_property
+    def ports(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Source and destination port of each, as the initiator sends them."""
+        own = self.opening
+        return port_pairs(
+            own.connections, own.source_ports, own.destination_ports, own.order == "pseudorandom", own.seed
+        )
+
+    @cached_property
+    def arrived(self) -> NDArray[np.bool_]:
+        """Of each, whether its frame arrived."""
+        found: NDArray[np.bool_] = np.frombuffer(self.words, np.uint64) != 0
+        return found
+
+    @cached_property
+    def seen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Source address, source port and destination port of each as its frame arrived; zeros if none did."""
+        found = np.frombuffer(self.words, np.uint8).reshape(-1, _WORD_BYTES).astype(np.int64)
+        address = found[:, 0] << 24 | found[:, 1] << 16 | found[:, 2] << 8 | found[:, 3]
+        return address, found[:, 4] << 8 | found[:, 5], found[:, 6] << 8 | found[:, 7]
+
+    @cached_property
+    def answered(self) -> NDArray[np.int64]:
+        """Of each connection, which one an answer goes to in its place: itself, or, as nobody knows from where a
+        connection came that did not arrive, one of those that did in turn."""
+        own = np.arange(self.opening.connections)
+        if self.arrived.any():
+            known = np.flatnonzero(self.arrived)
+            own[~self.arrived] = known[np.arange(int((~self.arrived).sum())) % len(known)]
+        return own
+
+    def opens(self, stack: str, size: int, ends: Ends) -> Frames:
+        """A frame of each connection from the initiator."""
+        sources, destinations = self.ports
+        return numbered(stack, size, ends, {"UDP.sport": sources, "UDP.dport": destinations})
+
+    def answers(self, stack: str, size: int, ends: Ends) -> Frames:
+        """A frame of each connection from the responder."""
+        address, source, destination = (own[self.answered] for own in self.seen)
+        return numbered(stack, size, ends, {"IP.dst": address, "UDP.dport": source, "UDP.sport": destination})
+
+    def belonging(self, opens: bool) -> Connections:
+        """Which connections a simulated device is told that frames belong to."""
+        whole = opens or bool(self.arrived.all())
+        numbers = None if whole else tuple(self.answered.tolist())
+        return Connections(count=self.opening.connections, numbers=numbers, opens=opens)
+
+    def outcome(self, answers: bytes | None, forgot_ns: int | None) -> Opened:
+        """What became of the connections; `answers`: the words of the answers, None if the load had none."""
+        refused = np.flatnonzero(~self.arrived)
+        forgotten = np.zeros(0, np.int64)
+        if answers is not None:
+            forgotten = np.flatnonzero(self.arrived & (np.frombuffer(answers, np.uint64) == 0))
+        return Opened(refused=_ranges(refused), forgotten=_ranges(forgotten), pool=self._pool(), forgot_ns=forgot_ns)
+
+    def _pool(self) -> Pool | None:
+        if not self.arrived.any():
+            return None
+        address, source, destination = (own[self.arrived] for own in self.seen)
+        tuples = np.unique(np.stack([address, source, destination]), axis=1).shape[1]
+        return Pool(
+            addresses=len(np.unique(address)),
+            source_ports=len(np.unique(source)),
+            least_port=int(source.min()),
+            most_port=int(source.max()),
+            kept_ports=int((source == self.ports[0][self.arrived]).sum()),
+            shared=len(address) - tuples,
+        )
+
+
+def _ranges(numbers: NDArray[np.int64]) -> Ranges:
+    """Of sorted numbers."""
+    if not numbers.size:
+        return Ranges(count=0, ranges=[], complete=True)
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    first, last = numbers[np.concatenate(([0], breaks + 1))], numbers[np.concatenate((breaks, [-1]))]
+    found: Sequence[tuple[int, int]] = list(zip(first.tolist(), last.tolist(), strict=True))
+    return Ranges(count=numbers.size, ranges=list(found[:MOST_RANGES]), complete=len(found) <= MOST_RANGES)

@@ -1,0 +1,75 @@
+"""RFC 9693 §4.6: the highest rate of new connections of which each is answered afterwards, by binary search."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.device.method import connection_trial
+from keisoku.device.method.connection_trial import Seen, attempt, count
+from keisoku.device.method.rfc2889 import highest
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.connection_settings import ConnectionRateSettings
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.language import phrase
+from keisoku.run.result import Result, Row
+
+_LONGEST_S = 60.0
+"""A search whose trials would become longer ends: the device has no room for so many connections."""
+_FAILURES = 2
+"""A rate fails if it fails in so many trials in a row."""
+
+
+def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row a size with 'rate' (connections/s), then a row a trial with the rate that was offered, 'offered_rate', and
+    the counts of connections."""
+    settings = setting.plan.of(ConnectionRateSettings)
+    rows: list[Row] = []
+    for size in setting.plan.frame_bytes:
+        seen: list[Seen] = []
+
+        def probe(fps: float, size: int = size, seen: list[Seen] = seen) -> Generator[Trial, TrialRecord, bool | None]:
+            if seen and settings.connections / fps > _LONGEST_S:
+                return False
+            for _ in range(_FAILURES):
+                trial = connection_trial.connection_trial(setting, settings, size, settings.connections, fps)
+                one = yield from attempt(trial)
+                seen.append(one)
+                if one.passed is not False:
+                    break
+            return one.passed
+
+        ceiling = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
+        rows.append(_summary(size, found.passed, found.above, found.limited_by_tester, seen))
+        rows += [_row(one, size) for one in seen]
+    return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(setting))
+
+
+def _summary(size: int, passed: float, above: float, limited: bool, seen: list[Seen]) -> Row:
+    case = phrase("highest rate")
+    if not passed:
+        remark = phrase("connections failed at every rate that was tried")
+        return Row(frame_bytes=size, case=case, figures={}, trial=seen[-1].record.index, remark=remark)
+    if limited:
+        figure = Quantity(value=passed, unit="connections/s", bound="at least")
+    else:
+        interval = Interval(lower=passed, upper=above)
+        figure = Quantity(value=passed, unit="connections/s", interval=interval, covers="resolution")
+    shows = next(one.record.index for one in seen if one.passed and one.opening.frames_per_second == passed)
+    remark = phrase("limited by the tester") if limited else ""
+    return Row(frame_bytes=size, case=case, figures={"rate": figure}, trial=shows, remark=remark)
+
+
+def _row(one: Seen, size: int) -> Row:
+    row = one.row(size)
+    facts = one.record.facts.opening
+    if not row.figures or facts is None or facts.sent.going_ns <= 0:
+        return row
+    span_ns = facts.sent.going_ns - facts.sent.first_sent_ns
+    rate = (facts.sent.offered_frames - 1) * 1e9 / span_ns if span_ns > 0 else one.opening.frames_per_second
+    offered = Quantity(value=rate, unit="connections/s", uncertainty=1e9 / span_ns if span_ns > 0 else None)
+    kept = {name: row.figures[name] for name in ("valid", "refused", "forgotten")}
+    figures = {"offered_rate": offered, "offered": count(one.opening.connections)} | kept
+    return row.model_copy(update={"figures": figures})

@@ -1,0 +1,94 @@
+"""RFC 9693 §4.7: the throughput of RFC 2544 with connections that exist already: before each trial they are opened.
+
+No frame of the load makes a new connection: each belongs to one of those that were opened, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.device.method import connection_trial
+from keisoku.device.method.connection_trial import ANSWERS, INITIATOR, RESPONDER, Seen, attempt, count
+from keisoku.device.method.rfc2889 import highest
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.connection_settings import ConnectionThroughputSettings
+from keisoku.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.language import joined, phrase
+from keisoku.run.result import Result, Row
+
+_OUT = Flow(transmit=INITIATOR, receive=RESPONDER, connections="open")
+FLOWS = {"both": (_OUT, ANSWERS), "out": (_OUT,), "in": (ANSWERS,)}
+"""By direction."""
+
+
+def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row a size with 'throughput' (frames/s of each port that sends), then a row a trial with 'offered' (frames/s),
+    'loss' (frames), and the connections that were 'refused' before."""
+    settings = setting.plan.of(ConnectionThroughputSettings)
+    rows: list[Row] = []
+    for size in setting.plan.frame_bytes:
+        seen: list[Seen] = []
+
+        def probe(fps: float, size: int = size, seen: list[Seen] = seen) -> Generator[Trial, TrialRecord, bool | None]:
+            one = yield from attempt(
+                connection_trial.connection_trial(
+                    setting,
+                    settings,
+                    size,
+                    settings.connections,
+                    settings.open_fps,
+                    FLOWS[settings.direction],
+                    fps,
+                    settings.trial_s,
+                )
+            )
+            seen.append(one)
+            return None if one.passed is None else not one.opened.refused.count and not _lost(one)
+
+        ceiling = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
+        rows.append(_summary(size, found.passed, found.above, found.limited_by_tester, seen))
+        rows += [_row(one, size) for one in seen]
+    return Result(measurement="connection_throughput", rows=rows, deviations=connection_trial.deviations(setting))
+
+
+def _lost(one: Seen) -> int:
+    return one.record.facts.sent.offered_frames - one.record.facts.tracked.forwarded_frames
+
+
+def _summary(size: int, passed: float, above: float, limited: bool, seen: list[Seen]) -> Row:
+    case = phrase("throughput")
+    if not passed:
+        refused = all(one.opened.refused.count for one in seen)
+        remark = (
+            phrase("connections were refused before each load: use fewer, or a lower --open")
+            if refused
+            else phrase("frames were lost at every load that was tried")
+        )
+        return Row(frame_bytes=size, case=case, figures={}, trial=seen[-1].record.index, remark=remark)
+    if limited:
+        figure = Quantity(value=passed, unit="frames/s", bound="at least")
+    else:
+        interval = Interval(lower=passed, upper=above)
+        figure = Quantity(value=passed, unit="frames/s", interval=interval, covers="resolution")
+    shows = next(one.record.index for one in seen if one.record.trial.frames_per_second == passed)
+    remark = phrase("limited by the tester") if limited else ""
+    return Row(frame_bytes=size, case=case, figures={"throughput": figure}, trial=shows, remark=remark)
+
+
+def _row(one: Seen, size: int) -> Row:
+    figures = {
+        "offered": Quantity(value=one.record.offered_fps, unit="frames/s", uncertainty=0.0),
+        "loss": Quantity(value=_lost(one), unit="frames", uncertainty=0.0),
+        "refused": count(one.opened.refused.count),
+    }
+    return Row(
+        frame_bytes=size,
+        case=phrase("trial {number}", number=one.record.index + 1),
+        figures=figures if one.record.valid else {},
+        trial=one.record.index,
+        remark=joined("; ", why_invalid(one.record)),
+    )

@@ -1,0 +1,182 @@
+"""The trial that all procedures of stateful devices use (RFC 9693 §4): connections are opened, then answered.
+
+The first port, the initiator, opens each connection by one frame. The second, the responder, answers each once to where
+it came from. A connection is valid if both arrived; so the device is judged by frames alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import rfc2889
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.connection_settings import ConnectionSettings, port_range
+from keisoku.device.record.counts import Ranges
+from keisoku.device.record.event import EVENTS, Event
+from keisoku.device.record.opening import Opened, Opening
+from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.device.record.validity import why_invalid
+from keisoku.errors import PlanError
+from keisoku.frame.port_pairs import port_pairs
+from keisoku.language import Text, joined, phrase
+from keisoku.run.result import Row
+
+INITIATOR, RESPONDER = 0, 1
+FLUSHED = "conntrack-flushed"
+ANSWERS = Flow(transmit=RESPONDER, receive=INITIATOR, connections="answer")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The outcome of one trial."""
+
+    record: TrialRecord
+
+    @property
+    def opening(self) -> Opening:
+        """The connections that were asked for."""
+        assert self.record.trial.opening is not None
+        return self.record.trial.opening
+
+    @property
+    def opened(self) -> Opened:
+        """What became of them."""
+        assert self.record.facts.opened is not None
+        return self.record.facts.opened
+
+    @property
+    def valid(self) -> int:
+        """Connections that were answered."""
+        return self.opening.connections - self.opened.refused.count - self.opened.forgotten.count
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every connection is valid; None if the tester failed."""
+        return self.valid == self.opening.connections if self.record.valid else None
+
+    def row(self, size: int) -> Row:
+        """The counts of the trial, and the pool of outer ports."""
+        opened, pool = self.opened, self.opened.pool
+        figures = {
+            "offered": count(self.opening.connections),
+            "valid": count(self.valid),
+            "refused": count(opened.refused.count),
+            "forgotten": count(opened.forgotten.count),
+        }
+        if pool is not None:
+            figures |= {
+                "outer_addresses": Quantity(value=pool.addresses, unit="addresses", uncertainty=0.0),
+                "outer_ports": Quantity(value=pool.source_ports, unit="ports", uncertainty=0.0),
+                "kept_ports": count(pool.kept_ports),
+                "shared": count(pool.shared),
+            }
+        return Row(
+            frame_bytes=size,
+            case=phrase("trial {number}", number=self.record.index + 1),
+            figures=figures if self.record.valid else {},
+            trial=self.record.index,
+            remark=joined("; ", why_invalid(self.record)),
+        )
+
+    def failed(self, most: int) -> Iterator[tuple[Quantity, Text]]:
+        """Of each of the first connections that failed: when it was to be opened, and a sentence of its ports and what
+        became of it."""
+        own = self.opening
+        ranges = own.source_ports, own.destination_ports
+        sources, destinations = port_pairs(own.connections, *ranges, own.order == "pseudorandom", own.seed)
+        fates = [(number, True) for number in _numbers(self.opened.refused, most)]
+        fates += [(number, False) for number in _numbers(self.opened.forgotten, most)]
+        for number, refused in sorted(fates)[:most]:
+            values = {"source": int(sources[number]), "destination": int(destinations[number])}
+            yield (
+                Quantity(value=number / own.frames_per_second, unit="s", uncertainty=0.0),
+                phrase("UDP port {source} to {destination}: dropped", **values)
+                if refused
+                else phrase(
+                    "UDP port {source} to {destination}: it reached the responder, but no answer came back", **values
+                ),
+            )
+
+
+def _numbers(ranges: Ranges, most: int) -> Iterator[int]:
+    return islice((number for first, last in ranges.ranges for number in range(first, last + 1)), most)
+
+
+def connection_trial(
+    setting: Setting,
+    settings: ConnectionSettings,
+    size: int,
+    connections: int,
+    open_fps: float,
+    flows: tuple[Flow, ...] = (ANSWERS,),
+    fps: float | None = None,
+    seconds: float | None = None,
+) -> Trial:
+    """Connections, and what uses them: answers, or a load of so many frames/s a port."""
+    rate = fps or open_fps * settings.validate_percent / 100
+    purpose = f"{connections} connections at {open_fps:,.0f}/s, {size} byte"
+    if fps is not None:
+        purpose = f"{connections} connections, {fps:,.0f} frames/s, {size} byte"
+    trial = setting.trial(purpose, size, rate, seconds or connections / rate)
+    forget = _forget(setting, settings)
+    opening = Opening(
+        connections=connections,
+        frames_per_second=open_fps,
+        source_ports=port_range(settings.source_ports),
+        destination_ports=port_range(settings.destination_ports),
+        order=settings.order,
+        seed=setting.plan.seed,
+        forget=forget,
+        wait_ns=round(settings.forgotten_s * NS_PER_S),
+        settle_ns=round(settings.settle_s * NS_PER_S),
+    )
+    port_pairs(1 if connections < 1 else connections, opening.source_ports, opening.destination_ports, False, 0)
+    # Exactly one frame a connection.
+    if seconds is None:
+        duration_ns = max(1, round(connections * NS_PER_S / rate))
+        trial = trial.model_copy(update={"duration_ns": duration_ns})
+    return trial.model_copy(update={"flows": flows, "opening": opening})
+
+
+def attempt(trial: Trial) -> Generator[Trial, TrialRecord, Seen]:
+    """The outcome of a trial, which is repeated while the tester is disturbed."""
+    record = yield from rfc2889.attempt(trial)
+    return Seen(record)
+
+
+def _forget(setting: Setting, settings: ConnectionSettings) -> Event | None:
+    offered, text = setting.capabilities.events, settings.forget
+    if setting.capabilities.simulated or (not text and FLUSHED in offered):
+        return None if setting.capabilities.simulated else Event(name=FLUSHED, after_ns=0)
+    if text:
+        if text in EVENTS and text not in offered:
+            raise PlanError("forget", f"the device offers no event '{text}'", "give a command")
+        return Event(name=text, after_ns=0, command=text not in offered)
+    if "forgotten_s" not in settings.model_fields_set:
+        raise PlanError(
+            "forget",
+            "nothing makes the device forget its connections before a trial",
+            "give a command with --forget, or the device's timeout of connections with --forgotten",
+        )
+    return None
+
+
+def count(number: int) -> Quantity:
+    """A number of connections, which is exact."""
+    return Quantity(value=number, unit="connections", uncertainty=0.0)
+
+
+def deviations(setting: Setting) -> list[Text]:
+    """What all of these procedures do otherwise."""
+    found = [
+        phrase(
+            "RFC 9693 §4: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
+            " error, counts as foreign and is not told apart from one that it dropped"
+        )
+    ]
+    if setting.capabilities.simulated:
+        found.append(phrase("the DUT is simulated: results describe the model"))
+    return found

@@ -1,0 +1,194 @@
+"""Procedures of stateful devices (RFC 9693) on simulated ones, whose tables are hidden from them."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.simulated_trials import carry_out, device, plan
+
+from keisoku.device.record.trial import TrialRecord
+from keisoku.errors import PlanError
+from keisoku.frame.port_pairs import port_pairs
+from keisoku.run.result import Result, Row
+
+LINK = "ports = 2\nlink_bits_per_second = 10_000_000_000\n"
+WAITS = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}
+
+
+def measured(method: str, table: str, **settings: Any) -> tuple[Result, list[TrialRecord]]:
+    own = plan(method, frame_bytes=[64], phases=WAITS, **{method: settings})
+    return carry_out(own, device(f"{LINK}[connections]\n{table}"))
+
+
+def summary(result: Result) -> Row:
+    return result.rows[0]
+
+
+def bucket(number: int, buckets: int) -> int:
+    """The bucket of a connection, as core/src/simulated/connections.rs states it (splitmix64)."""
+    mask = (1 << 64) - 1
+    value = (number + 1) * 0x9E3779B97F4A7C15 & mask
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & mask
+    return (value ^ value >> 31) % buckets
+
+
+def first_without_room(buckets: int, entries: int) -> int:
+    """How many connections fit before one finds its bucket full."""
+    held = [0] * buckets
+    for number in range(1 << 24):
+        own = bucket(number, buckets)
+        if held[own] == entries:
+            return number
+        held[own] += 1
+    raise AssertionError
+
+
+def hidden(seed: int) -> tuple[str, int]:
+    """A random table, and how many connections it really holds."""
+    draw = random.Random(seed)
+    entries = draw.randint(20, 60_000)
+    table, truth = f"entries = {entries}\nwhen_full = '{draw.choice(['refuse', 'evict'])}'\n", entries
+    kind = draw.choice(["plain", "ports", "buckets"])
+    if kind == "ports":
+        ports = draw.randint(10, 64_512)
+        table, truth = f"{table}ports = {ports}\n", min(entries, ports)
+    elif kind == "buckets":
+        buckets, room = draw.randint(100, 5000), draw.randint(4, 16)
+        table = f"{table}buckets = {buckets}\nbucket_entries = {room}\n"
+        truth = min(entries, first_without_room(buckets, room))
+    return table, truth
+
+
+@pytest.mark.parametrize("seed", range(900, 912))
+def test_the_capacity_of_a_hidden_table_is_found_within_a_thousandth(seed: int) -> None:
+    table, truth = hidden(seed)
+    result, _ = measured("connection_capacity", table, most_connections=100_000)
+    figure = summary(result).figures["connections"]
+    bounds = figure.bounds
+    assert bounds is not None
+    assert bounds[0] <= truth <= bounds[1]
+    assert truth - figure.value <= max(1, truth / 1000)
+
+
+def test_failed_connections_are_named_with_their_ports_their_time_and_what_became_of_them() -> None:
+    result, records = measured(
+        "connection_capacity", "entries = 100\n", connections=150, most_connections=150, order="linear", open_fps=1000
+    )
+    assert summary(result).figures["connections"].value == 100
+    named = [row for row in result.rows if str(row.case).startswith("failed")]
+    assert str(named[0].remark) == "UDP port 1124 to 1: dropped"
+    assert named[0].figures["opened"].value == 0.1
+    opened = records[0].facts.opened
+    assert opened is not None and opened.refused.ranges == [(100, 149)] and opened.forgotten.count == 0
+
+
+def test_connections_whose_place_was_taken_reached_the_responder_but_are_not_answered() -> None:
+    _, records = measured(
+        "connection_capacity", "entries = 100\nwhen_full = 'evict'\n", connections=150, most_connections=150
+    )
+    opened = records[0].facts.opened
+    assert opened is not None and opened.refused.count == 0
+    assert opened.forgotten.ranges == [(0, 49)]
+
+
+def test_a_pool_of_ports_is_described() -> None:
+    result, records = measured(
+        "connection_capacity", "entries = 5000\nports = 300\n", connections=400, most_connections=400
+    )
+    pool = next(record.facts.opened for record in records if record.facts.opened).pool  # type: ignore[union-attr]
+    assert pool is not None
+    assert (pool.source_ports, pool.least_port, pool.most_port, pool.shared) == (300, 1024, 1323, 0)
+    assert summary(result).figures["connections"].value == 300
+
+
+def test_a_table_that_forgets_during_the_opening_has_no_room_for_all() -> None:
+    # 1 s to open 1000 connections, of which those of the last half second are known.
+    result, _ = measured(
+        "connection_capacity",
+        "entries = 5000\ntimeout_s = 0.5\n",
+        connections=1000,
+        most_connections=1000,
+        open_fps=1000,
+    )
+    bounds = summary(result).figures["connections"].bounds
+    assert bounds is not None and bounds[1] < 400
+
+
+@pytest.mark.parametrize("seed", range(40, 46))
+def test_the_rate_of_new_connections_is_found(seed: int) -> None:
+    truth = random.Random(seed).uniform(2_000, 2_000_000)
+    table = f"entries = 100_000\nnew_per_second = {truth}\nwaiting = 0\n"
+    result, _ = measured("connection_rate", table, connections=3000)
+    figure = summary(result).figures["rate"]
+    assert figure.bounds is not None
+    # A connection that comes while one is made is dropped; times of frames are whole ns.
+    assert figure.bounds[0] <= truth * 1.003 and figure.bounds[1] >= truth * 0.997
+    assert figure.value == pytest.approx(truth, rel=0.013)
+
+
+def test_the_rate_of_the_tester_is_only_a_bound() -> None:
+    result, _ = measured("connection_rate", "entries = 100_000\n", connections=1000, maximum_fps=50_000)
+    assert summary(result).figures["rate"].bound == "at least"
+
+
+def test_the_rate_of_forgetting_is_found() -> None:
+    table = "entries = 100_000\nforgotten_per_second = 123_456.0\n"
+    result, _ = measured("connection_teardown", table, connections=2000, repetitions=3)
+    assert summary(result).figures["rate"].value == pytest.approx(123_456, rel=1e-3)
+
+
+@pytest.mark.parametrize("direction", ["both", "out", "in"])
+def test_throughput_with_connections(direction: str) -> None:
+    own = plan(
+        "connection_throughput",
+        frame_bytes=[64],
+        phases=WAITS,
+        connection_throughput={"connections": 500, "trial_s": 0.1, "direction": direction},
+    )
+    slow = f"{LINK}[output]\nservice_bits_per_second = 1e8\nbuffer_bytes = 2000\n[connections]\nentries = 1000\n"
+    result, _ = carry_out(own, device(slow))
+    figure = summary(result).figures["throughput"]
+    assert figure.value == pytest.approx(1e8 / 8 / 84, rel=0.02)
+
+
+def test_a_load_of_more_connections_than_fit_says_so() -> None:
+    own = plan(
+        "connection_throughput",
+        frame_bytes=[64],
+        phases=WAITS,
+        connection_throughput={"connections": 500, "trial_s": 0.01, "maximum_fps": 1e5, "resolution_percent": 50},
+    )
+    result, _ = carry_out(own, device(f"{LINK}[connections]\nentries = 400\n"))
+    assert "connections were refused" in str(summary(result).remark)
+
+
+def test_a_load_like_a_flood_is_refused_on_ports_of_a_host() -> None:
+    with pytest.raises(PlanError, match="SYN flood"):
+        plan("connection_rate", dut=None, tx="eth1", rx="eth2")
+    assert plan("connection_rate", dut=None, tx="eth1", rx="eth2", force=True).force
+
+
+def test_more_connections_than_pairs_of_ports_are_refused() -> None:
+    with pytest.raises(PlanError, match="pairs of ports"):
+        measured("connection_rate", "entries = 9\n", connections=50, source_ports="1024-1033", destination_ports="7")
+
+
+@given(st.integers(1, 400), st.integers(1, 40), st.integers(0, 20), st.booleans(), st.integers(0, 9))
+def test_every_pair_of_ports_occurs_once(
+    count: int, sources: int, destinations: int, pseudorandom: bool, seed: int
+) -> None:
+    ranges = (1024, 1023 + sources), (7, 7 + destinations)
+    if count > sources * (destinations + 1):
+        with pytest.raises(PlanError):
+            port_pairs(count, *ranges, pseudorandom, seed)
+        return
+    found = list(zip(*(own.tolist() for own in port_pairs(count, *ranges, pseudorandom, seed)), strict=True))
+    linear = ((source, port) for port in range(7, 8 + destinations) for source in range(1024, 1024 + sources))
+    expected = list(islice(linear, count))
+    assert sorted(found) == sorted(expected) if pseudorandom else found == expected
