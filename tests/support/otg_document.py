@@ -108,7 +108,7 @@ def _scalar(kind: type, told: dict[str, Any], of: str) -> dict[str, Any]:
 
 
 def holds(document: Any, path: str) -> bool:
-    """Whether the path of a refusal leads to a part of a configuration: a property that the document or the model has."""
+    """Whether the path of a refusal leads to a part of a configuration, which the document or the model has."""
     kind: Any = model.Config
     for step in path.replace("[", ".[").split("."):
         if step.startswith("["):
