@@ -7,12 +7,13 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from accuracy import STEPS, compared, failures, half_width, is_inside
+from accuracy import STEPS, compared, failures, half_width, is_inside, ratio_of_each, ratio_of_right
 from accuracy_devices import Compared, measured, ratios
 from accuracy_devices import latency as latencies_of_random_devices
 from accuracy_physics import Device
@@ -44,6 +45,30 @@ def test_a_bound_of_several_steps_is_too_wide_and_one_of_a_step_is_not(step: flo
     errors = [(place - 50) / 50 for place in range(101)]
     figures = [budget.figure(error, "ns", [budget.rectangular("stamps", step)]) for error in errors]
     found = {f"p50{STEPS}": [Compared("p50", figure, 0.0) for figure in figures]}
+    assert bool(failures(found)) == wrong
+
+
+def right_figures(too_wide: float) -> list[tuple[float, float]]:
+    """Half widths and errors of devices that scatter by 1 to 10 000 ns; the intervals are right if `too_wide` is 1."""
+    chance = np.random.default_rng(4)
+    scatter = 10 ** chance.uniform(0, 4, 4000)
+    return list(zip(1.96 * too_wide * scatter, np.abs(chance.normal(0, scatter)), strict=True))
+
+
+def test_the_ratio_of_two_medians_grows_where_devices_scatter_differently_and_the_median_of_ratios_does_not() -> None:
+    widths = right_figures(1)
+    middle, low, high = ratio_of_right(widths)
+    assert 3.2 < low < middle < high < 4.2
+    assert ratio_of_each(widths)[0] == pytest.approx(2.91, rel=0.05)
+
+
+@pytest.mark.parametrize(("too_wide", "wrong"), [(1.0, False), (1.9, True)])
+def test_intervals_that_are_twice_too_wide_fail_and_right_ones_do_not(too_wide: float, wrong: bool) -> None:
+    figures = [
+        budget.figure(error, "ns", [budget.normal("scatter", width / 2)])
+        for width, error in right_figures(too_wide)[:400]
+    ]
+    found = {"mean": [Compared("mean", figure, 0.0) for figure in figures]}
     assert bool(failures(found)) == wrong
 
 
