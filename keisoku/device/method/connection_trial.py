@@ -1,4 +1,4 @@
-"""The trial that all procedures of stateful devices use (RFC 9693 §4): connections are opened, then answered.
+"""The trial that all procedures of stateful devices use (RFC 9693): connections are opened, then answered.
 
 The first port, the initiator, opens each connection by one frame. The second, the responder, answers each once to where
 it came from. A connection is valid if both arrived; so the device is judged by frames alone.
@@ -173,7 +173,7 @@ def deviations(setting: Setting) -> list[Text]:
     """What all of these procedures do otherwise."""
     found = [
         phrase(
-            "RFC 9693 §4: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
+            "RFC 9693: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
             " error, counts as foreign and is not told apart from one that it dropped"
         )
     ]
