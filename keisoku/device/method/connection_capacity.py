@@ -40,7 +40,7 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
     settings = setting.plan.of(ConnectionCapacitySettings)
     most = settings.most_connections
     low, high = 0, most + 1
-    asked, step = min(settings.connections, most), 0
+    asked, step, guessed = min(settings.connections, most), 0, False
     seen: list[Seen] = []
     while high - low > max(1, settings.resolution_percent / 100 * low):
         one = yield from _judged(setting, settings, size, asked, seen)
@@ -52,14 +52,17 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
             high = asked
         if high > most:
             asked = min(2 * low, most)
-        elif not one.passed and low < one.valid:
-            asked, step = one.valid, 0
+        elif not one.passed and low < one.valid and not guessed:
+            asked, step, guessed = one.valid, 0, True
+            continue
         elif one.passed or (one.valid == low and not step):
             # The guess was right: the next trial decides, unless the device holds more than it showed.
             step = 2 * step or max(1, int(settings.resolution_percent / 100 * low))
             asked = min(low + step, (low + high) // 2)
         else:
+            # A guess that fails says little: with full buckets of a hash table, one number below the other would.
             asked = (low + high) // 2
+        guessed = False
     return [_summary(size, low, high, most, seen), *(one.row(size) for one in seen), *_named(settings, size, seen)]
 
 
