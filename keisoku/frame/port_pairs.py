@@ -1,4 +1,4 @@
-"""The ports of connections: each pair of a source and a destination port once (RFC 9693 §4.4). Builds no frame."""
+"""The ports of connections: each pair of a source and a destination port once (RFC 9693). Builds no frame."""
 
 from __future__ import annotations
 

@@ -52,23 +52,23 @@ def first_without_room(buckets: int, entries: int) -> int:
 def hidden(seed: int) -> tuple[str, int]:
     """A random table, and how many connections it really holds."""
     draw = random.Random(seed)
-    entries = draw.randint(20, 60_000)
+    entries = draw.randint(20, 4_000)
     table, truth = f"entries = {entries}\nwhen_full = '{draw.choice(['refuse', 'evict'])}'\n", entries
     kind = draw.choice(["plain", "ports", "buckets"])
     if kind == "ports":
-        ports = draw.randint(10, 64_512)
+        ports = draw.randint(10, 4_000)
         table, truth = f"{table}ports = {ports}\n", min(entries, ports)
     elif kind == "buckets":
-        buckets, room = draw.randint(100, 5000), draw.randint(4, 16)
+        buckets, room = draw.randint(20, 300), draw.randint(4, 16)
         table = f"{table}buckets = {buckets}\nbucket_entries = {room}\n"
         truth = min(entries, first_without_room(buckets, room))
     return table, truth
 
 
-@pytest.mark.parametrize("seed", range(900, 912))
+@pytest.mark.parametrize("seed", range(900, 908))
 def test_the_capacity_of_a_hidden_table_is_found_within_a_thousandth(seed: int) -> None:
     table, truth = hidden(seed)
-    result, _ = measured("connection_capacity", table, most_connections=100_000)
+    result, _ = measured("connection_capacity", table, connections=512, most_connections=8_000)
     figure = summary(result).figures["connections"]
     bounds = figure.bounds
     assert bounds is not None
@@ -120,7 +120,7 @@ def test_a_table_that_forgets_during_the_opening_has_no_room_for_all() -> None:
     assert bounds is not None and bounds[1] < 400
 
 
-@pytest.mark.parametrize("seed", range(40, 46))
+@pytest.mark.parametrize("seed", range(40, 43))
 def test_the_rate_of_new_connections_is_found(seed: int) -> None:
     truth = random.Random(seed).uniform(2_000, 2_000_000)
     table = f"entries = 100_000\nnew_per_second = {truth}\nwaiting = 0\n"
@@ -149,7 +149,7 @@ def test_throughput_with_connections(direction: str) -> None:
         "connection_throughput",
         frame_bytes=[64],
         phases=WAITS,
-        connection_throughput={"connections": 500, "trial_s": 0.1, "direction": direction},
+        connection_throughput={"connections": 500, "trial_s": 0.05, "direction": direction, "maximum_fps": 4e5},
     )
     slow = f"{LINK}[output]\nservice_bits_per_second = 1e8\nbuffer_bytes = 2000\n[connections]\nentries = 1000\n"
     result, _ = carry_out(own, device(slow))

@@ -60,10 +60,10 @@ OWN: dict[str, dict[str, Any]] = {
     "address_learning": {"ageing_s": 5, "addresses": 256},
     "incast": {"burst_frames": 8},
     "group_capacity": {"groups": 16, "most_groups": 64, "leave_s": 0.2, "settle_s": 0},
-    "connection_capacity": {"connections": 16, "most_connections": 64},
+    "connection_capacity": {"connections": 16, "most_connections": 64, "open_fps": 2000},
     "connection_rate": {"connections": 100},
-    "connection_teardown": {"connections": 100, "repetitions": 2},
-    "connection_throughput": {"connections": 100},
+    "connection_teardown": {"connections": 100, "repetitions": 2, "open_fps": 2000},
+    "connection_throughput": {"connections": 100, "open_fps": 2000},
 }
 TESTER = Capabilities(
     engine="xdp",
@@ -75,6 +75,7 @@ TESTER = Capabilities(
     receive_stamp="",
     resets="on command",
     abilities=frozenset({"compare", "marks"}),
+    events=("conntrack-flushed",),
 )
 
 
@@ -164,6 +165,7 @@ def test_every_procedure_as_its_standard_has_it_can_be_thought_through(name: str
     """For a tester of this host, before its first frame: also where no simulated device has what it needs."""
     ports = {"ports": [f"xdp:eth{port}" for port in range(4)]} if PROCEDURES[name].own_flows else {}
     given = ports or {"tx": "xdp:eth0", "rx": "xdp:eth1"}
+    given |= {"force": PROCEDURES[name].floods}
     plan = parse({"methods": [name], "frame_bytes": PROCEDURES[name].sizes or "rfc2544", **given})
     found = forecast(plan, TESTER, Bias())
     assert found is not None and 0 < found.least_s <= found.most_s

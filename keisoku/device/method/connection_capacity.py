@@ -1,4 +1,4 @@
-"""RFC 9693 §4.9: the largest number of connections of which each is answered, by search.
+"""RFC 9693: the largest number of connections of which each is answered, by search.
 
 A trial with too many connections tells how many of them are valid, which is a good guess of the largest number; so
 after the first number that fails, few trials are needed.
@@ -27,14 +27,20 @@ def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Resul
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         rows += yield from _of_size(setting, size)
-    return Result(measurement="connection_capacity", rows=rows, deviations=connection_trial.deviations(setting))
+    found = connection_trial.deviations(setting)
+    found.append(
+        phrase(
+            "RFC 9693: all trials open connections at one rate, not at the highest one for each number of connections"
+        )
+    )
+    return Result(measurement="connection_capacity", rows=rows, deviations=found)
 
 
 def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[Row]]:
     settings = setting.plan.of(ConnectionCapacitySettings)
     most = settings.most_connections
     low, high = 0, most + 1
-    asked, step = min(settings.connections, most), 0
+    asked, step, guessed = min(settings.connections, most), 0, False
     seen: list[Seen] = []
     while high - low > max(1, settings.resolution_percent / 100 * low):
         one = yield from _judged(setting, settings, size, asked, seen)
@@ -46,14 +52,17 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
             high = asked
         if high > most:
             asked = min(2 * low, most)
-        elif not one.passed and low < one.valid:
-            asked, step = one.valid, 0
+        elif not one.passed and low < one.valid and not guessed:
+            asked, step, guessed = one.valid, 0, True
+            continue
         elif one.passed or (one.valid == low and not step):
             # The guess was right: the next trial decides, unless the device holds more than it showed.
             step = 2 * step or max(1, int(settings.resolution_percent / 100 * low))
             asked = min(low + step, (low + high) // 2)
         else:
+            # A guess that fails says little: with full buckets of a hash table, one number below the other would.
             asked = (low + high) // 2
+        guessed = False
     return [_summary(size, low, high, most, seen), *(one.row(size) for one in seen), *_named(settings, size, seen)]
 
 

@@ -1,4 +1,4 @@
-"""RFC 9693 §4.6: the highest rate of new connections of which each is answered afterwards, by binary search."""
+"""RFC 9693: the highest rate of new connections of which each is answered afterwards, by binary search."""
 
 from __future__ import annotations
 

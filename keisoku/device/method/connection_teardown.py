@@ -1,4 +1,4 @@
-"""RFC 9693 §4.8: how fast a device removes connections when it is told to forget all of them.
+"""RFC 9693: how fast a device removes connections when it is told to forget all of them.
 
 The time that this takes contains the call itself. So one connection is forgotten as well, and the difference counts.
 """

@@ -1,4 +1,4 @@
-"""RFC 9693 §4.7: the throughput of RFC 2544 with connections that exist already: before each trial they are opened.
+"""RFC 9693: the throughput of RFC 2544 with connections that exist already: before each trial they are opened.
 
 No frame of the load makes a new connection: each belongs to one of those that were opened, one after the other.
 """

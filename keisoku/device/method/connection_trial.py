@@ -1,4 +1,4 @@
-"""The trial that all procedures of stateful devices use (RFC 9693 §4): connections are opened, then answered.
+"""The trial that all procedures of stateful devices use (RFC 9693): connections are opened, then answered.
 
 The first port, the initiator, opens each connection by one frame. The second, the responder, answers each once to where
 it came from. A connection is valid if both arrived; so the device is judged by frames alone.
@@ -57,6 +57,12 @@ class Seen:
         """Whether every connection is valid; None if the tester failed."""
         return self.valid == self.opening.connections if self.record.valid else None
 
+    @property
+    def foreign(self) -> int:
+        """Frames that nobody of the tester sent, while connections were opened: ICMP errors or resets of the device."""
+        facts = self.record.facts.opening
+        return sum(receiver.foreign_frames for receiver in facts.receivers) if facts is not None else 0
+
     def row(self, size: int) -> Row:
         """The counts of the trial, and the pool of outer ports."""
         opened, pool = self.opened, self.opened.pool
@@ -65,6 +71,7 @@ class Seen:
             "valid": count(self.valid),
             "refused": count(opened.refused.count),
             "forgotten": count(opened.forgotten.count),
+            "foreign": rfc2889.frames(self.foreign),
         }
         if pool is not None:
             figures |= {
@@ -133,7 +140,8 @@ def connection_trial(
         wait_ns=round(settings.forgotten_s * NS_PER_S),
         settle_ns=round(settings.settle_s * NS_PER_S),
     )
-    port_pairs(1 if connections < 1 else connections, opening.source_ports, opening.destination_ports, False, 0)
+    # Refuses more connections than pairs.
+    port_pairs(connections, opening.source_ports, opening.destination_ports, False, 0)
     # Exactly one frame a connection.
     if seconds is None:
         duration_ns = max(1, round(connections * NS_PER_S / rate))
@@ -173,7 +181,7 @@ def deviations(setting: Setting) -> list[Text]:
     """What all of these procedures do otherwise."""
     found = [
         phrase(
-            "RFC 9693 §4: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
+            "RFC 9693: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
             " error, counts as foreign and is not told apart from one that it dropped"
         )
     ]

@@ -28,7 +28,7 @@ class ConnectionSettings(Settings):
     destination_ports: str = "1-49151"
     """Destination ports of connections, of which as few are used as possible."""
     order: Order = "pseudorandom"
-    """Order of the pairs of ports: each once, at random or one after the other (RFC 9693 §4.4)."""
+    """Order of the pairs of ports: each once, at random or one after the other (RFC 9693)."""
     validate_percent: float = Field(50.0, gt=0, le=100)
     """Rate of the answers that show that each connection is known, as a share of the rate at which they are opened."""
     settle_s: float = Field(0.1, ge=0)
@@ -60,7 +60,7 @@ def port_range(text: str) -> tuple[int, int]:
 
 
 class ConnectionCapacitySettings(ConnectionSettings):
-    """RFC 9693 §4.9: how many connections the device can hold at the same time."""
+    """RFC 9693: how many connections the device can hold at the same time."""
 
     connections: ConnectionCount = 4096
     """Number of connections at which the search starts."""
@@ -70,7 +70,7 @@ class ConnectionCapacitySettings(ConnectionSettings):
     """Connections opened a second; clearly fewer than the device can take."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
     """The search ends when the numbers that the device held and did not hold differ by at most this share."""
-    named: int = Field(8, ge=0, le=1000)
+    named: int = Field(8, ge=0, le=10_000)
     """How many connections that failed at the edge have a row of their own."""
 
     @property
@@ -80,7 +80,7 @@ class ConnectionCapacitySettings(ConnectionSettings):
 
 
 class ConnectionRateSettings(ConnectionSettings):
-    """RFC 9693 §4.6: the highest rate at which the device takes new connections."""
+    """RFC 9693: the highest rate at which the device takes new connections."""
 
     maximum_fps: float | None = Field(None, gt=0)
     """Highest rate of the search (default: what the tester can send)."""
@@ -89,7 +89,7 @@ class ConnectionRateSettings(ConnectionSettings):
 
 
 class ConnectionTeardownSettings(ConnectionSettings):
-    """RFC 9693 §4.8: how fast the device removes connections when it is told to forget all of them."""
+    """RFC 9693: how fast the device removes connections when it is told to forget all of them."""
 
     open_fps: float = Field(20_000.0, gt=0)
     """Connections opened a second."""
@@ -98,7 +98,7 @@ class ConnectionTeardownSettings(ConnectionSettings):
 
 
 class ConnectionThroughputSettings(ConnectionSettings):
-    """RFC 9693 §4.7: the throughput with connections that exist already."""
+    """RFC 9693: the throughput with connections that exist already."""
 
     trial_s: float = Field(60.0, gt=0)
     """Length of each trial."""

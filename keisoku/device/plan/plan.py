@@ -232,11 +232,12 @@ class Plan(_OfProcedures):
                 f"{flood} opens connections as a SYN flood does",
                 "use a lab or a simulated device, or add --force if everything behind these ports is yours",
             )
-        if flood and (self.stream or self.headers != "ipv4" or self.modify or self.mix or self.streams > 1):
+        others = self.stream or self.modify or self.mix or self.modifiers or self.streams > 1 or self.networks > 1
+        if flood and (others or self.headers != "ipv4"):
             raise PlanError(
                 "headers",
                 f"{flood} makes its frames itself, of UDP over IPv4",
-                "leave out --headers, --modify, --streams, mixes and [[stream]]",
+                "leave out --headers, --modify, --modifiers, --streams, --networks, mixes and [[stream]]",
             )
         return self
 

@@ -392,7 +392,7 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "connection_capacity",
             phrase("Connection capacity"),
-            phrase("RFC 9693 §4.9"),
+            "RFC 9693",
             "connections",
             "keisoku.device.plan.connection_settings:ConnectionCapacitySettings",
             "How many connections a NAT or firewall holds at the same time, and which ones fail beyond that.",
@@ -405,7 +405,7 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "connection_rate",
             phrase("Connection establishment rate"),
-            phrase("RFC 9693 §4.6"),
+            "RFC 9693",
             "rate",
             "keisoku.device.plan.connection_settings:ConnectionRateSettings",
             "The highest rate of new connections that a NAT or firewall takes without failing one.",
@@ -418,7 +418,7 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "connection_teardown",
             phrase("Connection tear-down rate"),
-            phrase("RFC 9693 §4.8"),
+            "RFC 9693",
             "rate",
             "keisoku.device.plan.connection_settings:ConnectionTeardownSettings",
             "How fast a NAT or firewall removes connections when it is told to forget all of them.",
@@ -431,7 +431,7 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "connection_throughput",
             phrase("Throughput with connections"),
-            phrase("RFC 9693 §4.7"),
+            "RFC 9693",
             "throughput",
             "keisoku.device.plan.connection_settings:ConnectionThroughputSettings",
             "The throughput of a NAT or firewall with connections that exist already.",

@@ -1,6 +1,6 @@
 """What comes before the load of a trial of a stateful device: the connections that are opened, and what became of them.
 
-RFC 9693 §4.3 calls this phase 1: the initiator sends one frame of each connection, and the responder learns from where
+RFC 9693 calls this phase 1: the initiator sends one frame of each connection, and the responder learns from where
 it arrives. The load itself, phase 2, then uses these connections.
 """
 
@@ -30,7 +30,7 @@ class Opening(_Model):
     """The first and the last one. They change before the destination port does."""
     destination_ports: tuple[int, int]
     order: Order = "pseudorandom"
-    """RFC 9693 §4.4: every pair of ports once, in a pseudorandom order or one after the other."""
+    """RFC 9693: every pair of ports once, in a pseudorandom order or one after the other."""
     seed: int = 0
     """Of that order."""
     forget: Event | None = None

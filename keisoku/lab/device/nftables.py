@@ -106,7 +106,10 @@ class Nat(Tracking):
         """Make the router, then the table."""
         super().build(site)
         inner, outer = site.ports
-        pool = "" if self.ports is None else f":{_FIRST_PORT}-{_FIRST_PORT + self.ports - 1}"
+        # Only what has ports can have one of a pool.
+        which, pool = "", ""
+        if self.ports is not None:
+            which, pool = "meta l4proto { tcp, udp }", f":{_FIRST_PORT}-{_FIRST_PORT + self.ports - 1}"
         inwards = f"""
                 chain inwards {{
                     type nat hook prerouting priority dstnat
@@ -127,7 +130,7 @@ class Nat(Tracking):
             table ip nat {{
                 chain outwards {{
                     type nat hook postrouting priority srcnat
-                    oifname {outer.dut_interface} ip saddr {inner.ipv4}/24 meta l4proto {{ tcp, udp }} \
+                    oifname {outer.dut_interface} ip saddr {inner.ipv4}/24 {which} \
                         snat to {outer.dut_ipv4}{pool}
                 }}
                 {inwards if self.table is None else closed}
