@@ -104,6 +104,7 @@ bench: $(BUILT)
 # What each named query costs at 1, 10 and 100 million frames: about 3 minutes, 2 GB of memory and 1 GB of disk.
 bench-scale: $(BUILT)
 	$(PY) benchmarks/queries.py
+	$(PY) benchmarks/campaigns.py
 
 # Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
 # pages of the manual.

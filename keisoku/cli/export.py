@@ -12,10 +12,11 @@ from keisoku.cli.out_file import write_out
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import load
 from keisoku.measurement.regression import judged_against
+from keisoku.measurement.table import DEVICE
 from keisoku.run.comparison import Judged
 from keisoku.run.names import names_of
 
-FORMATS = ("junit", "markdown", "annotations", "openmetrics")
+FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram")
 
 
 @click.command("export")
@@ -28,18 +29,19 @@ FORMATS = ("junit", "markdown", "annotations", "openmetrics")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="file to write (default: standard output)")
 def command(
     run: Path,
-    form: Literal["junit", "markdown", "annotations", "openmetrics"],
+    form: Literal["junit", "markdown", "annotations", "openmetrics", "hdrhistogram"],
     against: Path | None,
     margins: tuple[str, ...],
     out: Path | None,
 ) -> None:
-    """Writes RUN as a test report, a summary, annotations or metrics, for CI and monitoring.
+    """Writes RUN as a test report, a summary, annotations, metrics or histograms, for other programs.
 
     \b
-    junit        XML that CI systems read
-    markdown     a summary for GitHub and GitLab
-    annotations  errors and warnings of GitHub Actions
-    openmetrics  figures for Prometheus
+    junit         XML that CI systems read
+    markdown      a summary for GitHub and GitLab
+    annotations   errors and warnings of GitHub Actions
+    openmetrics   figures for Prometheus
+    hdrhistogram  a log of HdrHistogram with the latencies of all trials of a device
 
     A criterion that is not met, a regression, and a measurement that gave nothing are failures; what was not measured
     is skipped. The exit code is 0 in any case: the command that measured or compared has already said it.
@@ -50,14 +52,22 @@ def command(
     """
     if against is None and margins:
         raise PlanError("--margin", "there is nothing to compare with", "add --against, or leave it out")
-    if against is not None and form == "openmetrics":
-        raise PlanError("--against", "metrics have no comparison", "leave it out, or use another format")
+    if against is not None and form in ("openmetrics", "hdrhistogram"):
+        raise PlanError("--against", f"{form} has no comparison", "leave it out, or use another format")
     found = load(run)
     name = names_of([found.directory], [found.results])[0]
     if form == "openmetrics":
         from keisoku.report.openmetrics import measured, openmetrics
 
         text = openmetrics([measured(found.directory)])
+    elif form == "hdrhistogram":
+        from keisoku.device.record.trial_log import TrialLog
+        from keisoku.device.report.hdr_log import hdr_log
+
+        if found.directory.measurement != DEVICE:
+            problem = f"{run} holds a run of {found.directory.measurement}"
+            raise PlanError("--format", problem, "give a run of a device, whose trials have latencies")
+        text = hdr_log(TrialLog(found.directory).records())
     else:
         from keisoku.report.check import checks
         from keisoku.report.github import markdown, workflow_commands

@@ -128,7 +128,7 @@ _PLACES = {
     ),
     "export": Place(
         "keisoku.cli.export",
-        "Writes RUN as a test report, a summary, annotations or metrics, for CI and monitoring.",
+        "Writes RUN as a test report, a summary, annotations, metrics or histograms, for other programs.",
     ),
     "find": Place(
         "keisoku.cli.find",
@@ -168,7 +168,7 @@ _PLACES = {
     ),
     "runs": Place(
         "keisoku.cli.runs.group",
-        "Lists, shows, compares and removes the kept runs of a laboratory.",
+        "Lists, shows, compares, imports and removes the kept runs of a laboratory.",
     ),
     "serve": Place(
         "keisoku.cli.serve",

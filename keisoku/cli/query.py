@@ -1,4 +1,4 @@
-"""`keisoku query`: SQL queries over the figures and raw rows of a run."""
+"""`keisoku query`: SQL queries over the figures and raw rows of runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from keisoku.cli.columns import columns
 
 
 @click.command("query")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.argument("sql")
 @click.option(
     "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="format of the answer"
 )
-def command(run: Path, sql: str, form: str) -> None:
+def command(runs: tuple[Path, ...], sql: str, form: str) -> None:
     """Answers an SQL query about RUN: its table `figures`, and its raw rows.
+
+    Of several runs each table has the rows of all, and the column `directory` says of which run a row is. They may be
+    of different measurements.
 
     A run of a device has the tables trials, streams, lost, changes, latencies, and frames if it was measured with
     --frames. Any other run has a table for each folder of rows: probes, packets, streams, intervals, …
@@ -32,10 +35,11 @@ def command(run: Path, sql: str, form: str) -> None:
     keisoku query RUN "from latency_over_time(interval_ns := 1000000) where p99_ns > 50000"
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"
     keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
+    keisoku query RUN RUN "select directory, value from figures where figure = 'throughput'"
     """
     from keisoku.measurement.query import query  # DuckDB loads slowly
 
-    answer = query(run, sql)
+    answer = query(runs[0], sql, *runs[1:])
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         click.echo(json.dumps(rows, indent=1, default=str))

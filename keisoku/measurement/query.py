@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,17 +60,18 @@ class Answer:
     rows: list[tuple[Any, ...]]
 
 
-def query(path: Path, sql: str) -> Answer:
+def query(path: Path, sql: str, *others: Path) -> Answer:
     """The answer of DuckDB; the name of a named query alone is a query, too.
 
-    Raises PlanError if there is no such run or the query is wrong.
+    With others each table has the rows of all, with the run's directory in the column `directory`; named queries
+    are asked of one run. Raises PlanError if there is no such run or the query is wrong.
     """
 
     def take(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         found = connection.execute(sql)
         return Answer([column[0] for column in found.description or ()], found.fetchall())
 
-    return _answered(path, sql, take)
+    return _answered([path, *others], sql, take)
 
 
 def arrow(path: Path, sql: str) -> pa.Table:
@@ -80,7 +81,7 @@ def arrow(path: Path, sql: str) -> pa.Table:
         found = connection.sql(sql)
         return pa.table({}) if found is None else found.to_arrow_table()
 
-    return _answered(path, sql, take)
+    return _answered([path], sql, take)
 
 
 def table(path: Path, name: str) -> pa.Table:
@@ -137,14 +138,18 @@ def _tables(directory: RunDirectory) -> dict[str, _Content]:
     return {"figures": lambda: figures(directory.results()), **found}
 
 
-def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection, str], _Found]) -> _Found:
-    directory = RunDirectory.open(path)
-    if not directory.holds_rows:
-        raise PlanError("run", f"{path} holds no finished trial", "give the directory of a run that measured something")
-    tables, named = _tables(directory), of_run(directory).queries
+def _answered(paths: Sequence[Path], sql: str, take: Callable[[duckdb.DuckDBPyConnection, str], _Found]) -> _Found:
+    runs = [RunDirectory.open(path) for path in paths]
+    for run in runs:
+        if not run.holds_rows:
+            problem = f"{run.path} holds no finished trial"
+            raise PlanError("run", problem, "give the directory of a run that measured something")
+    tables, named = [_tables(run) for run in runs], of_run(runs[0]).queries
     if sql.strip() in named:
         sql = f"from {sql.strip()}()"
     asked = _asked(named, sql)
+    if asked and len(runs) > 1:
+        raise PlanError("query", f"{next(iter(asked))} is asked of one run", "give one run")
     text = " ".join([sql, *(query.sql for query in asked.values())])
     with (
         TemporaryDirectory(prefix="keisoku-query-") as spilled,
@@ -156,23 +161,38 @@ def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection, s
             }
         ) as connection,
     ):
-        for name, content in tables.items():
-            if isinstance(content, PlanError) or not re.search(rf"\b{name}\b", text, re.IGNORECASE):
-                continue
-            if isinstance(content, str):
-                connection.execute(f"create view {name} as {content}")
-            else:
-                connection.register(name, content())
+        for name in dict.fromkeys(name for own in tables for name in own):
+            if re.search(rf"\b{name}\b", text, re.IGNORECASE):
+                _stand(
+                    connection, name, [(str(run.path), own.get(name)) for run, own in zip(runs, tables, strict=True)]
+                )
         try:
             for name, query in asked.items():
                 connection.execute(f"create macro {name}({query.parameters}) as table {query.sql}")
             return take(connection, sql)
         except duckdb.Error as error:
             said = str(error).splitlines()[0]
-            for name, content in tables.items():
+            for name, content in ((name, content) for own in tables for name, content in own.items()):
                 if isinstance(content, PlanError) and f"name {name} does not exist" in said:
                     raise content from error
-            raise PlanError("query", said, f"this run has the tables {_listed(tables)}") from error
+            raise PlanError("query", said, f"this run has the tables {_listed(tables[0])}") from error
+
+
+def _stand(connection: duckdb.DuckDBPyConnection, name: str, contents: Sequence[tuple[str, _Content | None]]) -> None:
+    """A table of that name, of the runs that have it: of one run as it is, of several with their directories."""
+    parts = []
+    for number, (directory, content) in enumerate(contents):
+        if content is None or isinstance(content, PlanError):
+            continue
+        own = name if len(contents) == 1 else f"{name}_of_run_{number}"
+        if isinstance(content, str):
+            connection.execute(f"create view {own} as {content}")
+        else:
+            connection.register(own, content())
+        quoted = directory.replace("'", "''")
+        parts.append(f"select '{quoted}' as directory, * from {own}")
+    if len(contents) > 1 and parts:
+        connection.execute(f"create view {name} as {' union all by name '.join(parts)}")
 
 
 def _asked(named: Mapping[str, NamedQuery], sql: str) -> dict[str, NamedQuery]:

@@ -32,6 +32,7 @@ MODULES = {
     "app limit": "keisoku.system.search.measurement",
     "app govern": "keisoku.system.govern.measurement",
     DEVICE: "keisoku.device.measurement",
+    "runs import": "keisoku.exchange.measurement",
     "ab": "keisoku.measurement.paired",
     "campaign": "keisoku.measurement.campaign.measurement",
 }

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from support.one_stream import facts_of
 from support.synthetic_runs import bounded_run, host_run
 
+import keisoku as ks
 from keisoku.cli.main import keisoku
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
@@ -109,3 +110,16 @@ def test_the_command_prints_the_answer(run: Path, form: str, shown: str) -> None
     result = CliRunner().invoke(keisoku, ["query", str(run), "select count(*) as trials from trials", "--format", form])
     assert result.exit_code == 0
     assert shown in result.output
+
+
+def test_several_runs_are_asked_at_once(tmp_path: Path) -> None:
+    for name, size in (("one's", 64), ("other", 512)):
+        ks.measure("loss", dut="sim:gs908e", frame_bytes=size, trial_s=0.01, out=tmp_path / name)
+    ks.measure("clock cost", reads=1000, stall_scan_s=0, out=tmp_path / "clock")
+    paths = [tmp_path / name for name in ("one's", "other", "clock")]
+    found = query(paths[0], "select directory, count(*) from trials group by all order by all", *paths[1:])
+    assert [(Path(directory).name, count > 0) for directory, count in found.rows] == [("one's", True), ("other", True)]
+    sql = "select count(distinct directory), count(distinct measurement) from figures"
+    assert query(paths[0], sql, *paths[1:]).rows == [(3, 2)]
+    with pytest.raises(PlanError, match="loss_bursts is asked of one run"):
+        query(paths[0], "loss_bursts", paths[1])

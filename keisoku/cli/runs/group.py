@@ -10,6 +10,11 @@ from keisoku.cli.lazy_group import LazyGroup, Place
 @click.group(
     "runs",
     cls=LazyGroup,
+    measurements="runs",
+    sentences={
+        "import": "Keeps the published results of CSIT, NFVbench or TRex as a run, so that others can be compared with"
+        " them.",
+    },
     places={
         "list": Place("keisoku.cli.runs.list", "Lists the runs of FOLDER, the newest first."),
         "show": Place("keisoku.cli.runs.show", "Shows what RUN is and holds, and which of its files are damaged."),
@@ -20,4 +25,4 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     },
 )
 def command() -> None:
-    """Lists, shows, compares and removes the kept runs of a laboratory."""
+    """Lists, shows, compares, imports and removes the kept runs of a laboratory."""

@@ -1,0 +1,1 @@
+"""What keisoku exchanges with other programs: histograms, and results that others have published."""

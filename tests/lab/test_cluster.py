@@ -1,0 +1,141 @@
+"""Campaigns on a Dask cluster in namespaces: whatever happens to a worker, each run is taken once, figures equal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import keisoku
+from support.dask_cluster import DaskCluster
+
+pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = pytest.mark.lab
+WHO = ("SCHEDULER", "WORKER", "CLIENT")
+DEVICES = ("gs908e", "catalyst2960g", "ax3630s")
+RESOURCES = [f"{device}-in=1 {device}-out=1" for device in DEVICES]
+PLAN = """repetitions = {repetitions}
+[measurements.loss]
+methods = ["loss"]
+frame_bytes = [64, 512]
+[measurements.loss.loss]
+trial_s = {trial_s}
+"""
+DEVICE = """[devices.{name}]
+dut = "sim:{name}"
+resources = ["{name}-in", "{name}-out"]
+"""
+
+
+def write_plan(folder: Path, trial_s: float, repetitions: int = 2) -> None:
+    plan = PLAN.format(trial_s=trial_s, repetitions=repetitions)
+    (folder / "plan.toml").write_text(plan + "".join(DEVICE.format(name=name) for name in DEVICES))
+
+
+def attempts(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "runs.jsonl").read_text().splitlines()]
+
+
+class Campaign:
+    """`keisoku campaign` on a cluster, whose progress is read while it comes."""
+
+    def __init__(self, cluster: DaskCluster) -> None:
+        words = ("campaign", "plan.toml", "--cluster", cluster.address, "--out", "run")
+        self.child: subprocess.Popen[str] = cluster.keisoku(*words)
+        self.said: list[str] = []
+        self._watched = threading.Condition()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def until(self, beginning: str) -> None:
+        """Waits for a line of progress."""
+        with self._watched:
+            seen = self._watched.wait_for(lambda: any(line.startswith(beginning) for line in self.said), 200)
+        assert seen, self.said
+
+    def end(self) -> int:
+        assert self.child.stdout
+        with self.child.stdout:
+            self.child.stdout.read()
+        self._reader.join()
+        return self.child.wait()
+
+    def _read(self) -> None:
+        assert self.child.stderr
+        with self.child.stderr:
+            for line in self.child.stderr:
+                with self._watched:
+                    self.said.append(line)
+                    self._watched.notify_all()
+
+
+def assert_all_once(folder: Path, repetitions: int = 2) -> None:
+    """Every run is finished once, where its device is, and the whole is that of a single process, bit for bit."""
+    finished = [line for line in attempts(folder / "run") if not line["failed"]]
+    names = [f"{device}.loss.{number:03d}" for device in DEVICES for number in range(1, repetitions + 1)]
+    assert Counter(line["run"] for line in finished) == Counter(names)
+    assert keisoku("campaign", "plan.toml", "--out", "alone", cwd=folder).code == 0
+    for name in names:
+        for file in ("plan.toml", "result.json"):
+            assert (folder / "run" / name / file).read_bytes() == (folder / "alone" / name / file).read_bytes()
+    merged, alone = (json.loads((folder / run / "result.json").read_text()) for run in ("run", "alone"))
+    assert merged[0] == alone[0]  # what was measured; behind it is the account of the attempts
+    assert not list((folder / "run").glob("*.partial"))
+
+
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    write_plan(tmp_path, 1.0)
+    with DaskCluster(tmp_path, RESOURCES) as cluster:
+        campaign = Campaign(cluster)
+        campaign.until("gs908e.loss: 0 of 2 runs finished")
+        cluster.kill(0)
+        assert campaign.end() == 0, campaign.said
+        logs = cluster.logs()
+    failed = [line for line in attempts(tmp_path / "run") if line["failed"]]
+    assert [line["run"] for line in failed] == ["gs908e.loss.001"]
+    assert "died or was cut off" in failed[0]["failed"]
+    assert "trial_s" not in logs  # no plan is in the logs of Dask
+    for device in range(3):
+        own = {line["worker"] for line in attempts(tmp_path / "run") if line["run"].startswith(DEVICES[device])}
+        assert {address.rpartition(":")[0] for address in own} == {f"tcp://198.18.9.{device + 1}"}
+    assert_all_once(tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("patience", ["5s", "30s"])
+def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: Path, patience: str) -> None:
+    """The scheduler gives the run away meanwhile, or waits as Dask does if nothing else is said."""
+    write_plan(tmp_path, 4.0, repetitions=3)
+    limits = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": patience}
+    with DaskCluster(tmp_path, RESOURCES, limits) as cluster:
+        campaign = Campaign(cluster)
+        campaign.until("gs908e.loss: 0 of 3 runs finished")
+        cluster.plug(0, "down")
+        time.sleep(20)  # the fault itself
+        cluster.plug(0, "up")
+        assert campaign.end() == 0, campaign.said
+    failed = [line["run"] for line in attempts(tmp_path / "run") if line["failed"]]
+    assert failed == (["gs908e.loss.001"] if patience == "5s" else [])
+    assert_all_once(tmp_path, repetitions=3)
+
+
+@pytest.mark.long
+def test_a_cluster_may_speak_tls(tmp_path: Path) -> None:
+    write_plan(tmp_path, 0.1, repetitions=1)
+    subject = ["-subj", "/CN=keisoku", "-keyout", "key.pem", "-out", "cert.pem"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    names = {"CA_FILE": "cert", **{f"{who}__{what}": what.lower() for who in WHO for what in ("CERT", "KEY")}}
+    tls = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tmp_path / f"{file}.pem") for name, file in names.items()}
+    with DaskCluster(tmp_path, RESOURCES, tls, scheme="tls") as cluster:
+        campaign = Campaign(cluster)
+        assert campaign.end() == 0, campaign.said
+        logs = cluster.logs()
+    assert "PRIVATE KEY" not in logs and "tls://198.18.9.254:8786" in logs
+    assert all(line["worker"].startswith("tls://") for line in attempts(tmp_path / "run"))
+    assert_all_once(tmp_path, repetitions=1)

@@ -1,0 +1,117 @@
+"""A Dask cluster of separate hosts: scheduler and workers in network namespaces that a bridge joins."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pyroute2 import IPRoute
+
+from keisoku.host.namespace import Namespace
+from keisoku.host.undo import record, undo
+from keisoku.lab.system.line import bridge, host, join, pair
+from support.ssh_servers import end_all, pids
+
+_SCHEDULER, _CONGESTION = "198.18.9.254", "cubic"
+_numbers = itertools.count(9_500)
+
+
+class DaskCluster:
+    """Standard `dask scheduler` and `dask worker`s, each of which announces what its place in `resources` says.
+
+    `settings` are those of Dask's configuration, as environment variables; `options` go to all of its commands.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        resources: Sequence[str],
+        settings: Mapping[str, str] | None = None,
+        scheme: str = "tcp",
+        options: Sequence[str] = (),
+    ) -> None:
+        self.address = f"{scheme}://{_SCHEDULER}:8786"
+        self._folder, self._resources, self._options, self._scheme = folder, resources, options, scheme
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": ":".join(sys.path),
+            "XDG_STATE_HOME": str(folder),
+            "DASK_TEMPORARY_DIRECTORY": str(folder),
+            **(settings or {}),
+        }
+        number = next(_numbers)
+        self.switch = Namespace(f"keisoku-{os.getpid()}-{number}-switch")
+        self.workers = [
+            Namespace(f"keisoku-{os.getpid()}-{number}-server{place}") for place in range(1, len(resources) + 1)
+        ]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for place in (self.switch, *self.workers):
+                stack.callback(undo, record("namespace", name=place.name))
+                place.create()
+                stack.callback(end_all, place.name)
+            self.switch.run(self._plug)
+            for place, worker in enumerate(self.workers, 1):
+                worker.run(partial(host, "eth0", f"198.18.9.{place}", _CONGESTION))
+            self._start(self.switch, "scheduler", "--host", f"{self._scheme}://{_SCHEDULER}", "--port", "8786")
+            for worker, announced in zip(self.workers, self._resources, strict=True):
+                own = ["--nthreads", "1", "--resources", announced, "--local-directory", str(self._folder)]
+                self._start(worker, "worker", self.address, *own)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def keisoku(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command, beside the scheduler."""
+        command = [sys.executable, "-m", "keisoku", *arguments]
+        return self.switch.run(
+            lambda: subprocess.Popen(
+                command, cwd=self._folder, env=self.environment, stdout=-1, stderr=-1, text=True, bufsize=1
+            )
+        )
+
+    def kill(self, worker: int) -> None:
+        """Ends the process that measures, not the nanny that starts another one."""
+        for pid in pids(self.workers[worker].name):
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, 9)
+
+    def plug(self, worker: int, state: str) -> None:
+        """Sets a worker's port at the switch 'up' or 'down'."""
+        self.switch.run(lambda: _set(f"port{worker + 1}", state))
+
+    def logs(self) -> str:
+        """Of scheduler and workers."""
+        return "".join(path.read_text() for path in self._folder.glob("*.dask.log"))
+
+    def _plug(self) -> None:
+        bridge("bridge")
+        for place, worker in enumerate(self.workers, 1):
+            pair(f"port{place}", "eth0", worker.path)
+            join(f"port{place}", "bridge")
+        host("bridge", _SCHEDULER, _CONGESTION)
+
+    def _start(self, place: Namespace, what: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard", *self._options]
+        with (self._folder / f"{place.name}.dask.log").open("w") as log:
+            child = place.run(lambda: subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
+        self._stack.callback(child.wait)
+
+
+def _set(name: str, state: str) -> None:
+    with IPRoute() as route:
+        route.link("set", index=route.link_lookup(ifname=name)[0], state=state)
