@@ -156,7 +156,7 @@ class Server:
             raise
         try:
             self._listen_for_calls()
-        except KeisokuError:
+        except (KeisokuError, ModuleNotFoundError):
             self._close_calls()
             self._socket.close()
             raise
