@@ -41,6 +41,9 @@ struct Answered {
     others: AtomicU64,
 }
 
+/// An address in a VLAN, or in frames without a tag.
+type Wanted = (IpAddr, Option<u16>);
+
 struct Shared {
     name: String,
     socket: OwnedFd,
@@ -49,7 +52,7 @@ struct Shared {
     own: Own,
     answered: Answered,
     /// Addresses for which a caller waits, and the MAC address that was announced for each.
-    wanted: Mutex<HashMap<IpAddr, Option<Mac>>>,
+    wanted: Mutex<HashMap<Wanted, Option<Mac>>>,
     told: Condvar,
     stop: AtomicBool,
 }
@@ -67,7 +70,7 @@ impl Neighbours {
         let hosts = Hosts::new(hosts).map_err(refuse)?;
         let own = Own::of(place)?;
         for &ip in &own.ips {
-            if hosts.mac_of(ip).is_some_and(|mac| mac != own.mac) {
+            if hosts.mac_of(ip, None).is_some_and(|mac| mac != own.mac) {
                 return Err(refuse(format!(
                     "the kernel answers for {ip} with {}, not with the stream's MAC address; take the address off the interface or use that MAC address",
                     mac_text(own.mac)
@@ -95,14 +98,21 @@ impl Neighbours {
     }
 
     /// Asks at the port for the MAC address of `ip` in the name of `from`, until there is an answer or `timeout` has
-    /// passed.
-    pub fn resolve(&self, ip: IpAddr, from: Party, timeout: Duration) -> Result<Mac> {
+    /// passed. `vlan`: that of both.
+    pub fn resolve(
+        &self,
+        ip: IpAddr,
+        from: Party,
+        vlan: Option<u16>,
+        timeout: Duration,
+    ) -> Result<Mac> {
         let shared = &self.shared;
         let question = message::ask(from, ip).ok_or_else(|| {
             EngineError(format!("{ip} and {} are not of one IP version", from.ip))
         })?;
+        let question = message::tagged(question, vlan);
         let deadline = Instant::now() + timeout;
-        shared.wanted().entry(ip).or_insert(None);
+        shared.wanted().entry((ip, vlan)).or_insert(None);
         let mut asked = None;
         let outcome = loop {
             let now = Instant::now();
@@ -116,7 +126,7 @@ impl Neighbours {
                 asked = Some(now);
             }
             let wanted = shared.wanted();
-            if let Some(Some(mac)) = wanted.get(&ip) {
+            if let Some(Some(mac)) = wanted.get(&(ip, vlan)) {
                 break Ok(*mac);
             }
             if now >= deadline {
@@ -128,7 +138,7 @@ impl Neighbours {
             let rest = ASK_AGAIN.min(deadline - now);
             drop(shared.told.wait_timeout(wanted, rest));
         };
-        shared.wanted().remove(&ip);
+        shared.wanted().remove(&(ip, vlan));
         outcome
     }
 
@@ -155,34 +165,35 @@ impl Drop for Neighbours {
 }
 
 impl Shared {
-    fn wanted(&self) -> MutexGuard<'_, HashMap<IpAddr, Option<Mac>>> {
+    fn wanted(&self) -> MutexGuard<'_, HashMap<Wanted, Option<Mac>>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn listen(&self) {
         let mut frame = [0; LONGEST];
         while !self.stop.load(Ordering::Relaxed) {
-            if let Some(length) = self.receive(&mut frame) {
+            if let Some((length, vlan)) = self.receive(&mut frame) {
                 match message::read(&frame[..length]) {
-                    Some(Message::Ask { asker, target }) => self.answer(asker, target),
-                    Some(Message::Tell(party)) => self.hear(party),
+                    Some(Message::Ask { asker, target }) => self.answer(asker, target, vlan),
+                    Some(Message::Tell(party)) => self.hear(party, vlan),
                     None => {}
                 }
             }
         }
     }
 
-    fn answer(&self, asker: Party, target: IpAddr) {
-        if self.own.ips.contains(&target) {
+    fn answer(&self, asker: Party, target: IpAddr, vlan: Option<u16>) {
+        if vlan.is_none() && self.own.ips.contains(&target) {
             return;
         }
-        let Some(mac) = self.hosts.mac_of(target) else {
+        let Some(mac) = self.hosts.mac_of(target, vlan) else {
             self.answered.others.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let me = Party { mac, ip: target };
         // A neighbour that gets no answer asks again.
-        if message::answer(me, asker).is_some_and(|frame| self.send(&frame).is_ok()) {
+        let answer = message::answer(me, asker).map(|frame| message::tagged(frame, vlan));
+        if answer.is_some_and(|frame| self.send(&frame).is_ok()) {
             let count = match target {
                 IpAddr::V4(_) => &self.answered.arp,
                 IpAddr::V6(_) => &self.answered.discovery,
@@ -191,15 +202,15 @@ impl Shared {
         }
     }
 
-    fn hear(&self, party: Party) {
-        if let Some(place) = self.wanted().get_mut(&party.ip) {
+    fn hear(&self, party: Party, vlan: Option<u16>) {
+        if let Some(place) = self.wanted().get_mut(&(party.ip, vlan)) {
             *place = Some(party.mac);
             self.told.notify_all();
         }
     }
 
-    /// Receives one frame; None if there was none within `LOOK_MS`.
-    fn receive(&self, frame: &mut [u8]) -> Option<usize> {
+    /// Receives one frame and the VLAN of its tag; None if there was none within `LOOK_MS`.
+    fn receive(&self, frame: &mut [u8]) -> Option<(usize, Option<u16>)> {
         let mut ready = libc::pollfd {
             fd: self.socket.as_raw_fd(),
             events: libc::POLLIN,
@@ -209,16 +220,7 @@ impl Shared {
         if unsafe { libc::poll(&mut ready, 1, LOOK_MS) } < 1 {
             return None;
         }
-        // SAFETY: the kernel writes at most the frame's length.
-        let length = unsafe {
-            libc::recv(
-                self.socket.as_raw_fd(),
-                frame.as_mut_ptr().cast(),
-                frame.len(),
-                libc::MSG_DONTWAIT,
-            )
-        };
-        usize::try_from(length).ok()
+        interface::receive(&self.socket, frame)
     }
 
     fn send(&self, frame: &[u8]) -> io::Result<()> {
@@ -271,7 +273,8 @@ pub mod python {
         }
 
         /// The MAC address that answers for `ip`, asked for by the host `from_mac` and `from_ip`.
-        /// Raises EngineError if nobody answers within `timeout_s` seconds.
+        /// Raises EngineError if nobody answers within `timeout_s` seconds. `vlan`: that of both.
+        #[pyo3(signature = (ip, from_mac, from_ip, timeout_s, vlan = None))]
         fn resolve(
             &self,
             py: Python<'_>,
@@ -279,6 +282,7 @@ pub mod python {
             from_mac: &str,
             from_ip: &str,
             timeout_s: f64,
+            vlan: Option<u16>,
         ) -> Result<String> {
             let from = Party {
                 mac: parse_mac(from_mac).map_err(EngineError)?,
@@ -287,7 +291,7 @@ pub mod python {
             let timeout = Duration::try_from_secs_f64(timeout_s)
                 .map_err(|error| refuse("timeout_s", &error))?;
             let (ip, running) = (parse_ip(ip)?, self.running()?);
-            let mac = py.detach(|| running.resolve(ip, from, timeout));
+            let mac = py.detach(|| running.resolve(ip, from, vlan, timeout));
             mac.map(mac_text)
         }
 

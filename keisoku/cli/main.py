@@ -73,6 +73,7 @@ GROUPS = {
 EXTRAS = {
     **dict.fromkeys(("google", "grpc", "prometheus_client", "snappi", "starlette", "uvicorn"), "serve"),
     "distributed": "cluster",
+    "pygnmi": "gnmi",
 }
 """Packages that only some commands need, with the extra of pyproject.toml that installs them."""
 

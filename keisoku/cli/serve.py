@@ -109,7 +109,7 @@ def command(
     left = undo_left()
 
     listening = Listening(
-        listen, http_port, None if no_grpc else grpc_port, gnmi_port, certificate, key, client_ca, tokens
+        listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens, gnmi_port
     )
     hand_over(runs, user)
     kept: list[str] = []

@@ -18,23 +18,25 @@ class HostRange:
     mac: str
     first: Address
     last: Address
+    vlan: int | None = None
+    """Number of the VLAN that they are in; None: their frames have no tag."""
 
     @classmethod
-    def parse(cls, mac: str, text: str, field: str) -> Self:
+    def parse(cls, mac: str, text: str, field: str, vlan: int | None = None) -> Self:
         """'ADDRESS' or 'FIRST-LAST'. Raises PlanError naming `field` if `text` is neither."""
         begin, _, end = text.partition("-")
         first = address(begin, field)
         last = address(end, field) if end else first
         if first.version != last.version or int(last) < int(first):
             raise PlanError(field, f"'{text}' is no range", "write FIRST-LAST, such as 198.18.1.2-198.18.1.99")
-        return cls(mac, first, last)
+        return cls(mac, first, last, vlan)
 
     def __contains__(self, ip: Address) -> bool:
         return ip.version == self.first.version and int(self.first) <= int(ip) <= int(self.last)
 
-    def plain(self) -> dict[str, str]:
+    def plain(self) -> dict[str, str | int | None]:
         """The range in the form that `core/src/neighbour.rs` reads."""
-        return {"mac": self.mac, "first": str(self.first), "last": str(self.last)}
+        return {"mac": self.mac, "first": str(self.first), "last": str(self.last), "vlan": self.vlan}
 
 
 def address(text: str, field: str) -> Address:

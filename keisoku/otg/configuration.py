@@ -100,7 +100,9 @@ def configuration(
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
-    flows = [flow(node, names, lambda port: speeds[port], speed, place) for place, node in enumerate(nodes)]
+    # Where one flow counts headers that arrive, the engine reads those of all flows.
+    by_size = any(node.has("egress_packet") for node in nodes)
+    flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
     _unique(flows, hosts)
     captures = wishes(document, index)
     document.check_all_read()

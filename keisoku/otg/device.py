@@ -8,6 +8,8 @@ from ipaddress import ip_address
 
 from keisoku.otg.node import Node
 
+_HIGHEST_VLAN = 4094
+
 
 @dataclass(frozen=True)
 class Address:
@@ -35,6 +37,8 @@ class Interface:
     mac: str
     addresses: tuple[Address, ...]
     path: str
+    vlan: int | None = None
+    """Number of the VLAN in which its hosts answer; None: without a tag."""
 
 
 def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
@@ -60,7 +64,22 @@ def _interface(node: Node, ports: Mapping[str, int]) -> Interface:
         node.refuse("is missing", "give the interface a MAC address", "mac")
     node.scalar("mtu")
     addresses = [_address(each) for name in ("ipv4_addresses", "ipv6_addresses") for each in node.children(name)]
-    return Interface(str(node.scalar("name")), ports[port], str(mac), tuple(addresses), node.path)
+    return Interface(str(node.scalar("name")), ports[port], str(mac), tuple(addresses), node.path, _vlan(node))
+
+
+def _vlan(interface: Node) -> int | None:
+    tags = interface.children("vlans")
+    for tag in tags:
+        tag.scalar("name")
+        if tag.scalar("tpid") != "x8100":
+            tag.refuse("hosts answer with tags of 802.1Q only", "use x8100", "tpid")
+        if tag.scalar("priority"):
+            tag.refuse("hosts answer with priority 0", "leave it out", "priority")
+        if not 1 <= int(tag.scalar("id")) <= _HIGHEST_VLAN:
+            tag.refuse("is no VLAN", f"use 1 to {_HIGHEST_VLAN}", "id")
+    if len(tags) > 1:
+        interface.refuse("hosts answer with one tag at most", "give one", "vlans")
+    return int(tags[0].scalar("id")) if tags else None
 
 
 def _address(node: Node) -> Address:

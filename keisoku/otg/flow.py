@@ -80,10 +80,11 @@ def flow(
     names: Names,
     line_rate: Callable[[int], float | None],
     own_rate: Callable[[int], float | None],
+    by_size: bool,
     seed: int,
 ) -> Flow:
     """A flow of a document; `line_rate` is that of a port in bit/s, which the script may have given, `own_rate` that of
-    its line; None if there is none.
+    its line; None if there is none. `by_size`: it needs a class of its own for each size, because headers are compared.
 
     Raises PlanError, with the path, for fields that keisoku does not support.
     """
@@ -96,7 +97,6 @@ def flow(
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
-    arrived = egress(node)
     found = Flow(
         name=str(node.scalar("name")),
         path=node.path,
@@ -107,14 +107,15 @@ def flow(
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
         latency=_latency(metrics.child("latency"), sizes, own_rate(ways[0][0].port)),
-        tagged=classes(headers, sizes, node.path, by_size=arrived is not None),
-        egress=arrived,
+        tagged=classes(headers, sizes, node.path, by_size),
+        egress=egress(node),
         timestamps=bool(metrics.scalar("timestamps")),
     )
     if metrics.child("predefined_metric_tags").scalar("rx_name"):
         metrics.refuse("a flow has one receiving port", "leave it out", "predefined_metric_tags.rx_name")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
-        node.refuse("bursts are not counted by tags", "leave the tags or the bursts out", "packet")
+        what = "tags" if found.tagged[0].key else "headers that arrive, unless they have one size"
+        node.refuse(f"bursts are not counted by {what}", "leave the tags or the bursts out", "packet")
     return found
 
 

@@ -15,18 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+from pygnmi.spec.v080 import gnmi_pb2 as messages
+from pygnmi.spec.v080 import gnmi_pb2_grpc as service
 
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError
 from keisoku.otg import telemetry
 from keisoku.otg.controller import Controller
 from keisoku.otg.gnmi_path import absolute, below, subtrees, tree
 from keisoku.otg.telemetry import Path, Value
-
-try:
-    from pygnmi.spec.v080 import gnmi_pb2 as messages
-    from pygnmi.spec.v080 import gnmi_pb2_grpc as service
-except ImportError as missing:
-    raise PlanError("gnmi_port", "gNMI needs the package pygnmi", "pip install 'keisoku[gnmi]'") from missing
 
 _log = logging.getLogger(__name__)
 _STREAMS = 32

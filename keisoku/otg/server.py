@@ -40,14 +40,14 @@ class Listening:
     http_port: int = HTTP_PORT
     grpc_port: int | None = GRPC_PORT
     """None: no gRPC."""
-    gnmi_port: int | None = None
-    """None: no gNMI."""
     certificate: Path | None = None
     key: Path | None = None
     client_authority: Path | None = None
     """Certificates of the authorities for client certificates; None: clients need none."""
     tokens: Path | None = None
     """File of lines NAME:TOKEN; None: clients need none."""
+    gnmi_port: int | None = None
+    """None: no gNMI."""
 
     def check(self) -> None:
         """Raises PlanError for an invalid address, and for one that other hosts could use without authentication."""
@@ -156,7 +156,7 @@ class Server:
             raise
         try:
             self._listen_for_calls()
-        except KeisokuError:
+        except (KeisokuError, ModuleNotFoundError):
             self._close_calls()
             self._socket.close()
             raise

@@ -41,4 +41,4 @@ def next_hop(testbed: Testbed, interface: Interface, address: Address) -> str | 
 
 
 def _host(interface: Interface, address: Address) -> HostRange:
-    return HostRange.parse(interface.mac, address.ip, address.path)
+    return HostRange.parse(interface.mac, address.ip, address.path, interface.vlan)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyroute2 import IPRoute
 from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Ether
+from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.utils6 import in6_getnsma
 from support.command_line import keisoku, trials
 from support.lab_frames import Tap, identity, signed
 
@@ -129,6 +133,73 @@ def test_the_routers_addresses_are_resolved_in_the_name_of_a_host_of_no_interfac
             assert neighbours.resolve(gateway, FOREIGN_MAC, own, 5) == tester.dut_mac
 
 
+VLANS = {100: "02:00:00:00:01:00", 200: "02:00:00:00:02:00"}
+SOL_PACKET, PACKET_AUXDATA = 263, 8
+
+
+@pytest.fixture
+def far(router: Lab) -> Iterator[socket.socket]:
+    """Sends and receives frames in place of a router with VLANs, which not every kernel has."""
+
+    def opened() -> socket.socket:
+        made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        made.bind((router.ports[0].dut_interface, 3))
+        made.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        made.settimeout(5)
+        return made
+
+    with within(dut_path(router), opened) as made:
+        yield made
+
+
+def heard(far: socket.socket, wanted: Callable[[Ether], bool]) -> tuple[int, Ether]:
+    """The next frame of a kind, and the VLAN of the tag that the kernel has taken out of it."""
+    while True:
+        frame, control, _, address = far.recvmsg(2000, 128)
+        (tci,) = {struct.unpack("IIIHHHH", data[:20])[5] for _, kind, data in control if kind == PACKET_AUXDATA}
+        if address[2] != socket.PACKET_OUTGOING and wanted(found := Ether(frame)):
+            return tci & 0xFFF, found
+
+
+@pytest.mark.parametrize("vlan", VLANS)
+def test_a_host_answers_in_its_vlan(vlan: int, router: Lab, far: socket.socket) -> None:
+    """Of two hosts with the same address, that of the VLAN in which somebody asks; and nobody without a tag."""
+    hosts = [
+        {"mac": mac, "first": first, "vlan": number}
+        for number, mac in VLANS.items()
+        for first in ("198.18.55.2", "2001:2:0:55::2")
+    ]
+    router_mac, group = str(router.ports[0].dut_mac), in6_getnsma(socket.inet_pton(socket.AF_INET6, "2001:2:0:55::2"))
+    arp = ARP(hwsrc=router_mac, psrc="198.18.55.1", pdst="198.18.55.2")
+    solicitation = IPv6(src="2001:2:0:55::1", dst=socket.inet_ntop(socket.AF_INET6, group))
+    solicitation /= ICMPv6ND_NS(tgt="2001:2:0:55::2") / ICMPv6NDOptSrcLLAddr(lladdr=router_mac)
+    with answering(router.ports[0], *hosts):
+        ether = Ether(src=router_mac, dst="ff:ff:ff:ff:ff:ff")
+        for untagged in (ether / arp, ether / solicitation):
+            far.send(bytes(untagged))
+        far.send(bytes(ether / Dot1Q(vlan=vlan) / arp))
+        tag, answer = heard(far, lambda frame: ARP in frame)
+        assert (tag, answer.src, answer[ARP].hwsrc) == (vlan, VLANS[vlan], VLANS[vlan])
+        far.send(bytes(ether / Dot1Q(vlan=vlan) / solicitation))
+        tag, answer = heard(far, lambda frame: ICMPv6ND_NA in frame)
+        assert (tag, answer.src, answer[ICMPv6ND_NA].tgt) == (vlan, VLANS[vlan], "2001:2:0:55::2")
+
+
+def test_a_gateway_is_resolved_in_the_vlan_of_the_host(router: Lab, far: socket.socket) -> None:
+    found: list[str] = []
+    with answering(router.ports[0]) as neighbours:
+        asked = partial(neighbours.resolve, "198.18.55.1", VLANS[100], "198.18.55.2", 10, 100)
+        thread = threading.Thread(target=lambda: found.append(asked()))
+        thread.start()
+        tag, question = heard(far, lambda frame: ARP in frame and frame[ARP].pdst == "198.18.55.1")
+        assert (tag, question.src) == (100, VLANS[100])
+        for vlan, mac in ((200, "02:00:00:00:00:bb"), (100, "02:00:00:00:00:aa")):
+            told = ARP(op=2, hwsrc=mac, psrc="198.18.55.1", hwdst=VLANS[100], pdst="198.18.55.2")
+            far.send(bytes(Ether(src=mac, dst=VLANS[100]) / Dot1Q(vlan=vlan) / told))
+        thread.join()
+    assert found == ["02:00:00:00:00:aa"]
+
+
 def test_two_threads_may_resolve_at_once(router: Lab) -> None:
     tester = router.ports[0]
     found: list[str] = []
@@ -163,6 +234,11 @@ def test_what_cannot_be_answered_for_is_refused_by_name(router: Lab) -> None:
     with (
         pytest.raises(EngineError, match=rf"t2: the kernel answers for {port.ipv4} with {port.mac}"),
         answering(port, {"mac": FOREIGN_MAC, "first": port.ipv4}),
+    ):
+        pass
+    with (
+        pytest.raises(EngineError, match="a VLAN above 4094"),
+        answering(port, {"mac": FOREIGN_MAC, "first": "::5", "vlan": 4095}),
     ):
         pass
     with (

@@ -67,11 +67,14 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
     flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip1"], ["ip2"]
     _, _, udp = flow.packet.ethernet().ipv4().udp()
     udp.dst_port.value = 6000
+    ethernet, ip = flow.egress_packet.ethernet().ipv4()
+    ethernet.dst.metric_tags.metrictag(name="host", offset=40, length=8)
+    ip.time_to_live.metric_tags.metrictag(name="hops")
     flow.size.fixed = 128
     flow.duration.fixed_packets.packets = 100
     flow.metrics.enable = True
     flow.metrics.latency.enable = True
-    flow.metrics.latency.mode = "cut_through"
+    flow.metrics.latency.mode = "store_forward"
     api.set_config(config)
     control = snappi.ControlState()
     control.protocol.all.state = "start"
@@ -86,6 +89,10 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
     assert metric.frames_tx == 100
     assert 0 < metric.frames_rx <= 100
     assert 0 < metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
+    # The router lowers the time to live, 64 by OTG's default, and addresses the frames to the host.
+    (arrived,) = metric.tagged_metrics
+    assert {tag.name: tag.value.hex for tag in arrived.tags} == {"host": "0x02", "hops": "0x3f"}
+    assert (arrived.frames_rx, arrived.bytes_rx) == (metric.frames_rx, 128 * metric.frames_rx)
 
 
 def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:

@@ -82,6 +82,19 @@ def test_any_bits_of_a_header_behind_a_tag(api: Any, ports: tuple[str, str]) -> 
     assert rows(metric) == {(("vlan", 5), ("dst", 0x020)): (0, 1, 132)}
 
 
+def test_a_flow_of_several_sizes_beside_one_that_counts_headers(api: Any, ports: tuple[str, str]) -> None:
+    """Its start once failed, as headers are compared in frames of one size only."""
+    config = two_ports(*ports)
+    udp_flow(config, "counts").egress_packet.ethernet()[-1].dst.metric_tags.metrictag(name="mac")
+    beside = udp_flow(config, "beside", packets=30)
+    beside.size.increment.start, beside.size.increment.end, beside.size.increment.step = 64, 128, 32
+    api.set_config(config)
+    set_traffic(api, "start")
+    counts, beside = until_stopped(api)
+    assert rows(counts) == {(("mac", 0x02_00_00_00_00_02),): (0, 100, 100 * 128 + 4)}
+    assert (beside.frames_rx, beside.bytes_rx, len(beside.tagged_metrics)) == (30, 30 * 96, 0)
+
+
 def test_a_header_that_cannot_be_read_from_frames_is_refused(api: Any, ports: tuple[str, str]) -> None:
     config = two_ports(*ports)
     udp_flow(config).egress_packet.ethernet().arp()

@@ -31,6 +31,13 @@ def refusal(changed: Any) -> PlanError:
         controller.close()
 
 
+def _device(*vlans: dict[str, Any]) -> dict[str, Any]:
+    tags = [{"name": f"v{place}", **vlan} for place, vlan in enumerate(vlans)]
+    connection = {"choice": "port_name", "port_name": "p1"}
+    ethernet = {"name": "e", "mac": "02:00:00:00:00:09", "connection": connection, "vlans": tags}
+    return {"name": "d", "ethernets": [ethernet]}
+
+
 CASES: list[tuple[str, Any, str]] = [
     ("flows[0].packet[1].ipv4.src", {"choice": "auto", "auto": {"choice": "dhcp"}}, "flows[0].packet[1].ipv4.src"),
     ("flows[0].packet[1].ipv4.options", [{"choice": "router_alert"}], "flows[0].packet[1].ipv4.options"),
@@ -50,6 +57,9 @@ CASES: list[tuple[str, Any, str]] = [
     ("ports", [{"name": "p1", "location": "sim:gs908e#99"}], "ports[0].location"),
     ("ports[0].location", "eth1/2", "ports[0].location"),
     ("lags", [{"name": "lag", "ports": []}], "lags"),
+    ("devices", [_device({"id": 7}, {"id": 8})], "devices[0].ethernets[0].vlans"),
+    ("devices", [_device({"id": 7, "tpid": "x88A8"})], "devices[0].ethernets[0].vlans[0].tpid"),
+    ("devices", [_device({"id": 0})], "devices[0].ethernets[0].vlans[0].id"),
     ("layer1", [{"name": "l", "port_names": ["p1"], "speed": "speed_10_gbps"}], "layer1[0].speed"),
     ("captures", [{"name": "c", "port_names": ["p1"]}], "captures"),
 ]

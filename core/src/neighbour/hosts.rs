@@ -1,5 +1,6 @@
 //! The tester's hosts: which MAC address answers for which IP addresses. This file holds a table and never sends.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::Deserialize;
@@ -18,6 +19,9 @@ pub struct Host {
     /// What each further address adds to the MAC address; 0: all have the same.
     #[serde(default)]
     pub mac_step: u64,
+    /// Number of the VLAN that it is in; absent: its frames have no tag.
+    #[serde(default)]
+    pub vlan: Option<u16>,
 }
 
 struct Range {
@@ -27,20 +31,28 @@ struct Range {
     mac_step: u64,
 }
 
-/// All hosts of a port, sorted by address, with a table for each IP version.
+/// All hosts of a port, by VLAN.
 #[derive(Default)]
-pub struct Hosts {
+pub struct Hosts(HashMap<Option<u16>, Lan>);
+
+/// All hosts of a VLAN, sorted by address, with a table for each IP version.
+#[derive(Default)]
+struct Lan {
     v4: Vec<Range>,
     v6: Vec<Range>,
 }
 
 const HIGHEST_MAC: u128 = (1 << 48) - 1;
+const HIGHEST_VLAN: u16 = 4094;
 
 impl Hosts {
     /// Says in one sentence what is wrong with the hosts, if something is.
     pub fn new(hosts: &[Host]) -> Result<Self, String> {
         let mut own = Hosts::default();
         for host in hosts {
+            if host.vlan.is_some_and(|vlan| vlan > HIGHEST_VLAN) {
+                return Err(format!("{} has a VLAN above {HIGHEST_VLAN}", host.first));
+            }
             let (first, last) = (host.first, host.last.unwrap_or(host.first));
             let mac = parse_mac(&host.mac)?;
             let range = Range {
@@ -62,22 +74,23 @@ impl Hosts {
                     range.mac_step
                 ));
             }
-            own.of_version_mut(first).push(range);
+            let lan = own.0.entry(host.vlan).or_default();
+            lan.of_version_mut(first).push(range);
         }
-        for ranges in [&mut own.v4, &mut own.v6] {
-            ranges.sort_by_key(|range| range.first);
-        }
-        for (ranges, is_v4) in [(&own.v4, true), (&own.v6, false)] {
-            if let Some(pair) = ranges.windows(2).find(|pair| pair[1].first <= pair[0].last) {
-                return Err(format!("{} has two hosts", address(pair[1].first, is_v4)));
+        for lan in own.0.values_mut() {
+            for (ranges, is_v4) in [(&mut lan.v4, true), (&mut lan.v6, false)] {
+                ranges.sort_by_key(|range| range.first);
+                if let Some(pair) = ranges.windows(2).find(|pair| pair[1].first <= pair[0].last) {
+                    return Err(format!("{} has two hosts", address(pair[1].first, is_v4)));
+                }
             }
         }
         Ok(own)
     }
 
-    /// The MAC address that answers for `ip`; None if no host of the tester has that address.
-    pub fn mac_of(&self, ip: IpAddr) -> Option<Mac> {
-        let (ranges, wanted) = (self.of_version(ip), number(ip));
+    /// The MAC address that answers for `ip` in a VLAN; None if no host of the tester has that address there.
+    pub fn mac_of(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Mac> {
+        let (ranges, wanted) = (self.0.get(&vlan)?.of_version(ip), number(ip));
         let after = ranges.partition_point(|range| range.first <= wanted);
         let range = &ranges[after.checked_sub(1)?];
         let step = u64::try_from(wanted - range.first).ok();
@@ -89,10 +102,12 @@ impl Hosts {
 
     /// Whether any host has another MAC address than `own`.
     pub fn beyond(&self, own: Mac) -> bool {
-        let mut ranges = self.v4.iter().chain(&self.v6);
+        let mut ranges = self.0.values().flat_map(|lan| lan.v4.iter().chain(&lan.v6));
         ranges.any(|range| range.mac_step != 0 || range.mac != mac_number(own))
     }
+}
 
+impl Lan {
     fn of_version(&self, ip: IpAddr) -> &[Range] {
         if ip.is_ipv4() { &self.v4 } else { &self.v6 }
     }
@@ -154,7 +169,7 @@ mod tests {
     }
 
     fn mac(hosts: &Hosts, ip: &str) -> Option<String> {
-        hosts.mac_of(ip.parse().unwrap()).map(mac_text)
+        hosts.mac_of(ip.parse().unwrap(), None).map(mac_text)
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
     let index = place.index()?;
     packet_socket::open(place, true, |socket| {
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         attach_filter(socket)?;
         // Solicitations go to groups that the interface itself has not joined.
         packet_socket::join(socket, index, libc::PACKET_MR_ALLMULTI)?;
@@ -84,10 +85,47 @@ pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
     })
 }
 
+/// Receives a frame that waits, and the VLAN of its tag, which the kernel has taken out.
+pub fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<(usize, Option<u16>)> {
+    /// Room for a `tpacket_auxdata` with its header.
+    #[repr(C, align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec {
+        iov_base: frame.as_mut_ptr().cast(),
+        iov_len: frame.len(),
+    };
+    // SAFETY: all its fields may be zero.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the kernel writes at most the lengths that are given, of memory that outlives the call.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let length = usize::try_from(length).ok()?;
+    let mut vlan = None;
+    // SAFETY: headers and data are within the control memory, as the kernel's lengths say.
+    unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(&raw const message);
+        while !at.is_null() {
+            if (*at).cmsg_level == libc::SOL_PACKET && (*at).cmsg_type == libc::PACKET_AUXDATA {
+                let data = libc::CMSG_DATA(at).cast::<libc::tpacket_auxdata>();
+                let told = std::ptr::read_unaligned(data);
+                let number = told.tp_vlan_tci & 0x0FFF;
+                // Number 0 is a priority only (IEEE 802.1Q §9.6).
+                if told.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && number != 0 {
+                    vlan = Some(number);
+                }
+            }
+            at = libc::CMSG_NXTHDR(&raw const message, at);
+        }
+    }
+    Some((length, vlan))
+}
+
 /// Attaches a filter that accepts ARP and neighbour discovery only, so that a test frame costs one run of the filter
-/// and wakes no thread.
-///
-/// It does not accept tagged frames, because an answer would need the same tag.
+/// and wakes no thread. A tag is not in the frame that it sees, but beside it.
 fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
     const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
     const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
@@ -97,7 +135,6 @@ fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
     const NEXT_HEADER: u32 = 20;
     const KIND: u32 = 54;
     const ICMPV6: u32 = libc::IPPROTO_ICMPV6 as u32;
-    let tagged = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32;
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,
         jt,
@@ -105,8 +142,6 @@ fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
         k,
     };
     let mut program = [
-        step(LOAD_BYTE, tagged, 0, 0),
-        step(EQUAL, 0, 0, 8),
         step(LOAD_HALF, ETHERTYPE, 0, 0),
         step(EQUAL, libc::ETH_P_ARP as u32, 7, 0),
         step(EQUAL, libc::ETH_P_IPV6 as u32, 0, 5),

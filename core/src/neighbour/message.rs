@@ -25,6 +25,8 @@ pub enum Message {
 }
 
 const ETHERNET: usize = 14;
+/// Where the type is, and so the tag.
+const ETHERTYPE: usize = 12;
 const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xDD];
 /// Hardware Ethernet, protocol IPv4, and their addresses' lengths.
@@ -165,6 +167,16 @@ impl Options {
         }
         Some(options)
     }
+}
+
+/// The frame with a tag (IEEE 802.1Q) of this VLAN; without a VLAN as it is.
+pub fn tagged(mut frame: Vec<u8>, vlan: Option<u16>) -> Vec<u8> {
+    if let Some(vlan) = vlan {
+        let [high, low] = vlan.to_be_bytes();
+        let tag = [0x81, 0x00, high, low];
+        frame.splice(ETHERTYPE..ETHERTYPE, tag);
+    }
+    frame
 }
 
 /// The request of `from` for the MAC address of `target`; None if the two are not of one IP version.

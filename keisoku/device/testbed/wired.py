@@ -131,7 +131,7 @@ class WiredTestbed(Testbed):
         neighbours, own = self._neighbours.get(port), self.ports[port]
         if neighbours is None or host is None:
             return resolve_mac(own.interface, own.namespace, gateway)
-        return neighbours.resolve(gateway, host.mac, str(host.first), _RESOLVE_S)
+        return neighbours.resolve(gateway, host.mac, str(host.first), _RESOLVE_S, host.vlan)
 
     def close(self) -> None:
         """Ends all answers of hosts."""
