@@ -8,6 +8,7 @@ from pathlib import Path
 BITS = {
     "CAP_DAC_OVERRIDE": 1,
     "CAP_KILL": 5,
+    "CAP_NET_BIND_SERVICE": 10,
     "CAP_NET_ADMIN": 12,
     "CAP_NET_RAW": 13,
     "CAP_SYS_ADMIN": 21,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.otg.bgp import BgpPeer, BgpRoutes, bgp_peers
 from keisoku.otg.capture import CaptureWish, wishes
-from keisoku.otg.device import Interface, interfaces
+from keisoku.otg.device import Address, Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
 from keisoku.otg.header import NO_PAUSE
 from keisoku.otg.node import Node
@@ -59,6 +60,7 @@ class Configuration:
     wish: ConvergenceWish = ConvergenceWish()
     warnings: tuple[str, ...] = ()
     """What was accepted without effect, for the answer."""
+    bgp: tuple[BgpPeer, ...] = ()
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
@@ -96,18 +98,19 @@ def configuration(
     wish = _convergence(document)
     _options(document)
     hosts = interfaces(document, index)
-    names = Names(index, hosts)
+    peers = bgp_peers(document, hosts)
+    names = Names(index, hosts, peers)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
     # Where one flow counts headers that arrive, the engine reads those of all flows.
     by_size = any(node.has("egress_packet") for node in nodes)
     flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
-    _unique(flows, hosts)
+    _unique(flows, hosts, peers)
     captures = wishes(document, index)
     document.check_all_read()
     warnings = tuple(document.warnings.values())
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings)
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers)
 
 
 def _layer1(
@@ -164,14 +167,18 @@ def _convergence(document: Node) -> ConvergenceWish:
     )
 
 
-def _unique(flows: list[Flow], hosts: list[Interface]) -> None:
+def _unique(flows: list[Flow], hosts: list[Interface], peers: Sequence[BgpPeer]) -> None:
     seen: set[str] = set()
     for one in flows:
         if one.name in seen:
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
+    parts: list[Interface | Address | BgpPeer | BgpRoutes] = []
     for host in hosts:
-        for name, path in [(host.name, host.path), *((each.name, each.path) for each in host.addresses)]:
-            if name in seen:
-                raise PlanError(f"{path}.name", f"'{name}' is given twice", "use another name")
-            seen.add(name)
+        parts += [host, *host.addresses]
+    for peer in peers:
+        parts += [peer, *peer.routes]
+    for name, path in [(part.name, part.path) for part in parts]:
+        if name in seen:
+            raise PlanError(f"{path}.name", f"'{name}' is given twice", "use another name")
+        seen.add(name)

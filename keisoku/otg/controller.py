@@ -20,18 +20,19 @@ from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, Occupied, PlanError
-from keisoku.frame.headers import Ends
-from keisoku.frame.variants import frames
+from keisoku.otg.acceptance import accepted
 from keisoku.otg.access import Ownership
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import Configuration, configuration, ports
+from keisoku.otg.configuration import Configuration, ports
 from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
+from keisoku.otg.device import Address, Interface
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics, untracked
 from keisoku.otg.node import Node
+from keisoku.otg.protocols import Protocols
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.telemetry import Telemetry
 from keisoku.otg.testbed import answer, next_hop, opened
@@ -52,7 +53,6 @@ _LOOK_S = 0.02
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
-_ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
 class Controller:
@@ -75,6 +75,7 @@ class Controller:
         self._said = True
         """Whether a client was told if the last traffic is invalid."""
         self._runs = Runs(runs)
+        self._speakers = Protocols(_NOTHING)
 
     def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
         """Carries out a call for the controller `who`. Raises Occupied if it changes ports of another controller."""
@@ -141,38 +142,38 @@ class Controller:
             state = node.child(choice)
             if choice == "traffic":
                 warnings = self._traffic(state.child(str(state.choice())), node)
-            elif choice == "protocol" and state.choice() == "all":
-                wanted = str(state.child("all").scalar("state"))
-                node.check_all_read()
-                warnings = self._protocols(wanted == "start")
+            elif choice == "protocol":
+                warnings = self._set_protocol(state, node)
             elif choice == "port" and state.choice() == "capture":
                 warnings = self._set_capture(state.child("capture"), node)
             elif choice == "port" and state.choice() == "link":
                 warnings = self._set_link(state.child("link"), node)
             else:
-                what = "use traffic.flow_transmit, protocol.all, port.capture or port.link"
+                what = "use traffic.flow_transmit, protocol, port.capture or port.link"
                 state.refuse("is not supported", what, str(state.choice()))
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
-        """Metrics of ports or flows."""
+        """Metrics of ports, flows or BGP peers."""
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
-            if choice not in ("port", "flow", "convergence"):
-                node.refuse("is not supported", "ask for port, flow or convergence", choice)
+            if choice not in ("port", "flow", "convergence", "bgpv4", "bgpv6"):
+                node.refuse("is not supported", "ask for port, flow, convergence, bgpv4 or bgpv6", choice)
             asked = node.child(choice)
             if choice == "convergence":
                 return self._convergence(node, asked)
+            if choice in ("bgpv4", "bgpv6"):
+                return {"choice": f"{choice}_metrics", f"{choice}_metrics": self._speakers.metrics(choice, node)}
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
             wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
-            tags = TagWish() if choice == "port" else _tag_wish(asked.child("tagged_metrics"))
+            tags = TagWish() if choice == "port" else TagWish.of(asked.child("tagged_metrics"))
             node.check_all_read()
             self._look()
             session, rates = self._session, self._rates()
             if choice == "port":
-                chosen = session.ports(names, "port.port_names")
-                found = port_metrics(session, chosen, wanted, rates, self._links(chosen))
+                ports_ = session.ports(names, "port.port_names")
+                found = port_metrics(session, ports_, wanted, rates, self._links(ports_))
             else:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
@@ -200,12 +201,14 @@ class Controller:
         return {"choice": "convergence_metrics", "convergence_metrics": convergence_metrics(session, flows)}
 
     def get_states(self, document: Document) -> Document:
-        """Neighbours: the gateways that the tester's hosts found."""
+        """Neighbours: the gateways that the tester's hosts found; prefixes that BGP peers learned."""
         with self._lock:
             node = checked(document, "StatesRequest")
             choice = str(node.choice())
+            if choice == "bgp_prefixes":
+                return {"choice": choice, choice: self._speakers.prefix_states(node)}
             if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
-                node.refuse("is not supported", "ask for ipv4_neighbors or ipv6_neighbors", choice)
+                node.refuse("is not supported", "ask for ipv4_neighbors, ipv6_neighbors or bgp_prefixes", choice)
             names = node.child(choice).scalar("ethernet_names") or []
             node.check_all_read()
             version = choice[3]
@@ -259,6 +262,7 @@ class Controller:
             self._end_traffic()
             self._close_engine()
             self._drop_capture()
+            self._speakers.stop()
             self._leave()
 
     def _change(self, kind: str, make: Callable[[Document, Document], Document], document: Document) -> Document:
@@ -277,7 +281,10 @@ class Controller:
         kept = locations == self._locations
         testbed = self._testbed if kept else opened(wanted) if wanted else None
         try:
-            found = _understood(node, document, testbed, self._assumed_speed)
+            found = accepted(node, document, testbed, self._assumed_speed)
+            speakers = Protocols(found)
+            if testbed is not None:
+                speakers.check(testbed)
         except BaseException:
             if testbed is not None and not kept:
                 testbed.close()
@@ -285,12 +292,14 @@ class Controller:
         warnings = self._end_traffic() + self._unsaid()
         self._close_engine()
         self._drop_capture()
+        self._speakers.stop()
         if not kept:
             self._leave()
             self._testbed, self._locations = testbed, locations
         self._session.configured(_NOTHING)
         self._open_engine(found)
         self._session.configured(found)
+        self._speakers = speakers
         return {"warnings": [*warnings, *found.warnings]}
 
     def _check_still(self, remedy: str) -> None:
@@ -413,6 +422,7 @@ class Controller:
                 self._testbed.set_link(port, wanted == "up")
             except PlanError as error:
                 raise PlanError("port.link.state", error.problem, error.remedy) from error
+            self._speakers.link_changed(port, wanted == "up")
             first_ns = self._engine.load_begun_ns() if self._engine and self._session.transmitting else None
             if first_ns is not None:
                 became: LinkState = "link_up" if wanted == "up" else "link_down"
@@ -478,11 +488,26 @@ class Controller:
             return []
         return [f"the last traffic is invalid: {reason}" for reason in self._spoilt()] + untracked(self._session)
 
-    def _protocols(self, start: bool) -> list[str]:
-        if self._testbed is not None:
-            answer(self._testbed, self._session.configuration.interfaces if start else ())
-        self._session.protocols = start
+    def _set_protocol(self, state: Node, whole: Node) -> list[str]:
+        """All of them, or a part of what the tester's routers speak."""
+        if state.choice() == "all":
+            wanted = str(state.child("all").scalar("state"))
+            whole.check_all_read()
+            self._protocols(wanted == "start")
+        else:
+            self._speakers.set_state(state, whole)
         return []
+
+    def _protocols(self, start: bool) -> None:
+        """The tester's own hosts answer by keisoku, those of its routers by the kernel."""
+        if self._testbed is not None:
+            hosts = self._session.configuration.interfaces if start else ()
+            answer(self._testbed, [host for host in hosts if host.name not in self._speakers.interfaces])
+            if start:
+                self._speakers.start(self._testbed)
+            else:
+                self._speakers.stop()
+        self._session.protocols = start
 
     def _neighbours(self, version: int, names: list[str]) -> list[Document]:
         if self._testbed is None or not self._session.protocols:
@@ -496,15 +521,19 @@ class Controller:
                     continue
                 entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
                 with suppress(EngineError):  # without an answer there is no address
-                    mac = next_hop(self._testbed, host, address)
+                    mac = self._resolved(host, address)
                     if mac is not None:
                         entry["link_layer_address"] = mac
                 found.append(entry)
         return found
 
     def _next_hop(self, end: End) -> str | None:
-        assert self._testbed is not None and end.interface is not None and end.address is not None
-        return next_hop(self._testbed, end.interface, end.address)
+        assert end.interface is not None and end.address is not None
+        return self._resolved(end.interface, end.address)
+
+    def _resolved(self, host: Interface, address: Address) -> str | None:
+        assert self._testbed is not None
+        return self._speakers.next_hop(host, address) or next_hop(self._testbed, host, address)
 
     def _look(self, seconds: float = _LOOK_S) -> None:
         """Reads the engine's progress; a script that polls without a pause waits here for a moment."""
@@ -545,52 +574,3 @@ class Controller:
         testbed = self._testbed
         count = len(self._session.configuration.ports)
         return [None if testbed is None else testbed.line_rate(port) for port in range(count)]
-
-
-def _tag_wish(node: Node) -> TagWish:
-    filters = []
-    for each in node.children("filters"):
-        values = tuple(str(value) for value in each.scalar("values") or [])
-        for value in values:
-            try:
-                int(value, 16)
-            except ValueError:
-                each.refuse(f"'{value}' is not hexadecimal", "write it as 0x2e", "values")
-        filters.append((str(each.scalar("name")), values))
-    return TagWish(
-        bool(node.scalar("include")),
-        bool(node.scalar("include_empty_metrics")),
-        tuple(node.scalar("metric_names") or ()),
-        tuple(filters),
-    )
-
-
-def _understood(node: Node, document: Document, testbed: Testbed | None, assumed_speed: float | None) -> Configuration:
-    """The configuration, with all that can be refused without opening a port."""
-    found = configuration(
-        node,
-        document,
-        lambda port: None if testbed is None else testbed.line_rate(port),
-        lambda port: None if testbed is None else testbed.mtu_bytes(port),
-        assumed_speed,
-    )
-    if found.captures and testbed is not None and not testbed.captures:
-        raise PlanError("captures", "the frames of these ports do not pass this host", "leave them out")
-    if found.interfaces and testbed is not None and not testbed.has_hosts:
-        raise PlanError("devices", "an instrument's ports have no hosts", "give ports in the flows")
-    for flow in found.flows:
-        if flow.timestamps and testbed is not None and not testbed.counts_flows_live:
-            path = f"{flow.path}.metrics.timestamps"
-            raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
-    for flow in found.flows:
-        _check_frames(flow)
-    return found
-
-
-def _check_frames(flow: Flow) -> None:
-    """Builds the frames once, so that invalid ones are refused with their path before any traffic."""
-    try:
-        frames(flow.packet.headers, flow.frame_bytes, _ANY_ENDS, flow.packet.modify)
-    except PlanError as error:
-        part = "size" if error.field == "frame size" else "packet"
-        raise PlanError(f"{flow.path}.{part}", error.problem, error.remedy) from error

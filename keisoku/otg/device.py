@@ -18,6 +18,8 @@ class Address:
     name: str
     ip: str
     gateway: str
+    prefix: int
+    """Length of the prefix of its network."""
     gateway_mac: str | None
     """MAC address of the gateway; None: resolved by ARP or neighbour discovery."""
     path: str
@@ -89,8 +91,8 @@ def _address(node: Node) -> Address:
         given = str(mac.scalar("value"))
     else:
         mac.scalar("auto")
-    node.scalar("prefix")
-    return Address(str(node.scalar("name")), _ip(node, "address"), _ip(node, "gateway"), given, node.path)
+    names = str(node.scalar("name")), _ip(node, "address"), _ip(node, "gateway")
+    return Address(*names, int(node.scalar("prefix")), given, node.path)
 
 
 def _ip(node: Node, name: str) -> str:

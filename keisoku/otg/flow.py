@@ -8,11 +8,13 @@ from itertools import product
 from typing import Literal
 
 from keisoku.device.record.trial import Bursts
+from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.egress import Egress, egress
 from keisoku.otg.header import Packet, packet
 from keisoku.otg.node import Node
 from keisoku.otg.rate import Timing, frames_per_second, timing
+from keisoku.otg.route_range import hosts
 from keisoku.otg.size import frame_bytes
 from keisoku.otg.tag import TagClass, classes
 
@@ -26,6 +28,13 @@ class End:
     port: int
     interface: Interface | None = None
     address: Address | None = None
+    behind: tuple[str, ...] = ()
+    """Addresses behind the host, if the end is a range of routes that it advertises."""
+
+    @property
+    def ips(self) -> tuple[str, ...]:
+        """The addresses of frames that leave or enter here."""
+        return self.behind or (() if self.address is None else (self.address.ip,))
 
 
 @dataclass(frozen=True)
@@ -52,15 +61,21 @@ class Flow:
 
 
 class Names:
-    """The names that a flow's ends may have: of ports, Ethernet interfaces, and their addresses."""
+    """The names that a flow's ends may have: of ports, Ethernet interfaces, their addresses, and ranges of routes."""
 
-    def __init__(self, ports: Mapping[str, int], interfaces: Sequence[Interface]) -> None:
+    def __init__(self, ports: Mapping[str, int], interfaces: Sequence[Interface], peers: Sequence[BgpPeer]) -> None:
         self._ports = ports
         self._ends: dict[str, End] = {}
         for interface in interfaces:
             self._ends[interface.name] = End(interface.port, interface, next(iter(interface.addresses), None))
             for address in interface.addresses:
                 self._ends[address.name] = End(interface.port, interface, address)
+        for peer in peers:
+            own = {address.version: address for address in reversed(peer.interface.addresses)}
+            for routes in peer.routes:
+                address = own.get(routes.version, peer.address)
+                behind = hosts(routes.prefixes)
+                self._ends[routes.name] = End(peer.interface.port, peer.interface, address, behind)
 
     def port(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no port of that name."""
@@ -69,9 +84,10 @@ class Names:
         return End(self._ports[name])
 
     def host(self, node: Node, name: str, field: str) -> End:
-        """Raises PlanError with the field's path if there is no interface or address of that name."""
+        """Raises PlanError with the field's path if there is no interface, address or range of that name."""
         if name not in self._ends:
-            node.refuse(f"there is no interface or address {name}", "name one of devices[].ethernets[]", field)
+            remedy = "name one of devices[].ethernets[], or routes of a BGP peer"
+            node.refuse(f"there is no interface, address or route range {name}", remedy, field)
         return self._ends[name]
 
 

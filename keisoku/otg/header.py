@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from keisoku.otg.header_fields import CONTROL_FRAMES, KINDS, HeaderKind
@@ -29,10 +30,13 @@ class Layer:
         """The header in the stack's notation."""
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
-    def filled(self, **addresses: str) -> Layer:
-        """The header with these values in place of those that the script does not set."""
-        own = {name: value for name, value in addresses.items() if name in self.absent}
-        return replace(self, given=self.given | own, absent=self.absent - own.keys())
+    def filled(self, kind: str, **addresses: Sequence[str]) -> Layer:
+        """The header with these values, of a kind of `Values`, in place of those that the script does not set."""
+        own = {name: each for name, each in addresses.items() if each and name in self.absent}
+        given = {name: value for name, value in self.given.items() if name not in own}
+        varied = {name: Values.written(each, kind).modifier() for name, each in own.items() if len(each) > 1}
+        one = {name: each[0] for name, each in own.items() if len(each) == 1}
+        return replace(self, given=given | one, varied=self.varied | varied, absent=self.absent - own.keys())
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,17 @@ class Packet:
         return tuple(found)
 
     def filled(
-        self, source_mac: str, next_hop_mac: str | None, source_ip: str | None, destination_ip: str | None
+        self, source_mac: str, next_hop_mac: str | None, source_ips: Sequence[str], destination_ips: Sequence[str]
     ) -> Packet:
         """For a flow between devices: their addresses where the script gives none, in the outermost headers only."""
         ethernet, *rest = self.layers
-        macs = {"src": source_mac} | ({} if next_hop_mac is None else {"dst": next_hop_mac})
-        ips = {"src": source_ip, "dst": destination_ip}
+        macs = {"src": (source_mac,), "dst": () if next_hop_mac is None else (next_hop_mac,)}
+        ips = {"src": source_ips, "dst": destination_ips}
         first_ip = next((place for place, layer in enumerate(rest) if layer.name in ("IP", "IPv6")), None)
-        if first_ip is not None and source_ip is not None and (":" in source_ip) == (rest[first_ip].name == "IPv6"):
-            rest[first_ip] = rest[first_ip].filled(**{name: ip for name, ip in ips.items() if ip is not None})
-        return Packet((ethernet.filled(**macs), *rest))
+        kind = {"IP": "ipv4", "IPv6": "ipv6"}.get("" if first_ip is None else rest[first_ip].name)
+        if first_ip is not None and kind and source_ips and (":" in source_ips[0]) == (kind == "ipv6"):
+            rest[first_ip] = rest[first_ip].filled(kind, **ips)
+        return Packet((ethernet.filled("mac", **macs), *rest))
 
 
 def packet(flow: Node) -> Packet:

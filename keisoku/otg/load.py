@@ -112,18 +112,19 @@ def _parts(flow: Flow, next_hop: NextHop) -> list[_Part]:
                 if own == 0:
                     continue
                 duration_ns = max(1, round(own * NS_PER_S / rate))
-            packet = _filled(tag.packet, transmit, receive, next_hop)
+            packet = filled(tag.packet, transmit, receive, next_hop)
             found.append(_Part(flow, transmit, receive, tag, packet, rate, duration_ns))
     return found
 
 
-def _filled(packet: Packet, transmit: End, receive: End, next_hop: NextHop) -> Packet:
+def filled(packet: Packet, transmit: End, receive: End, next_hop: NextHop) -> Packet:
+    """The headers with the addresses of both ends where the script gives none, if the ends are devices."""
     if transmit.interface is None or receive.interface is None:
         return packet
     destination = receive.interface.mac if transmit.address is None else next_hop(transmit)
     return packet.filled(
         transmit.interface.mac,
         destination or receive.interface.mac,
-        None if transmit.address is None else transmit.address.ip,
-        None if receive.address is None else receive.address.ip,
+        transmit.ips,
+        receive.ips,
     )

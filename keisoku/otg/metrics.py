@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from keisoku.device.engine.engine import Progress
 from keisoku.device.record.changes import Kind
@@ -21,6 +21,7 @@ from keisoku.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
 from keisoku.otg.egress import Egress
 from keisoku.otg.flow import Flow
+from keisoku.otg.node import Node
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
 
@@ -73,6 +74,25 @@ class TagWish:
     filters: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Names of tags, and the requested values; all must match."""
 
+    @classmethod
+    def of(cls, node: Node) -> Self:
+        """As a request says it. Raises PlanError for a value that is not hexadecimal."""
+        filters = []
+        for each in node.children("filters"):
+            values = tuple(str(value) for value in each.scalar("values") or [])
+            for value in values:
+                try:
+                    int(value, 16)
+                except ValueError:
+                    each.refuse(f"'{value}' is not hexadecimal", "write it as 0x2e", "values")
+            filters.append((str(each.scalar("name")), values))
+        return cls(
+            bool(node.scalar("include")),
+            bool(node.scalar("include_empty_metrics")),
+            tuple(node.scalar("metric_names") or ()),
+            tuple(filters),
+        )
+
     def wants(self, key: TagKey) -> bool:
         """Whether the metric of such frames is wanted."""
         own = dict(key)
@@ -97,7 +117,7 @@ def flow_metrics(
         if not flow.measured:
             continue
         flow = replace(flow, loss=flow.loss or always_loss)
-        metric = _chosen(_flow(session, flow, rates), wanted, {"name"})
+        metric = chosen(_flow(session, flow, rates), wanted, {"name"})
         if tags.include and (flow.tagged[0].key or flow.egress is not None):
             metric["tagged_metrics"] = _tagged(session, flow, rates, tags)
         found.append(metric)
@@ -113,7 +133,7 @@ def port_metrics(
 ) -> Any:
     """A metric of each port, by index; `links` are up or not."""
     found = [_port(session, port, rates[port]) | {"link": "up" if links[port] else "down"} for port in ports]
-    return [_chosen(metric, wanted, {"name"}) for metric in found]
+    return [chosen(metric, wanted, {"name"}) for metric in found]
 
 
 def bytes_of(sizes: Sequence[int], frames: int) -> int:
@@ -218,7 +238,7 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
 
 def _tagged_metric(key: TagKey, wish: TagWish, metric: dict[str, Any]) -> dict[str, Any]:
     tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
-    return _chosen(metric | {"tags": tags}, wish.columns, {"tags"})
+    return chosen(metric | {"tags": tags}, wish.columns, {"tags"})
 
 
 def _arrived(egress: Egress, parts: Sequence[_Part]) -> dict[TagKey, dict[str, Any]]:
@@ -442,5 +462,6 @@ def _total(flow: Flow, reading: Progress | None) -> _Count:
     return _Count(sent, received, bytes_of(flow.frame_bytes, sent), bytes_of(flow.frame_bytes, received))
 
 
-def _chosen(metric: dict[str, Any], wanted: Sequence[str], always: set[str]) -> dict[str, Any]:
+def chosen(metric: dict[str, Any], wanted: Sequence[str], always: set[str]) -> dict[str, Any]:
+    """The columns of a metric that are wanted, all if none is named, and those that it always has."""
     return {name: value for name, value in metric.items() if name in always or name in wanted} if wanted else metric

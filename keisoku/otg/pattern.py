@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import Any, Self
 
 from keisoku.frame.modifier import MOST_VALUES
 from keisoku.otg.node import Node
@@ -37,6 +38,11 @@ class Values:
     kind: str
     """'mac', 'ipv4', 'ipv6', or a format of integers."""
     tags: tuple[Tag, ...] = ()
+
+    @classmethod
+    def written(cls, texts: Sequence[str], kind: str) -> Self:
+        """Of addresses as they are written."""
+        return cls(tuple(_number(text, kind) for text in texts), kind)
 
     @property
     def fixed(self) -> int | str | None:

@@ -20,9 +20,9 @@ PORTS = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_B
 """Needed for programs and sockets at interfaces, for threads with a high priority, and to enter namespaces. An XDP
 program that sends is prepared in a namespace of its own, which needs CAP_SYS_ADMIN even if all ports are in the
 server's."""
-LABS = ("CAP_DAC_OVERRIDE", "CAP_KILL")
+LABS = ("CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_NET_BIND_SERVICE")
 """Needed for labs: the names of namespaces and the settings in them are files of root, and daemons in them are
-ended."""
+ended. FRR's daemons do not start without the last one."""
 USER = "nobody"
 
 _PR_CAPBSET_DROP, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 24, 4, 8, 38

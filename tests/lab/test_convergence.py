@@ -19,9 +19,9 @@ from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.trial import TrialRecord
-from keisoku.lab.device import frr
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.vrrp import KEEPALIVED
+from keisoku.lab.frr import PROGRAMS
 from keisoku.run.result import Result
 
 pytestmark = pytest.mark.lab
@@ -122,7 +122,7 @@ def test_the_backup_takes_over_after_three_advertisements_of_a_killed_master(nam
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [pytest.param("diamond?routing=isis&bfd=off", marks=needs(*frr.PROGRAMS))])
+@pytest.mark.parametrize("name", [pytest.param("diamond?routing=isis&bfd=off", marks=needs(*PROGRAMS))])
 def test_a_lost_link_of_the_diamond_agrees_with_the_kernels_own_time_of_the_new_route(name: str) -> None:
     with Lab(name) as lab, observed(lab) as said:
         result, _ = measured(lab, rest_s=5.0, event="link-down", watch_s=4.0)
@@ -136,7 +136,7 @@ def test_a_lost_link_of_the_diamond_agrees_with_the_kernels_own_time_of_the_new_
     assert interval[0] - 20 * MS <= observed_ns <= interval[1] + 20 * MS, said
 
 
-@pytest.mark.parametrize("name", [pytest.param("diamond?bfd=off", marks=needs(*frr.PROGRAMS))])
+@pytest.mark.parametrize("name", [pytest.param("diamond?bfd=off", marks=needs(*PROGRAMS))])
 def test_ospf_leaves_a_lost_link_at_once_and_not_when_it_may_tell_of_a_change_again(name: str) -> None:
     with Lab(name) as lab, observed(lab) as said:
         result, _ = measured(lab, event="link-down", watch_s=2.0)

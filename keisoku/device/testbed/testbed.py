@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from keisoku.device.engine.engine import Engine
 from keisoku.device.engine.port_capture import PortCapture
@@ -41,6 +42,10 @@ class Testbed(ABC):
     @abstractmethod
     def mtu_bytes(self, port: int) -> int:
         """MTU of a port: the largest payload of its link layer, in bytes."""
+
+    def interface(self, port: int) -> tuple[str, Path | None] | None:
+        """The interface of this host at a port, and its namespace (None: that of this process); None: there is none."""
+        return None
 
     @abstractmethod
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> Engine:

@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Literal
 
 from keisoku._core import Neighbours
@@ -54,6 +55,10 @@ class WiredTestbed(Testbed):
     def mtu_bytes(self, port: int) -> int:
         """The MTU when the testbed was opened."""
         return self.ports[port].mtu_bytes
+
+    def interface(self, port: int) -> tuple[str, Path | None]:
+        """Every port is one."""
+        return self.ports[port].interface, self.ports[port].namespace
 
     def link_is_up(self, port: int) -> bool:
         """The state of the interface in the kernel."""

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from keisoku.errors import PlanError
+from keisoku.lab.device.bgp_router import BgpRouter
 from keisoku.lab.device.bridge import Bridge
 from keisoku.lab.device.device import LabDevice
 from keisoku.lab.device.diamond import Diamond
@@ -35,7 +36,7 @@ from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.device.wireguard import Wireguard
 
 KINDS: dict[str, tuple[type[LabDevice], ...]] = {
-    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, MulticastRouter, Nat, Firewall),
+    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, BgpRouter, MulticastRouter, Nat, Firewall),
     "links, VLANs and networks of their own": (Bond, Team, Vlan, Macvlan, Vrf, Hsr),
     "tunnels": (Vxlan, OvsVxlan, Srv6, OvsMpls, Mpls, Wireguard, Macsec, Ipsec, Xfrm),
     "delays, rates and queues at the outputs": (

@@ -24,6 +24,7 @@ from keisoku.lab.device.parameter import time_ns
 from keisoku.lab.device.passage import Passage, routed
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.router import forward, know_tester
+from keisoku.lab.frr import PROGRAMS, FrrRouter
 
 _CHEAP, _DEAR = 10, 20
 _LINES = {"upper": ("198.18.128.1", "198.18.128.2"), "lower": ("198.18.128.5", "198.18.128.6")}
@@ -53,7 +54,7 @@ class Diamond(LabDevice):
     leads: ClassVar[bool] = True
     most_ports: ClassVar[int] = 2
     places: ClassVar[tuple[str, ...]] = ("dut", "far", "router1", "router2")
-    programs: ClassVar[tuple[Program, ...]] = (iproute.IP, NFT, *frr.PROGRAMS)
+    programs: ClassVar[tuple[Program, ...]] = (iproute.IP, NFT, *PROGRAMS)
     events: ClassVar[tuple[str, ...]] = ("link-down", "neighbour-lost", "next-hop-killed", "route-withdrawn")
 
     routing: Routing = "ospf"
@@ -115,7 +116,7 @@ class Diamond(LabDevice):
             speaker.place.run(partial(_await_routes, {_network(port)}, "upper"))
         if self.bfd_ms is not None:
             for speaker in self._speakers(site):
-                speaker.place.run(partial(frr.await_bfd, site.daemons, speaker))
+                speaker.place.run(partial(frr.await_bfd, _router(site, speaker), speaker))
 
     def lead_networks(self, port: LabPort, count: int) -> None:
         """One kernel route a network, which the router tells the others."""
@@ -140,7 +141,7 @@ class Diamond(LabDevice):
                 upper.place.run(partial(NFT.run, "-f", "-", text=_CUT))
             case "next-hop-killed":
                 upper.place.run(partial(forward, "0"))
-                frr.kill(site.daemons, upper, self.routing, self.bfd_ms)
+                frr.kill(_router(site, upper), self.routing, self.bfd_ms)
             case "route-withdrawn":
                 self._tell_upper(site, far, "neighbor {} prefix-list none out")
 
@@ -155,7 +156,7 @@ class Diamond(LabDevice):
             case "next-hop-killed":
                 upper.place.run(partial(forward, "1"))
                 upper.place.run(
-                    partial(frr.start, site.daemons, upper, self.routing, self.bfd_ms, site.core),
+                    partial(frr.start, _router(site, upper), upper, self.routing, self.bfd_ms, site.core),
                 )
             case "route-withdrawn":
                 self._tell_upper(site, far, "no neighbor {} prefix-list none out")
@@ -163,8 +164,9 @@ class Diamond(LabDevice):
     def _tell_upper(self, site: Site, far: Speaker, words: str) -> None:
         address = far.lines[0].far
         commands = "configure terminal", f"router bgp {65000 + far.number}", "address-family ipv4 unicast"
-        far.place.run(partial(frr.ask, site.daemons, far, *commands, words.format(address)))
-        far.place.run(partial(frr.ask, site.daemons, far, f"clear bgp ipv4 unicast {address} soft out"))
+        router = _router(site, far)
+        far.place.run(partial(router.ask, *commands, words.format(address)))
+        far.place.run(partial(router.ask, f"clear bgp ipv4 unicast {address} soft out"))
 
     def _speakers(self, site: Site) -> tuple[Speaker, Speaker, Speaker, Speaker]:
         dut, far, upper, lower = site.places
@@ -203,7 +205,11 @@ class Diamond(LabDevice):
                 index = ip.link_lookup(ifname=port.dut_interface)[0]
                 ip.addr("add", index=index, address=port.dut_ipv4, prefixlen=24)
                 know_tester(ip, index, port, port.ipv4)
-        frr.start(site.daemons, speaker, self.routing, self.bfd_ms, site.core)
+        frr.start(_router(site, speaker), speaker, self.routing, self.bfd_ms, site.core)
+
+
+def _router(site: Site, speaker: Speaker) -> FrrRouter:
+    return FrrRouter(site.daemons, f"router{speaker.number}")
 
 
 def _network(port: LabPort) -> str:

@@ -1,27 +1,20 @@
-"""FRR's daemons in a namespace: their configuration, and how they are started, asked and killed.
+"""The routers of `diamond` in the words of FRR. FRR speaks the protocols; nothing here does.
 
-FRR speaks the protocols; nothing here does. Acts on namespaces of a lab, never on the host's own.
+Acts on namespaces of a lab, never on the host's own.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from keisoku.errors import EngineError
 from keisoku.host.namespace import Namespace
-from keisoku.host.program import Program
-from keisoku.lab.daemons import Daemons
+from keisoku.lab.frr import BFDD, BGPD, ISISD, OSPFD, ZEBRA, FrrRouter
 
-_PACKAGE = _USER = "frr"
-ZEBRA, OSPFD, ISISD, BGPD, BFDD, VTYSH = PROGRAMS = tuple(
-    Program(name, _PACKAGE) for name in ("zebra", "ospfd", "isisd", "bgpd", "bfdd", "vtysh")
-)
 Routing = Literal["ospf", "isis", "bgp"]
 _SPEAKERS = {"ospf": OSPFD, "isis": ISISD, "bgp": BGPD}
 _PATIENCE_S = 40.0
@@ -50,56 +43,30 @@ class Speaker:
     port: str | None = None
 
 
-def start(daemons: Daemons, speaker: Speaker, routing: Routing, bfd_ms: int | None, core: int | None) -> None:
-    """In the speaker's namespace: its daemons, with their sockets in a directory of their own."""
-    folder = _folder(daemons, speaker)
-    folder.mkdir(exist_ok=True)
-    shutil.chown(folder, _USER, _USER)  # its daemons give up the rights of root
+def start(router: FrrRouter, speaker: Speaker, routing: Routing, bfd_ms: int | None, core: int | None) -> None:
+    """In the speaker's namespace: its daemons."""
     detects = "".join(f"interface {line.name}\n link-detect\n" for line in speaker.lines)
     texts = {ZEBRA: detects, _SPEAKERS[routing]: _CONFIGURATIONS[routing](speaker, bfd_ms is not None)}
     if bfd_ms is not None:
         texts[BFDD] = _bfd(bfd_ms)
-    for program in sorted(texts, key=(ZEBRA, BFDD, *_SPEAKERS.values()).index):
-        file = folder / f"{program.name}.conf"
-        file.write_text(f"hostname router{speaker.number}\n{texts[program]}")
-        socket = folder / f"{program.name}.vty"
-        socket.unlink(missing_ok=True)
-        arguments = [
-            *("-f", str(file), "-i", str(folder / f"{program.name}.pid"), "-z", str(folder / "zserv.api")),
-            *("--vty_socket", str(folder), "-A", "127.0.0.1", "-P", "0"),
-        ]
-        if program is BFDD:
-            arguments += ["--bfdctl", str(folder / "bfdd.sock")]
-        name = f"{speaker.place.name}-{program.name}"
-        daemons.start(program, *arguments, ready=socket, core=core, name=name, urgent=True)
+    router.start(texts, core)
 
 
-def kill(daemons: Daemons, speaker: Speaker, routing: Routing, bfd_ms: int | None) -> None:
+def kill(router: FrrRouter, routing: Routing, bfd_ms: int | None) -> None:
     """All its daemons, without a word to their neighbours."""
-    for program in (ZEBRA, _SPEAKERS[routing], *((BFDD,) if bfd_ms is not None else ())):
-        daemons.kill(f"{speaker.place.name}-{program.name}")
+    router.kill(ZEBRA, _SPEAKERS[routing], *((BFDD,) if bfd_ms is not None else ()))
 
 
-def ask(daemons: Daemons, speaker: Speaker, *commands: str) -> str:
-    """What its daemons answer to commands of `vtysh`."""
-    words = [word for command in commands for word in ("-c", command)]
-    return VTYSH.run("--vty_socket", str(_folder(daemons, speaker)), *words)
-
-
-def await_bfd(daemons: Daemons, speaker: Speaker) -> None:
+def await_bfd(router: FrrRouter, speaker: Speaker) -> None:
     """Until all its neighbours are watched by BFD. Raises EngineError after 40 s."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        peers: list[Mapping[str, str]] = json.loads(ask(daemons, speaker, "show bfd peers json"))
+        peers: list[Mapping[str, str]] = json.loads(router.ask("show bfd peers json"))
         if len(peers) >= len(speaker.lines) and all(peer.get("status") == "up" for peer in peers):
             return
         if time.monotonic() > deadline:
             raise EngineError(f"BFD of router {speaker.number} did not come up in {_PATIENCE_S:g} s: {peers}")
         time.sleep(_LOOK_S)
-
-
-def _folder(daemons: Daemons, speaker: Speaker) -> Path:
-    return daemons.directory / f"router{speaker.number}"
 
 
 def _bfd(interval_ms: int) -> str:

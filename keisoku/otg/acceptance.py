@@ -1,0 +1,55 @@
+"""What of a configuration is refused before it takes effect, with its path: by the script, its frames and its ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keisoku.device.testbed.testbed import Testbed
+from keisoku.errors import PlanError
+from keisoku.frame.headers import Ends
+from keisoku.frame.variants import frames
+from keisoku.otg.configuration import Configuration, configuration
+from keisoku.otg.flow import Flow
+from keisoku.otg.load import filled
+from keisoku.otg.node import Node
+
+Document = dict[str, Any]
+_ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+def accepted(node: Node, document: Document, testbed: Testbed | None, assumed_speed: float | None) -> Configuration:
+    """The configuration of a document, whose ports are those of the testbed, if it has any. Raises PlanError."""
+    found = configuration(
+        node,
+        document,
+        lambda port: None if testbed is None else testbed.line_rate(port),
+        lambda port: None if testbed is None else testbed.mtu_bytes(port),
+        assumed_speed,
+    )
+    if found.captures and testbed is not None and not testbed.captures:
+        raise PlanError("captures", "the frames of these ports do not pass this host", "leave them out")
+    if found.interfaces and testbed is not None and not testbed.has_hosts:
+        raise PlanError("devices", "an instrument's ports have no hosts", "give ports in the flows")
+    for flow in found.flows:
+        if flow.timestamps and testbed is not None and not testbed.counts_flows_live:
+            path = f"{flow.path}.metrics.timestamps"
+            raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
+    for flow in found.flows:
+        _check_frames(flow)
+    return found
+
+
+def _check_frames(flow: Flow) -> None:
+    """Builds the frames once, so that invalid ones are refused with their path before any traffic."""
+    try:
+        for transmit, receive in flow.ways:
+            # Without addresses of devices; ranges of routes alone make fields vary.
+            packet = flow.packet
+            if transmit.behind or receive.behind:
+                packet = filled(packet, transmit, receive, lambda _: None)
+            frames(packet.headers, flow.frame_bytes, _ANY_ENDS, packet.modify)
+            if packet is flow.packet:
+                break
+    except PlanError as error:
+        part = "size" if error.field == "frame size" else "packet"
+        raise PlanError(f"{flow.path}.{part}", error.problem, error.remedy) from error

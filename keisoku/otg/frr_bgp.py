@@ -1,0 +1,160 @@
+"""BGP peers in the words of FRR: its configuration, and the commands that change it. Starts nothing.
+
+Each peer is a view of its own, which is a BGP router with its own AS, identifier and table of routes that no kernel
+sees: nothing that one peer learns is passed on by another, as an OTG device passes nothing on.
+
+A range of routes is the networks of its view with a tag, and the filter for what leaves sets the attributes by these
+tags. So a range of any size is withdrawn by one other filter. Filters are shared by all peers with the same rules,
+because FRR needs for each further route map longer than for the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from keisoku.otg.bgp import Attributes, BgpPeer, BgpRoutes
+
+_CONNECT_AGAIN_S = 1
+_DEFAULT = ("router bgp 65535", "exit")
+"""For each route FRR looks for the instance that is no view, through all others if there is none at the front."""
+_VERSIONS = {4: "ipv4 unicast", 6: "ipv6 unicast"}
+
+
+def view(number: int) -> str:
+    """The name of the view of a peer, by its number."""
+    return f"p{number}"
+
+
+class BgpText:
+    """The text for some peers, and what FRR was told of them so far. `interfaces`: the kernel's names by OTG's."""
+
+    def __init__(self, peers: Sequence[BgpPeer], interfaces: Mapping[str, str]) -> None:
+        self._peers, self._interfaces = peers, interfaces
+        self._filters: dict[tuple[str, ...], str] = {}
+        self._applied: list[str] = []
+
+    def whole(self) -> str:
+        """The configuration with which the daemon starts; all routes are advertised."""
+        most = max((len(peer.routes) for peer in self._peers), default=0)
+        tags = [f"route-map {_tag(place)} permit 10\n set tag {place + 1}\nexit" for place in range(most)]
+        self._applied = [self._filter(_rules(peer, frozenset())) for peer in self._peers]
+        filters = [line for rules, name in self._filters.items() for line in _filter_lines(name, rules)]
+        views = [line for number in range(len(self._peers)) for line in self._view(number)]
+        return "\n".join([*_DEFAULT, *tags, *filters, *views]) + "\n"
+
+    def withdraw(self, gone: Mapping[int, frozenset[int]]) -> list[str]:
+        """Commands after which peers, by number, advertise all ranges but these, by their places."""
+        commands: list[str] = []
+        for number, places in gone.items():
+            peer = self._peers[number]
+            rules = _rules(peer, places)
+            known = rules in self._filters
+            name = self._filter(rules)
+            if name == self._applied[number]:
+                continue
+            self._applied[number] = name
+            if not known:
+                commands += _filter_lines(name, rules)
+            word = f"neighbor {peer.far} route-map {name} out"
+            commands += self._in_view(number, *_in_families({version: [word] for version in peer.families}))
+        return commands
+
+    def set_peers(self, numbers: Iterable[int], up: bool) -> list[str]:
+        """Commands after which peers, by number, are up or down."""
+        commands: list[str] = []
+        for number in numbers:
+            commands += self._in_view(number, f"{'no ' if up else ''}neighbor {self._peers[number].far} shutdown")
+        return commands
+
+    def _filter(self, rules: tuple[str, ...]) -> str:
+        """The name of the filter with these rules."""
+        return self._filters.setdefault(rules, f"OUT{len(self._filters) + 1}")
+
+    def _view(self, number: int) -> list[str]:
+        peer = self._peers[number]
+        far, timers, restart = f"neighbor {peer.far}", peer.timers, peer.restart
+        words = [
+            f"bgp router-id {peer.router_id}",
+            "no bgp ebgp-requires-policy",
+            "no bgp network import-check",
+            "no bgp default ipv4-unicast",
+            f"{far} remote-as {'internal' if peer.internal else 'external'}",
+            f"{far} interface {self._interfaces[peer.interface.name]}",
+            f"{far} update-source {peer.address.ip}",
+            f"{far} timers {timers.keepalive_s} {timers.hold_s}",
+            f"{far} timers connect {_CONNECT_AGAIN_S}",
+            f"{far} advertisement-interval {timers.update_s}",
+        ]
+        if not peer.internal and peer.ttl > 1:
+            words.append(f"{far} ebgp-multihop {peer.ttl}")
+        if peer.password is not None:
+            words.append(f"{far} password {peer.password}")
+        if peer.port != 179:
+            words.append(f"{far} port {peer.port}")
+        if peer.extended_next_hop:
+            words.append(f"{far} capability extended-nexthop")
+        if restart is not None:
+            words += [f"bgp graceful-restart restart-time {restart.restart_s}", f"{far} graceful-restart"]
+            if restart.stale_s is not None:
+                words.append(f"bgp long-lived-graceful-restart stale-time {restart.stale_s}")
+        name = self._applied[number]
+
+        def family(version: int) -> list[str]:
+            networks = [
+                f"network {text} route-map {_tag(place)}"
+                for place, each in enumerate(peer.routes)
+                for one in each.prefixes
+                if one.version == version
+                for text in one.texts()
+            ]
+            return [f"{far} activate", f"{far} route-map {name} out", *networks]
+
+        return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
+
+    def _in_view(self, number: int, *words: str) -> list[str]:
+        return [f"router bgp {self._peers[number].as_number} view {view(number)}", *words, "exit"]
+
+
+def _in_families(words: Mapping[int, Sequence[str]]) -> list[str]:
+    found: list[str] = []
+    for version, inside in words.items():
+        found += [f"address-family {_VERSIONS[version]}", *inside, "exit-address-family"]
+    return found
+
+
+def _tag(place: int) -> str:
+    return f"TAG{place + 1}"
+
+
+def _filter_lines(name: str, rules: tuple[str, ...]) -> list[str]:
+    return [line for rule in rules for line in (*f"route-map {name} {rule}".splitlines(), "exit")]
+
+
+def _rules(peer: BgpPeer, gone: frozenset[int]) -> tuple[str, ...]:
+    """One rule for each range, as lines behind the name of the filter. What no rule permits does not leave, which
+    includes what the peer learned itself."""
+    return tuple(_rule(place, routes, place in gone) for place, routes in enumerate(peer.routes)) or ("deny 1",)
+
+
+def _rule(place: int, routes: BgpRoutes, gone: bool) -> str:
+    sets = [] if gone else list(_sets(routes.attributes, routes.version))
+    return "\n".join([f"{'deny' if gone else 'permit'} {place + 1}", f"match tag {place + 1}", *sets])
+
+
+def _sets(attributes: Attributes, version: int) -> Iterable[str]:
+    if attributes.origin != "igp":
+        yield f"set origin {attributes.origin}"
+    if attributes.discriminator is not None:
+        yield f"set metric {attributes.discriminator}"
+    if attributes.local_preference is not None:
+        yield f"set local-preference {attributes.local_preference}"
+    if attributes.path:
+        yield f"set as-path prepend {' '.join(map(str, attributes.path))}"
+    if attributes.communities:
+        yield f"set community {' '.join(attributes.communities)}"
+    if attributes.targets:
+        yield f"set extcommunity rt {' '.join(attributes.targets)}"
+    if attributes.origins:
+        yield f"set extcommunity soo {' '.join(attributes.origins)}"
+    if attributes.next_hop is not None:
+        yield f"set {'ip next-hop' if version == 4 else 'ipv6 next-hop global'} {attributes.next_hop}"

@@ -1,0 +1,114 @@
+"""BGP peers of OTG's devices, spoken by FRR, against FRR in the lab's router: sessions, routes, and traffic by them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import snappi
+from support.command_line import namespaces_of
+from support.lab_passages import needs
+from support.otg_bgp import await_peers, bgp_device, protocols, routes
+from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
+
+from keisoku.lab.frr import PROGRAMS
+from keisoku.otg.controller import Controller
+
+pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
+_CONNECTED = 2
+"""Networks of the router's own ports, which it tells every peer of each version."""
+_ROUTES = 300
+
+
+def _between(config: Any, name: str, one: str, other: str, version: int) -> None:
+    flow = config.flows.flow(name=name)[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [one], [other]
+    ethernet = flow.packet.ethernet()
+    (ethernet.ipv4() if version == 4 else ethernet.ipv6()).udp()
+    flow.size.fixed, flow.rate.pps = 128, 5000
+    flow.duration.fixed_packets.packets = 600
+    flow.metrics.enable = flow.metrics.loss = True
+
+
+def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    for port in (1, 2):
+        peer = bgp_device(config, port)
+        peer.learned_information_filter.unicast_ipv4_prefix = True
+        peer.v4_routes.add(name=f"r4-{port}").addresses.add(address=f"{20 + port}.0.0.0", prefix=24, count=_ROUTES)
+        routes6 = peer.v6_routes.add(name=f"r6-{port}")
+        routes6.addresses.add(address=f"2001:db8:{port}::", prefix=64, count=_ROUTES)
+    advertised = config.devices[1].bgp.ipv4_interfaces[0].peers[0].v4_routes[0]
+    advertised.communities.add(type="manual_as_number", as_number=65001, as_custom=7)
+    advertised.as_path.as_set_mode = "include_as_seq"
+    advertised.as_path.segments.add(type="as_seq", as_numbers=[64999])
+    _between(config, "four", "r4-1", "r4-2", 4)
+    _between(config, "six", "r6-1", "r6-2", 6)
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        learned = 2 * (_ROUTES + _CONNECTED)
+        found = await_peers(api, lambda peers: all(peer.routes_received == learned for peer in peers.values()))
+        assert {peer.session_state for peer in found.values()} == {"up"}
+        assert {peer.routes_advertised for peer in found.values()} == {2 * _ROUTES}
+        request = snappi.StatesRequest()
+        request.bgp_prefixes.bgp_peer_names = ["peer1"]
+        (state,) = api.get_states(request).bgp_prefixes
+        prefix = next(each for each in state.ipv4_unicast_prefixes if each.ipv4_address == "22.0.0.0")
+        assert list(prefix.as_path.segments[0].as_numbers) == [65000, 65002, 64999]
+        assert [(each.as_number, each.as_custom) for each in prefix.communities] == [(65001, 7)]
+        assert prefix.ipv4_next_hop == "198.18.1.1"
+        set_traffic(api, "start")
+        assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 600), ("six", 600)]
+        routes(api, "withdraw", "r4-2")
+        await_peers(api, lambda peers: peers["peer1"].routes_received == learned - _ROUTES)
+        set_traffic(api, "start")
+        assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 0), ("six", 600)]
+        protocols(api, "stop")
+        assert {peer.session_state for peer in await_peers(api, lambda peers: True).values()} == {"down"}
+
+
+def test_a_link_that_is_set_down_ends_the_session_until_it_is_up() -> None:
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    for port in (1, 2):
+        bgp_device(config, port).advanced.md5_key = None
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: all(peer.session_state == "up" for peer in peers.values()))
+        control = snappi.ControlState()
+        control.port.link.port_names, control.port.link.state = ["p1"], "down"
+        api.set_control_state(control)
+        found = await_peers(api, lambda peers: peers["peer1"].session_state == "down")
+        assert found["peer2"].session_state == "up"
+        control.port.link.state = "up"
+        api.set_control_state(control)
+        await_peers(api, lambda peers: peers["peer1"].session_state == "up")
+
+
+_KILLED = """
+import json, os, signal, sys
+from keisoku.otg.controller import Controller
+controller = Controller()
+controller.set_config(json.loads(sys.argv[1]))
+controller.set_control_state({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}})
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_tester_left_is_removed() -> None:
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    bgp_device(config, 1)
+    command = [sys.executable, "-c", _KILLED, config.serialize("json")]
+    killed = int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout)
+    assert any(name.endswith("router1") for name in namespaces_of(killed))
+    controller = Controller()
+    try:
+        controller.set_config(json.loads(two_ports("lab:bridge#1", "lab:bridge#2").serialize("json")))
+        assert not namespaces_of(killed)
+    finally:
+        controller.close()

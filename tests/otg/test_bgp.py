@@ -1,0 +1,227 @@
+"""BGP peers of a script in the words of FRR, without FRR: what is asked of it, and what is refused with its path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.otg_bgp import bgp_device
+from support.otg_server import two_ports
+
+from keisoku.errors import PlanError
+from keisoku.otg.bgp_states import bgp_metric, prefix_state
+from keisoku.otg.configuration import Configuration, configuration
+from keisoku.otg.conformance import checked
+from keisoku.otg.controller import Controller
+from keisoku.otg.frr_bgp import BgpText
+from keisoku.otg.route_range import MOST_HOSTS, Prefixes, hosts
+
+
+def script(change: Callable[[Any, Any], None] = lambda peer, routes: None) -> Any:
+    """A peer with a range of IPv4 routes, changed as a test wants."""
+    config = two_ports()
+    peer = bgp_device(config, 1)
+    routes = peer.v4_routes.add(name="r1")
+    routes.addresses.add(address="20.0.0.0", prefix=24, count=3, step=2)
+    change(peer, routes)
+    return config
+
+
+def understood(config: Any) -> Configuration:
+    document = json.loads(config.serialize("json"))
+    return configuration(checked(document), document, lambda _: None, lambda _: None)
+
+
+def told(config: Any) -> BgpText:
+    return BgpText(understood(config).bgp, {"e1": "e0", "e2": "e1"})
+
+
+def test_a_peer_is_a_view_with_its_routes() -> None:
+    lines = told(script()).whole().splitlines()
+    assert "router bgp 65001 view p0" in lines
+    for line in (
+        "bgp router-id 10.0.0.1",
+        "neighbor 198.18.1.1 remote-as external",
+        "neighbor 198.18.1.1 interface e0",
+        "neighbor 198.18.1.1 update-source 198.18.1.77",
+        "neighbor 198.18.1.1 timers 30 90",
+        "neighbor 198.18.1.1 ebgp-multihop 64",
+        *(f"network 20.0.{third}.0/24 route-map TAG1" for third in (0, 2, 4)),
+    ):
+        assert lines.count(line) == 1, line
+
+
+def test_attributes_are_set_where_routes_leave() -> None:
+    def attributes(peer: Any, routes: Any) -> None:
+        routes.as_path.as_set_mode = "include_as_seq"
+        routes.as_path.segments.add(type="as_seq", as_numbers=[100, 200])
+        routes.communities.add(type="manual_as_number", as_number=65001, as_custom=7)
+        routes.communities.add(type="no_export")
+        routes.advanced.origin, routes.advanced.multi_exit_discriminator = "egp", 5
+        routes.next_hop_mode, routes.next_hop_ipv4_address = "manual", "198.18.1.78"
+        target = routes.extended_communities.add().transitive_2octet_as_type.route_target_subtype
+        target.global_2byte_as, target.local_4byte_admin = 65001, 9
+
+    text = told(script(attributes)).whole()
+    rules = text.partition("route-map OUT1 permit 1\n")[2].partition("exit")[0].splitlines()
+    assert rules == [
+        "match tag 1",
+        "set origin egp",
+        "set metric 5",
+        "set as-path prepend 100 200",
+        "set community 65001:7 no-export",
+        "set extcommunity rt 65001:9",
+        "set ip next-hop 198.18.1.78",
+    ]
+
+
+def test_a_path_without_the_own_as_is_one_that_begins_with_it() -> None:
+    def path(*numbers: int) -> Callable[[Any, Any], None]:
+        return lambda _, routes: routes.as_path.segments.add(type="as_seq", as_numbers=list(numbers))
+
+    assert "set as-path prepend 7\n" in told(script(path(65001, 7))).whole()
+    with pytest.raises(PlanError, match=r"v4_routes\[0\].as_path.as_set_mode: FRR puts its own AS 65001 first"):
+        understood(script(path(7)))
+
+
+def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> None:
+    config = script()
+    bgp_device(config, 2).v4_routes.add(name="r2").addresses.add(address="30.0.0.0")
+    text = told(config)
+    assert text.whole().count("route-map OUT1 permit 1") == 1
+    commands = text.withdraw({0: frozenset({0})})
+    assert commands[:3] == ["route-map OUT2 deny 1", "match tag 1", "exit"]
+    assert commands.count("neighbor 198.18.1.1 route-map OUT2 out") == 2
+    assert not text.withdraw({0: frozenset({0})})
+    assert "neighbor 198.18.1.1 route-map OUT1 out" in text.withdraw({0: frozenset()})
+    assert not any(line.startswith("route-map") for line in text.withdraw({1: frozenset({0})}))
+
+
+REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
+    ("peers[0].advanced.passive_mode", lambda peer, _: setattr(peer.advanced, "passive_mode", True)),
+    ("peers[0].advanced.hold_time_interval", lambda peer, _: setattr(peer.advanced, "hold_time_interval", 2)),
+    ("peers[0].advanced.md5_key", lambda peer, _: setattr(peer.advanced, "md5_key", "a\nno router bgp")),
+    ("peers[0].as_number_width", lambda peer, _: setattr(peer, "as_number_width", "two")),
+    ("peers[0].capability.vpls", lambda peer, _: setattr(peer.capability, "vpls", True)),
+    ("peers[0].capability.route_refresh", lambda peer, _: setattr(peer.capability, "route_refresh", False)),
+    ("peers[0].v4_routes[0]", lambda peer, _: setattr(peer.capability, "ipv4_unicast", False)),
+    ("peers[0].evpn_ethernet_segments", lambda peer, _: peer.evpn_ethernet_segments.add()),
+    ("peers[0].v4_routes[0].add_path", lambda _, routes: setattr(routes.add_path, "path_id", 2)),
+    ("peers[0].v4_routes[0].next_hop_address_type", lambda _, r: setattr(r, "next_hop_address_type", "ipv6")),
+    ("peers[0].v4_routes[0].addresses[0].count", lambda _, r: setattr(r.addresses[0], "count", 300_000)),
+    ("peers[0].v4_routes[0].addresses", lambda _, r: r.addresses.add(address="20.0.2.0", prefix=24)),
+    ("peers[0].v4_routes[0].communities[0].type", lambda _, routes: routes.communities.add()),
+    ("peers[0].name", lambda peer, _: setattr(peer, "name", "e1")),
+    ("peers[0].v4_routes[0].name", lambda _, routes: setattr(routes, "name", "peer1")),
+]
+
+
+@pytest.mark.parametrize(("path", "change"), REFUSED, ids=[path for path, _ in REFUSED])
+def test_what_frr_cannot_do_is_refused_with_its_path(path: str, change: Callable[[Any, Any], None]) -> None:
+    config = script(change)
+    with pytest.raises(PlanError) as caught:
+        understood(config)
+    assert caught.value.field == f"devices[0].bgp.ipv4_interfaces[0].{path}"
+
+
+def test_a_port_without_an_interface_cannot_speak() -> None:
+    controller = Controller()
+    try:
+        with pytest.raises(PlanError, match=r"devices\[0\].bgp.ipv4_interfaces\[0\].peers\[0\]: there is no interface"):
+            controller.set_config(json.loads(script().serialize("json")))
+    finally:
+        controller.close()
+
+
+def test_a_flow_to_a_range_goes_to_an_address_in_each_prefix() -> None:
+    config = script()
+    bgp_device(config, 2).v4_routes.add(name="r2").addresses.add(address="30.0.0.0", prefix=32, count=2)
+    flow = config.flows.flow(name="f")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["r1"], ["r2"]
+    flow.packet.ethernet().ipv4()
+    ((one, other),) = understood(config).flows[0].ways
+    assert (one.port, one.ips) == (0, ("20.0.0.1", "20.0.2.1", "20.0.4.1"))
+    assert (other.port, other.ips) == (1, ("30.0.0.0", "30.0.0.1"))
+    packet = understood(config).flows[0].packet.filled("02:00:00:00:00:01", None, one.ips, other.ips)
+    assert packet.modify == (
+        "IP.src=increment(20.0.0.1, count=3, step=512)",
+        "IP.dst=increment(30.0.0.0, count=2, step=1)",
+    )
+
+
+@given(
+    version=st.sampled_from((4, 6)),
+    base=st.integers(0, 2**24),
+    length=st.integers(8, 32),
+    count=st.integers(1, 2000),
+    step=st.integers(1, 9),
+)
+def test_addresses_of_a_range_are_in_its_prefixes(version: int, base: int, length: int, count: int, step: int) -> None:
+    bits = 32 if version == 4 else 128
+    first = base << (bits - 24) >> (bits - length) << (bits - length)
+    if first + (count * step << (bits - length)) >= 1 << bits:
+        return
+    found = hosts((Prefixes(version, first, length, count, step),))
+    networks = [ip_network(text) for text in Prefixes(version, first, length, count, step).texts()]
+    assert len(networks) == len(set(networks)) == count
+    assert len(set(found)) == min(count, MOST_HOSTS)
+    inside = {network.network_address: network for network in networks}
+    for address in found:
+        assert ip_network(f"{address}/{length}", strict=False).network_address in inside
+    assert ip_network(f"{found[0]}/{length}", strict=False) == networks[0]
+    assert count == 1 or ip_network(f"{found[-1]}/{length}", strict=False) == networks[-1]
+
+
+def test_what_frr_says_in_the_words_of_otg() -> None:
+    (peer,) = understood(
+        script(lambda peer, _: setattr(peer.learned_information_filter, "unicast_ipv4_prefix", True))
+    ).bgp
+    assert bgp_metric(peer, None)["fsm_state"] == "idle"
+    said = {
+        "bgpState": "Established",
+        "connectionsDropped": 2,
+        "messageStats": {"updatesSent": 7, "opensRecv": 3},
+        "addressFamilyInfo": {"ipv4Unicast": {"sentPrefixCounter": 3, "acceptedPrefixCounter": 4}},
+        "gracefulRestartInfo": {"endOfRibRecv": {"ipv4Unicast": True, "ipv6Unicast": False}},
+    }
+    metric = bgp_metric(peer, said)
+    assert (metric["session_state"], metric["session_flap_count"], metric["end_of_rib_received"]) == ("up", 2, 1)
+    assert (metric["updates_sent"], metric["opens_received"]) == (7, 3)
+    assert (metric["routes_advertised"], metric["routes_received"]) == (3, 4)
+    table = {
+        "routes": {
+            "20.0.0.0/24": [{"prefix": "20.0.0.0/24"}, {"aspath": {"segments": []}, "sourced": True}],
+            "30.0.0.0/8": [
+                {"prefix": "30.0.0.0/8"},
+                {
+                    "aspath": {"segments": [{"type": "as-sequence", "list": [65000, 9]}]},
+                    "origin": "IGP",
+                    "metric": 5,
+                    "community": {"list": ["65001:7", "noExport"]},
+                    "nexthops": [{"ip": "198.18.1.1", "afi": "ipv4"}],
+                },
+            ],
+        }
+    }
+    assert prefix_state(peer, {4: table}, [4]) == {
+        "bgp_peer_name": "peer1",
+        "ipv4_unicast_prefixes": [
+            {
+                "ipv4_address": "30.0.0.0",
+                "prefix_length": 8,
+                "origin": "igp",
+                "as_path": {"segments": [{"type": "as_seq", "as_numbers": [65000, 9]}]},
+                "ipv4_next_hop": "198.18.1.1",
+                "multi_exit_discriminator": 5,
+                "communities": [
+                    {"type": "manual_as_number", "as_number": 65001, "as_custom": 7},
+                    {"type": "no_export"},
+                ],
+            }
+        ],
+    }
