@@ -1,7 +1,7 @@
 """Whether interruptions are recovered to one frame gap each: 200 seeded outages, in virtual time or on the lab's faulty
 device.
 
-    python benchmarks/convergence.py [virtual|lab] [OUTAGES]
+    python benchmarks/convergence.py [virtual|lab] [OUTAGES] [FIRST]
 
 The outages last 1 ms to 3 s and concern 1 to 1000 flows. The truth is what the device was told: of the simulated device
 to the picosecond, of `lab:faulty` by the kernel's clock, on which its program decides about each frame, and by the
@@ -123,8 +123,9 @@ def main() -> None:
     """Prints the table of one place."""
     place = sys.argv[1] if len(sys.argv) > 1 else "virtual"
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     cases = []
-    for number in range(count):
+    for number in range(first, first + count):
         cases.append({"virtual": virtual, "lab": real}[place](number))
         if place == "lab":
             print(cases[-1], flush=True)

@@ -19,7 +19,7 @@
 
 enum action { FORWARD = 0, DROP = 1, DUPLICATE = 2, SWAP = 3, CORRUPT = 4, REWRITE = 5 };
 /* The most bytes that one rewriting writes. */
-#define PATCHES 24
+#define PATCHES 64
 
 struct fault_key {
 	__u64 stream;
@@ -35,6 +35,14 @@ struct fault {
 	__u32 grow;
 	__u32 patches;
 	__u32 patch[PATCHES];
+};
+
+/* Of a stream, one frame in `every` is rewritten, beginning with this one. */
+struct rule {
+	__u64 first;
+	__u64 every;
+	struct fault fault;
+	__u32 unused; /* no padding */
 };
 
 /* Every frame of these streams is dropped from one time to another (CLOCK_MONOTONIC). */
@@ -71,6 +79,14 @@ struct {
 	__type(key, struct fault_key);
 	__type(value, struct fault);
 } faults SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct rule);
+} rules SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -116,7 +132,13 @@ static __always_inline struct fault *fault_of(__u64 stream, __u64 sequence)
 	if (fault)
 		return fault;
 	key.stream = ANY_STREAM;
-	return bpf_map_lookup_elem(&faults, &key);
+	fault = bpf_map_lookup_elem(&faults, &key);
+	if (fault)
+		return fault;
+	struct rule *rule = bpf_map_lookup_elem(&rules, &stream);
+	if (rule && rule->every && sequence >= rule->first && (sequence - rule->first) % rule->every == 0)
+		return &rule->fault;
+	return 0;
 }
 
 static __always_inline int is_out(__u64 stream)

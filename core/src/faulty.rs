@@ -39,6 +39,16 @@ pub struct Fault {
     pub patches: Vec<(u16, u8)>,
 }
 
+/// Of a stream, one frame in `every` is rewritten, beginning with the frame `first`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Rule {
+    pub stream: u16,
+    pub first: u64,
+    pub every: u64,
+    pub grow: u32,
+    pub patches: Vec<(u16, u8)>,
+}
+
 /// The most outages that the program can be given.
 pub const OUTAGES: usize = 64;
 
@@ -103,11 +113,12 @@ mod attached {
     use aya::util::KernelVersion;
     use aya::{Ebpf, EbpfLoader, Pod};
 
-    use super::{Action, Applied, Fault, OUTAGES, Outage, UNSIGNED};
+    use super::{Action, Applied, Fault, OUTAGES, Outage, Rule, UNSIGNED};
 
     static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/faulty.o"));
     /// The most bytes that one rewriting writes.
-    const PATCHES: usize = 24;
+    const PATCHES: usize = 64;
+    const REWRITE: u32 = 5;
     const ANY_STREAM: u64 = u64::MAX;
     const UNSIGNED_STREAM: u64 = u64::MAX - 1;
 
@@ -129,8 +140,19 @@ mod attached {
         patch: [u32; PATCHES],
     }
 
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct RuleValue {
+        first: u64,
+        every: u64,
+        fault: FaultValue,
+        unused: u32,
+    }
+
     // SAFETY: plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for FaultValue {}
+    // SAFETY: two words, then an even number of half words: no padding, any bits are valid.
+    unsafe impl Pod for RuleValue {}
     // SAFETY: two plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for FaultKey {}
     // SAFETY: four plain integers of one size, no padding, any bits are valid.
@@ -173,6 +195,31 @@ mod attached {
             // The program reads up to the first entry without an end: that entry is written last.
             for place in (0..OUTAGES).rev() {
                 map.set(place as u32, outages.get(place).unwrap_or(&none), 0)?;
+            }
+            Ok(())
+        }
+
+        /// Replaces the rules; the last one of a stream holds.
+        pub fn rewrite(&mut self, rules: &[Rule]) -> Result<(), LoadError> {
+            let Some(program) = &mut self.program else {
+                return Ok(());
+            };
+            let map = program
+                .map_mut("rules")
+                .ok_or("the program has no map `rules`")?;
+            let mut map: HashMap<_, u64, RuleValue> = HashMap::try_from(map)?;
+            let before: Vec<u64> = map.keys().collect::<Result<_, _>>()?;
+            for stream in before {
+                map.remove(&stream)?;
+            }
+            for rule in rules {
+                let made = RuleValue {
+                    first: rule.first,
+                    every: rule.every,
+                    fault: rewriting(rule.grow, &rule.patches)?,
+                    unused: 0,
+                };
+                map.insert(u64::from(rule.stream), made, 0)?;
             }
             Ok(())
         }
@@ -267,25 +314,34 @@ mod attached {
             Action::Duplicate => 2,
             Action::Swap => 3,
             Action::Corrupt => 4,
-            Action::Rewrite => 5,
+            Action::Rewrite => REWRITE,
         };
-        let mut patch = [0; PATCHES];
-        if fault.patches.len() > PATCHES {
-            return Err(format!(
-                "a rewriting of {} bytes is more than {PATCHES}",
-                fault.patches.len()
-            )
-            .into());
-        }
-        for (place, (offset, byte)) in patch.iter_mut().zip(&fault.patches) {
-            *place = u32::from(*offset) << 8 | u32::from(*byte);
-        }
         Ok(FaultValue {
             action,
             byte_from_end: fault.byte_from_end,
             flip: u32::from(fault.flip),
-            grow: fault.grow,
-            patches: fault.patches.len() as u32,
+            ..rewriting(fault.grow, &fault.patches)?
+        })
+    }
+
+    fn rewriting(grow: u32, patches: &[(u16, u8)]) -> Result<FaultValue, LoadError> {
+        let mut patch = [0; PATCHES];
+        if patches.len() > PATCHES {
+            return Err(format!(
+                "a rewriting of {} bytes is more than {PATCHES}",
+                patches.len()
+            )
+            .into());
+        }
+        for (place, (offset, byte)) in patch.iter_mut().zip(patches) {
+            *place = u32::from(*offset) << 8 | u32::from(*byte);
+        }
+        Ok(FaultValue {
+            action: REWRITE,
+            byte_from_end: 0,
+            flip: 0,
+            grow,
+            patches: patches.len() as u32,
             patch,
         })
     }
@@ -312,7 +368,7 @@ pub mod python {
     use super::absent as attached;
     #[cfg(bpf)]
     use super::attached;
-    use super::{Applied, Fault, OUTAGES, Outage};
+    use super::{Applied, Fault, OUTAGES, Outage, Rule};
 
     /// A program on two interfaces of a namespace that forwards between them and applies `faults_json`,
     /// a list of `Fault`. It is removed by `close()` or with the object.
@@ -373,16 +429,15 @@ pub mod python {
                     "more than {OUTAGES} outages"
                 )));
             }
-            let mut guard = self
-                .attached
-                .lock()
-                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-            let attached = guard
-                .as_mut()
-                .ok_or_else(|| PyRuntimeError::new_err("the device is closed"))?;
-            attached
-                .interrupt(&outages)
-                .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+            self.with(|attached| attached.interrupt(&outages))
+        }
+
+        /// Rewrites frames of streams by their number: `rules_json` is a list of `Rule`, which replaces the one before.
+        /// Raises ValueError for JSON that is no such list, RuntimeError if one writes too many bytes.
+        fn rewrite(&self, rules_json: &str) -> PyResult<()> {
+            let rules: Vec<Rule> = serde_json::from_str(rules_json)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            self.with(|attached| attached.rewrite(&rules))
         }
 
         /// Takes the program off its interfaces; closing twice is no error.
@@ -396,6 +451,23 @@ pub mod python {
             Ok(())
         }
     }
+
+    impl Faulty {
+        /// What the program is asked to do while it is there.
+        fn with<E: ToString>(
+            &self,
+            work: impl FnOnce(&mut attached::Attached) -> Result<(), E>,
+        ) -> PyResult<()> {
+            let mut guard = self
+                .attached
+                .lock()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let attached = guard
+                .as_mut()
+                .ok_or_else(|| PyRuntimeError::new_err("the device is closed"))?;
+            work(attached).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        }
+    }
 }
 
 /// Replaces `attached` in builds without the compiled program.
@@ -403,7 +475,7 @@ pub mod python {
 mod absent {
     use std::collections::BTreeMap;
 
-    use super::{Applied, Fault, Outage};
+    use super::{Applied, Fault, Outage, Rule};
 
     pub enum Attached {}
 
@@ -413,6 +485,10 @@ mod absent {
         }
 
         pub fn interrupt(&mut self, _: &[Outage]) -> Result<(), &'static str> {
+            match *self {}
+        }
+
+        pub fn rewrite(&mut self, _: &[Rule]) -> Result<(), &'static str> {
             match *self {}
         }
 

@@ -28,7 +28,7 @@ def command(runs: tuple[Path, ...], sql: str, form: str) -> None:
     --frames. Any other run has a table for each folder of rows: probes, packets, streams, intervals, …
 
     Frames have named queries, which stand in SQL like tables with parameters, or alone: latency_over_time, loss_bursts,
-    around_losses, reorder_extents and worst_latencies.
+    around_losses, reorder_extents, worst_latencies and changed_frames.
 
     \b
     keisoku query RUN loss_bursts

@@ -10,6 +10,7 @@ from support.trials import carried
 
 from keisoku.device.analysis.changes import findings
 from keisoku.device.record.trial import Facts
+from keisoku.errors import PlanError
 from keisoku.frame.expectation import applied, expectations
 from keisoku.lab.device.faults import Faults, patches
 from keisoku.lab.device.lab import Lab
@@ -27,7 +28,12 @@ EDITS = {
 
 
 def carry(
-    lab: Lab, engine_name: str, frame_bytes: int, headers: str = STACK, expected: tuple[str, ...] = ()
+    lab: Lab,
+    engine_name: str,
+    frame_bytes: int,
+    headers: str = STACK,
+    expected: tuple[str, ...] = (),
+    flows: int = 1,
 ) -> tuple[Facts, Rows]:
     plan = plan_for(
         lab.device.name, engine=engine_name, frame_bytes=[frame_bytes], headers=headers, methods=["changes"]
@@ -41,6 +47,8 @@ def carry(
 
     try:
         wanted = patient_trial(FRAMES, frame_bytes).model_copy(update={"changes": "changed", "expected": expected})
+        each = wanted.flows[0].model_copy(update={"share": 1 / flows})
+        wanted = wanted.model_copy(update={"flows": (each,) * flows})
         facts, _ = carried(engine, wanted, streams=64, sink=sink)
         return facts, kept[-1]
     finally:
@@ -89,6 +97,26 @@ def test_each_row_has_the_value_that_its_frame_was_given(engine: str) -> None:
     texts = {kind: one.text for one in findings(facts) for kind in one.kinds}
     told = [(int(row["sequence"]), texts[int(row["flags"]) >> 8]) for row in rows.rows()]
     assert sorted(told) == [(sequence, f"IP.dscp 46 to {value}") for sequence, value in sorted(known.items())]
+
+
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_a_device_that_is_named_to_rewrite_fields_does_so_in_the_frames_that_its_name_says(engine: str) -> None:
+    flows = 4
+    with Lab("faulty?rewrite=IP.dscp=0,UDP.dport=+1&every=100&first=17&stream=3") as lab:
+        facts, rows = carry(lab, engine, 64, flows=flows)
+        assert lab.applied().failed == 0
+    one, other = "IP.dscp 46 to 0", "UDP.dport 7 to 8"
+    known = list(range(17, FRAMES // flows, 100))
+    assert [(place.text, place.stream, place.frames) for place in findings(facts)] == [
+        (f"{one}, {other}", 2, len(known))
+    ]
+    assert sorted(rows.rows()["sequence"]) == known
+    assert facts.tracked.forwarded_frames == FRAMES
+
+
+def test_a_change_that_fits_no_frame_is_refused_before_the_trial() -> None:
+    with Lab("faulty?rewrite=TCP.sport=9") as lab, pytest.raises(PlanError, match=r"TCP\.sport=9.*fits no frame"):
+        carry(lab, "packet", 64)
 
 
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])

@@ -116,6 +116,8 @@ def test_fields_of_other_headers_are_found() -> None:
         "IPv6.hlim 64 to 9",
     ]
     assert texts(STACKS["mpls"], changed("mpls", MPLS__label=99)) == ["MPLS[1].label 16 to 99"]
+    assert texts(STACKS["mpls"], changed("mpls", MPLS__cos=3)) == ["MPLS[1].cos 0 to 3"]
+    assert texts(STACKS["tag"], changed("tag", Dot1Q__dei=1)) == ["Dot1Q.dei 0 to 1"]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,9 @@ def test_a_tunnel_is_what_was_put_in_front() -> None:
     assert [text.partition("(")[0] for text in found] == ["Ether", "IP", "UDP", "VXLAN"]
     assert all(text.endswith("added") for text in found)
     assert "src=10.0.0.1, dst=10.0.0.2" in found[1]
+    routing = IPv6(src="2001:db8::1", dst="2001:db8::2") / IPv6ExtHdrSegmentRouting(addresses=["2001:db8::2"])
+    srv6 = Ether(**MACS) / routing / STACKS["ipv4"][IP]
+    assert [text.partition("(")[0] for text in texts(STACKS["ipv4"], srv6)] == ["IPv6", "IPv6ExtHdrRouting"]
     gre = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2") / GRE() / STACKS["ipv4"][IP]
     assert [text.partition("(")[0] for text in texts(STACKS["ipv4"], gre)] == ["IP", "GRE"]
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from support.doc_blocks import ROOT
 from support.synthetic_runs import host_run
 
+from keisoku.cli.main import keisoku
 from keisoku.cli.query import command
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, arrived_rows, lost_rows
@@ -169,9 +170,22 @@ def test_named_queries_say_what_plain_loops_say(seed: int, frames: int) -> None:
         assert sorted(tuple(row[name] or 0 for name in order) for row in said) == expected_worst
 
 
+def test_changed_frames_are_those_that_the_device_rewrote(tmp_path: Path) -> None:
+    toml = '[[rewrite]]\nchanges = ["IP.dscp=8", "IP.ttl=-1"]\nevery = 7\n'
+    (tmp_path / "device.toml").write_text(toml + '[[rewrite]]\nchanges = ["UDP.chksum=0"]\nframes = [3]\n')
+    run = str(tmp_path / "run")
+    words = f"changes --dut sim:{tmp_path / 'device.toml'} --size 64 --rate 50kpps --duration 10ms --waits 1ms"
+    assert CliRunner().invoke(keisoku, [*words.split(), "--out", run]).exit_code == 0
+    found = query(Path(run), "select sequence, field, before, after from changed_frames() order by 1, 2").rows
+    rewritten = [(n, *one) for n in range(0, 500, 7) for one in (("IP.dscp", "0", "8"), ("IP.ttl", "10", "9"))]
+    assert found == sorted([*rewritten, (3, "UDP.chksum", "right", "zero")])
+    only = query(Path(run), "select distinct field from changed_frames(of_field := 'IP.ttl', of_trial := 0)").rows
+    assert only == [("IP.ttl",)]
+
+
 def test_a_trial_can_be_chosen(tmp_path: Path) -> None:
     made(tmp_path / "run", 3, 200)
-    for name in QUERIES:
+    for name in QUERIES.keys() - {"changed_frames"}:
         assert {row["trial"] for row in answered(tmp_path / "run", f"from {name}(of_trial := 1)")} == {1}
 
 

@@ -103,6 +103,8 @@ def command(
         )
     elif any((drop, duplicate, swap, corrupt)):
         raise PlanError("device", f"{found.family} applies no faults", "choose the device faulty")
+    if found.rewrites:
+        raise PlanError("device", "only a measurement knows the headers to rewrite", f"give it --dut 'lab:{device}'")
     with Lab(found, ports=ports, mtu=mtu, faults=faults) as lab:
         for port in lab.ports:
             click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")

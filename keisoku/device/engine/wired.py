@@ -34,6 +34,7 @@ from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
+from keisoku.frame.variants import Frames
 from keisoku.host.full_speed import FullSpeed
 
 WARM_UP_S = 0.2
@@ -48,6 +49,10 @@ LEARNING_FRAMES = 10
 _ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "connections", "multicast", "switches"})
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
+
+
+Rewrites = Callable[[Sequence[Frames], int], None]
+"""Tells a device, before a trial, of the frames of its streams and the number of the first one."""
 
 
 class UnstampedError(EngineError):
@@ -91,11 +96,13 @@ class WiredEngine:
         resets: Literal["by hand"] | Callable[[], None] | None = None,
         warm_up: bool = True,
         events: DeviceEvents | None = None,
+        rewrites: Rewrites | None = None,
     ) -> None:
         """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
         Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets, self._events = resets, events or DeviceEvents()
+        self._rewrites = rewrites
         self._views = all(port.views for port in ports)
         lab = context.get("lab")
         senders_cpu = min(os.sched_getaffinity(0))
@@ -144,8 +151,12 @@ class WiredEngine:
         load: _Load | Callable[..., _Load]
         opening = None
         if trial.opening is None:
+            if self._rewrites is not None:
+                self._rewrites(self._traffic.tables(trial), stream)
             load = self._load(trial, stream, seed, found)
         else:
+            if self._rewrites is not None:
+                raise PlanError("dut", "lab:faulty rewrites no connections that a device opens", "leave rewrite out")
             if not self._views:
                 raise EngineError("the ports were not opened to see from where frames come")
             if trial.opening.forget is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from keisoku.device.plan.rate import Load
+from keisoku.frame.separated import separated
 from keisoku.run.settings import Settings
 
 
@@ -28,15 +29,7 @@ class ChangesSettings(Settings):
     @classmethod
     def _whole(cls, value: Any) -> Any:
         """A comma between parentheses belongs to one change: 'push=Dot1Q(vlan=5, prio=1)'."""
-        parts = (
-            value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else value
-        )
+        parts = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else value
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             return value
-        joined: list[str] = []
-        for part in parts:
-            if joined and joined[-1].count("(") > joined[-1].count(")"):
-                joined[-1] += f",{part}"
-            else:
-                joined.append(part.strip())
-        return tuple(joined)
+        return separated(",".join(parts)) if parts else ()

@@ -177,5 +177,23 @@ order by rank, distance, f.receive_ns""",
             "lost": "whether the neighbour was lost",
         },
     ),
+    "changed_frames": NamedQuery(
+        parameters="of_field := null, of_trial := null",
+        sql=f"""
+select trial, stream, f.sequence, f.transmit_ns, f.receive_ns, c.field, c.before, c.after
+from frames f join changes c using (trial, stream, kind)
+where not f.corrupt and (of_field is null or c.field = of_field) and {_OF_TRIAL}
+order by trial, f.receive_ns, stream, f.sequence, c.field""",
+        columns={
+            "trial": "number of the trial",
+            "stream": "number of the stream",
+            "sequence": _FRAME["sequence"],
+            "transmit_ns": "when it was sent",
+            "receive_ns": _FRAME["receive_ns"],
+            "field": "what was changed otherwise than expected: a row for each field",
+            "before": "its value as it was expected",
+            "after": "its value as it arrived",
+        },
+    ),
 }
 """By name. A corrupt frame is in none of them, because its stream and its number may be wrong."""

@@ -36,6 +36,7 @@ class LabTestbed(WiredTestbed):
         engine = wanted.engine or "xdp"
         super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
+        self.rewrites = lab.rewrite if lab.device.rewrites else None
         self.events = DeviceEvents(lab.device.offered, lab.happen)
 
     def line_rate(self, port: int) -> float | None:

@@ -13,7 +13,7 @@ from keisoku._core import Neighbours
 from keisoku.device.engine.device_events import DeviceEvents
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Route, Traffic
-from keisoku.device.engine.wired import WiredEngine
+from keisoku.device.engine.wired import Rewrites, WiredEngine
 from keisoku.device.testbed.engine_choice import Alternatives, EngineChoice, by_features, by_self_test
 from keisoku.device.testbed.host_port import has_carrier, resolve_mac
 from keisoku.device.testbed.stamp_check import StampFallback, lenient, settled
@@ -35,6 +35,8 @@ class WiredTestbed(Testbed):
     resets: Literal["by hand"] | Callable[[], None] | None = None
     events: DeviceEvents | None = None
     """What can be done to the device in a trial, besides commands."""
+    rewrites: Rewrites | None = None
+    """Tells the device which frames to rewrite."""
 
     def __init__(self, ports: Sequence[Alternatives]) -> None:
         """Each port in the form of every engine that may be chosen for it, the likely one first."""
@@ -75,7 +77,8 @@ class WiredTestbed(Testbed):
             # A sender may serve both ports.
             lots = 1 + 2 * wanted.connection_bytes // _LOT_BYTES
             self.ports = [replace(port, views=True, lots=lots) for port in self.ports]
-        return WiredEngine(self.ports, traffic, speed, self._context(), capture, self.resets, warm_up, self.events)
+        own = capture, self.resets, warm_up, self.events, self.rewrites
+        return WiredEngine(self.ports, traffic, speed, self._context(), *own)
 
     @property
     def remarks(self) -> Sequence[str]:

@@ -81,7 +81,7 @@ def find_device(name: str, field: str = "device") -> LabDevice:
         raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")
     remedy = f"write {found.written()}"
     try:
-        pairs = parse_qsl(given, keep_blank_values=True, strict_parsing=True) if given else []
+        pairs = _pairs(given)
         if len(dict(pairs)) != len(pairs):
             raise ValueError
     except ValueError:
@@ -93,9 +93,14 @@ def find_device(name: str, field: str = "device") -> LabDevice:
         raise PlanError(field, f"{family} cannot have {_blame(first['type'], first['loc'], given)}", remedy) from None
 
 
+def _pairs(given: str) -> list[tuple[str, str]]:
+    """Raises ValueError for a text that is no list of parameters. A plus is a sign here, and no space."""
+    return parse_qsl(given.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True) if given else []
+
+
 def _blame(reason: str, place: tuple[int | str, ...], given: str) -> str:
     parameter = ".".join(map(str, place))
     if reason == "missing":
         return f"no {parameter}"
-    value = dict(parse_qsl(given, keep_blank_values=True)).get(parameter)
+    value = dict(_pairs(given)).get(parameter)
     return f"a parameter {parameter}" if reason == "extra_forbidden" else f"{parameter}={value}"

@@ -109,6 +109,11 @@ class LabDevice(BaseModel, ABC):
         return self.events + (("rebooted",) if self.resets else ())
 
     @property
+    def rewrites(self) -> bool:
+        """Whether it rewrites headers, of which it must be told before each trial (`Lab.rewrite`)."""
+        return False
+
+    @property
     def queues(self) -> int:
         """How many transmit queues each of its ports has."""
         return 1

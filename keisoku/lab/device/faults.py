@@ -13,6 +13,8 @@ from keisoku.errors import PlanError
 
 SEQUENCES = 1 << 48
 """Sequence numbers are 48 bits wide (docs/signature)."""
+MOST_PATCHES = 64
+"""What its program can write into one frame (core/bpf/faulty.c)."""
 
 
 class Faults(BaseModel):
@@ -82,12 +84,15 @@ class Faults(BaseModel):
 
 def patches(before: bytes, after: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     """What makes the headers `after` of `before`, for `Faults.rewrite`: how many bytes are added in front, and those
-    that are then written. Raises PlanError for headers that become shorter."""
+    that are then written. Raises PlanError for headers that become shorter, or differ in too many bytes."""
     grow = len(after) - len(before)
     if grow < 0:
         raise PlanError("faults", "the faulty device makes no header shorter", "give one that is not")
     moved = bytes(grow) + before
-    places = (place for place in range(len(after)) if place < grow or moved[place] != after[place])
+    places = [place for place in range(len(after)) if place < grow or moved[place] != after[place]]
+    if len(places) > MOST_PATCHES:
+        problem = f"the faulty device writes {MOST_PATCHES} bytes of a frame at most, not {len(places)}"
+        raise PlanError("faults", problem, "change less of it")
     return grow, tuple((place, after[place]) for place in places)
 
 
@@ -102,6 +107,17 @@ class Outage:
     to_ns: int
     first_stream: int = 0
     last_stream: int = ALL_STREAMS
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Of a stream, the `faulty` device rewrites one frame in `every` from `first` on, by what `patches` gives."""
+
+    stream: int
+    first: int
+    every: int
+    grow: int
+    patches: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)

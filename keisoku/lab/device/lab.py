@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keisoku._core import Faulty, SerialLinks
 from keisoku._core import Throttle as CoreThrottle
@@ -31,6 +32,9 @@ from keisoku.lab.device.serial_line import SerialLine
 from keisoku.lab.device.throttle import Throttled
 from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.lifetime import Lifetime
+
+if TYPE_CHECKING:
+    from keisoku.frame.variants import Frames
 
 RESET_S = 0.1
 """How long a device is down in a reset: as for a power interruption (RFC 6201 §4.3), the tester chooses it."""
@@ -113,6 +117,15 @@ class Lab(Lifetime):
         if not self.device.counts or self._daemons is None:
             raise EngineError(f"the lab {self.kind} counts nothing by itself")
         return [within(port.dut_namespace_path, partial(self.device.counted, port)) for port in self.ports]
+
+    def rewrite(self, sent: Sequence[Frames], first_stream: int) -> None:
+        """Let `faulty` rewrite what it was made to, in streams that send these frames and are numbered from the first.
+
+        Raises PlanError for what it cannot rewrite, EngineError if the lab rewrites nothing or is closed.
+        """
+        if self._faulty is None or not isinstance(self.device, FaultyWire):
+            raise EngineError(f"the lab {self.kind} applies no faults")
+        self._faulty.rewrite(json.dumps([asdict(rule) for rule in self.device.rules(sent, first_stream)]))
 
     def lead_networks(self, number: int, count: int) -> None:
         """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
