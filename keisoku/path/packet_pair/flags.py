@@ -42,7 +42,7 @@ COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 SHORT_BYTES, SHORT_NOISES = 64, 2.0
 """Of a packet, and the standard deviations of a stamp below which its time on the narrow link stays unseen."""
-TOO_LOW = "the capacity may be 10 to 30 % too low"
+TOO_LOW = phrase("the capacity may be 10 to 30 % too low")
 """Under a dense load of packets much shorter than those of a train; chosen on random paths
 (benchmarks/pair_intervals.py)."""
 NEAR_WHOLE = 0.15
@@ -216,9 +216,12 @@ def _hidden(way: PairDirection) -> Flag | None:
     short_ns = 8e9 * SHORT_BYTES / found.bps
     if short_ns > SHORT_NOISES * way.stamp_ns:
         return None
-    text = (
-        f"{way.direction}: these timestamps do not show waiting for packets of {SHORT_BYTES} byte: if such packets of"
-        f" others fill half of the link or more, {TOO_LOW}"
+    text = phrase(
+        "{direction}: these timestamps do not show waiting for packets of {size} byte: if such packets of others fill "
+        "half of the link or more, {too_low}",
+        direction=recorded(way.direction),
+        size=SHORT_BYTES,
+        too_low=TOO_LOW,
     )
     figures = {
         "short_packet": Quantity(value=short_ns, unit="ns"),

@@ -156,7 +156,7 @@ def _loop(
             search = _Search(objective, settings, shown, ports, account, why)
             found, known = yield from search.run(reach, searches)
             if known is None:
-                why = phrase("the load changed {when}", when=search.changed)
+                why = search.changed
                 last, held = [], None
                 continue
             seen = [*seen[1 - MEMORY :], known]
@@ -225,7 +225,7 @@ class _Search:
         self._none = list(shown)
         """All observations without a limit, in order."""
         self._each_s = (settings.settle + 1) * sum(at.seconds for at in shown) / len(shown)
-        self.changed = "during the search"
+        self.changed = phrase("the load changed during the search")
         """When the load changed, if it did."""
 
     def run(
@@ -248,7 +248,7 @@ class _Search:
             while not self._account.allows(cost[asked.limit] * self._each_s):
                 before = None
                 if (yield from self._wait()):
-                    self.changed = "while the search waited"
+                    self.changed = phrase("the load changed while the search waited")
                     return None, None
             observation = yield from self._evaluate(asked, before)
             before = asked.limit
