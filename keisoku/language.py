@@ -8,10 +8,12 @@ no entry stays English. Numbers and units are the same in all languages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
@@ -22,15 +24,22 @@ ENGLISH = "en"
 LANGUAGES = (ENGLISH, "ja")
 """ISO 639-1, as of `<html lang>`."""
 _CATALOGUES = Path(__file__).parent / "locale"
+_LEAST_LETTERS = 8
 _chosen = ENGLISH
 """Of the process and not of a thread: a live table is drawn by a thread of its own."""
 
 
 class Phrase(str):
-    """An English text that knows how it was made. Text that is made of it by other means is only English."""
+    """An English text that knows how it was made. Text that is made of it by other means than `+` is only English."""
 
     template: str
     values: Mapping[str, Any]
+
+    def __add__(self, more: str) -> str:
+        return joined("", [self, more])
+
+    def __radd__(self, before: str) -> str:
+        return joined("", [before, self])
 
 
 def phrase(template: str, /, **values: Any) -> str:
@@ -42,7 +51,7 @@ def phrase(template: str, /, **values: Any) -> str:
 
 
 def recorded(text: str) -> str:
-    """An English text from a file; it can be translated if it was made with `phrase` and no values."""
+    """An English text from a file, or a word of a few; it is translated if it was made with `phrase`."""
     return text if isinstance(text, Phrase) else _made(text, text, {})
 
 
@@ -83,6 +92,8 @@ def translated(text: str) -> str:
     if _chosen == ENGLISH:
         return str(text)
     template = catalogue(_chosen).get(text.template, text.template)
+    if template is text.template and not text.values:
+        return _recognised(text.template, _chosen)
     return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
 
 
@@ -131,6 +142,38 @@ def catalogue(name: str) -> Mapping[str, str]:
         if field == "msgstr" and entry["msgid"]:
             found[entry["msgid"]] = entry["msgstr"]
     return {key: value for key, value in found.items() if value}
+
+
+@cache
+def _recognised(text: str, name: str) -> str:
+    """A text of which only its letters are known, by the template of most letters that it can have been made of."""
+    for pattern, translation in _patterns(name):
+        if found := pattern.fullmatch(text):
+            values = {key: translated(recorded(value)) for key, value in found.groupdict().items()}
+            return "".join(
+                literal + (values[place] if place else "") for literal, place, *_ in Formatter().parse(translation)
+            )
+    return text
+
+
+@cache
+def _patterns(name: str) -> list[tuple[re.Pattern[str], str]]:
+    """What texts with values look like, and their translations; not those that could be almost any text."""
+    found = []
+    for template, translation in catalogue(name).items():
+        parts = list(Formatter().parse(template))
+        letters = sum(letter.isalpha() for literal, *_ in parts for letter in literal)
+        if letters < _LEAST_LETTERS or not any(place for _, place, *_ in parts):
+            continue
+        pattern, seen = "", set[str]()
+        for literal, place, *_ in parts:
+            pattern += re.escape(literal)
+            if place:
+                pattern += f"(?P={place})" if place in seen else f"(?P<{place}>.+?)"
+                seen.add(place)
+        found.append((letters, re.compile(pattern, re.DOTALL), translation))
+    found.sort(key=lambda each: each[0], reverse=True)
+    return [(pattern, translation) for _, pattern, translation in found]
 
 
 def _made(text: str, template: str, values: Mapping[str, Any]) -> Phrase:

@@ -15,9 +15,12 @@ import click
 from rich.console import Console
 
 from keisoku.analysis.difference import Margin
+from keisoku.cli.lang import LANG
 from keisoku.cli.margin import margin_option, margins_of
 from keisoku.cli.out_file import write_out
+from keisoku.cli.summary import report_line
 from keisoku.errors import PlanError
+from keisoku.language import translated
 from keisoku.measurement.carry_out import Outcome, findings_of, load, page
 from keisoku.measurement.regression import judged_against
 from keisoku.measurement.side_by_side import side_by_side_findings
@@ -43,6 +46,7 @@ from keisoku.run.names import names_of
 @margin_option
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file to write")
 @click.option("--json", "as_json", is_flag=True, help="print every verdict as JSON on standard output")
+@LANG
 def command(
     runs: tuple[Path, ...], against: Path | None, margins: Sequence[str], out: Path | None, as_json: bool
 ) -> None:
@@ -79,7 +83,7 @@ def command(
     else:
         print_findings(short, Console())
         if out is not None:
-            click.echo(f"report: {out}")
+            click.echo(translated(report_line(out)))
     sys.exit(code)
 
 

@@ -11,13 +11,16 @@ import click
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
 from keisoku.cli.folded import folded
+from keisoku.cli.lang import LANG
 from keisoku.host.checkup.finding import Finding
+from keisoku.language import joined, phrase, translated
 
 _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 
 
 @click.command("doctor", context_settings={"ignore_unknown_options": True})
 @click.option("--fix", is_flag=True, help="mend what is safe to change, and set it back at the end")
+@LANG
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]")
 def command(fix: bool, command: tuple[str, ...]) -> None:
     """Says what this machine can measure, and what would falsify a measurement, with the command that mends it.
@@ -40,27 +43,35 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
     ports = list_ports()
     findings = [*device_findings(ports), *machine_findings(), *port_findings(ports)]
     for about in dict.fromkeys(finding.about for finding in findings):
-        click.echo(about)
+        click.echo(translated(about))
         for finding in findings:
             if finding.about == about:
                 click.echo(_lines(finding))
     problems = [finding for finding in findings if finding.grade == "problem"]
     if not fix:
-        click.echo(_summary(findings))
+        click.echo(translated(_summary(findings)))
         sys.exit(FAILED if problems else 0)
     sys.exit(_mended(findings, command))
 
 
 def _lines(finding: Finding) -> str:
-    text = folded(f"  {_MARKS[finding.grade]} {finding.said}", sys.stdout, indent="    ")
-    return f"{text}\n      {finding.remedy}" if finding.remedy else text
+    text = folded(joined("", ["  ", _MARKS[finding.grade], " ", finding.said]), sys.stdout, indent="    ")
+    return f"{text}\n      {translated(finding.remedy)}" if finding.remedy else text
 
 
 def _summary(findings: list[Finding]) -> str:
     problems = sum(finding.grade == "problem" for finding in findings)
     mendable = sum(finding.mend is not None for finding in findings)
-    said = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problem"
-    return f"{said}; --fix mends {mendable} of them for as long as a command runs" if mendable else said
+    said = (
+        phrase("no problem")
+        if not problems
+        else phrase("1 problem")
+        if problems == 1
+        else phrase("{problems} problems", problems=problems)
+    )
+    if not mendable:
+        return said
+    return phrase("{said}; --fix mends {mendable} of them for as long as a command runs", said=said, mendable=mendable)
 
 
 def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:
@@ -71,14 +82,15 @@ def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:
     try:
         for finding in findings:
             if finding.mend is not None:
-                click.echo(f"mended: {finding.about}: {finding.mend.said}")
+                click.echo(translated(phrase("mended: {about}: {said}", about=finding.about, said=finding.mend.said)))
         if command:
             return subprocess.run(command, check=False).returncode
-        click.echo("kept until Ctrl-C" if entries else "there is nothing that --fix may change")
+        kept = phrase("kept until Ctrl-C") if entries else phrase("there is nothing that --fix may change")
+        click.echo(translated(kept))
         if entries:
             with suppress(KeyboardInterrupt):
                 interruption.wait()
         return 0
     finally:
         for said in undo.undo(*entries):
-            click.echo(said)
+            click.echo(translated(said))

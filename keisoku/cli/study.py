@@ -16,6 +16,7 @@ from keisoku.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.language import joined, phrase, translated
 from keisoku.run.directory import free_path
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from keisoku.cli.summary import Summary, print_summary
+    from keisoku.cli.summary import Summary, print_summary, report_line
     from keisoku.measurement.carry_out import findings_of, page
     from keisoku.report.finding import print_findings
     from keisoku.study.report import VERDICT, cell_table, study_findings, study_json, study_verdicts, write_study_csv
@@ -64,7 +65,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
             raise KeisokuError(f"interrupted: finished runs are kept in {directory}") from None
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
     notes = [note for outcome in outcomes for note in outcome.notes]
-    title = f"Study {name}: {', '.join(study.title for study in studies)}"
+    title = phrase("Study {name}: {title}", name=name, title=joined(", ", (study.title for study in studies)))
     runs = [run.directory for outcome in outcomes for run in outcome.runs]
     # Steps on a path have their own page in their directories.
     report = directory / "study.html" if runs else directory
@@ -83,20 +84,25 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     elif amount().verbose:
         print_findings(findings, Console())
         for note in notes:
-            click.echo(f"note: {note}")
-        click.echo(f"report: {report}")
+            click.echo(translated(phrase("note: {note}", note=note)))
+        click.echo(translated(report_line(report)))
     else:
         table = cell_table(outcomes)
         more = sum(len(finding.tables) for finding in findings) - len(findings)
         explanations = {one.text for outcome in outcomes for cell in outcome.cells for one in cell.explained}
-        counts = [
-            *([f"{len(explanations)} explanation{'s' * (len(explanations) > 1)}"] if explanations else []),
-            *([f"{len(notes)} note{'s' * (len(notes) > 1)}"] if notes else []),
-        ]
+        counts = [*([_explained(len(explanations))] if explanations else []), *([_noted(len(notes))] if notes else [])]
         print_summary(
             Summary([title, *study_verdicts(outcomes)], str(report), (), table, VERDICT, more, counts), Console()
         )
     sys.exit(_code(outcomes))
+
+
+def _explained(count: int) -> str:
+    return phrase("1 explanation") if count == 1 else phrase("{count} explanations", count=count)
+
+
+def _noted(count: int) -> str:
+    return phrase("1 note") if count == 1 else phrase("{count} notes", count=count)
 
 
 def _code(outcomes: list[Outcome]) -> int:

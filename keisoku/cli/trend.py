@@ -15,9 +15,12 @@ import click
 from rich.console import Console
 
 from keisoku.cli.exit_code import MEASURED, MISSED
+from keisoku.cli.lang import LANG
 from keisoku.cli.margin import margin_option, margins_of
 from keisoku.cli.out_file import write_out
+from keisoku.cli.summary import report_line
 from keisoku.errors import PlanError
+from keisoku.language import phrase, translated
 from keisoku.measurement.carry_out import Outcome, load
 from keisoku.measurement.comparable import check_settings, common_results, result_of
 from keisoku.measurement.table import find
@@ -43,6 +46,7 @@ ALL = "all"
 @margin_option
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file to write")
 @click.option("--json", "as_plain", is_flag=True, help="print every value and change as JSON on standard output")
+@LANG
 def command(
     runs: tuple[Path, ...], figures: tuple[str, ...], margins: tuple[str, ...], out: Path | None, as_plain: bool
 ) -> None:
@@ -75,14 +79,14 @@ def command(
         click.echo(json.dumps({"runs": names, "figures": trends_, "notes": notes}, indent=1))
     else:
         said = [sentence(shown, names), RULE, *notes]
-        subtitle = f"{len(found)} runs"
-        print_findings([Finding("trend", "Trend", subtitle, [table(shown, names)], said)], Console())
+        subtitle = phrase("{count} runs", count=len(found))
+        print_findings([Finding("trend", phrase("Trend"), subtitle, [table(shown, names)], said)], Console())
     if out is not None:
         from keisoku.report.page import render  # templates and plots load slowly
 
-        write_out(out, render([_part(found, shown, names, notes)], title="Trend"))
+        write_out(out, render([_part(found, shown, names, notes)], title=phrase("Trend")))
         if not as_plain:
-            click.echo(f"report: {out}")
+            click.echo(translated(report_line(out)))
     sys.exit(MISSED if any(trend.is_regression for trend in shown) else MEASURED)
 
 
@@ -90,5 +94,12 @@ def _part(found: Sequence[Outcome], shown: Sequence[Trend], names: Sequence[str]
     newest = found[-1]
     device = names_of([newest.directory], [newest.results])[0]
     run = run_part(device, newest.directory, [sentence(shown, names)])
-    section = Section("trend", "Trend", f"{len(found)} runs", plots(shown), [(device, [table(shown, names)])], [])
+    section = Section(
+        "trend",
+        phrase("Trend"),
+        phrase("{count} runs", count=len(found)),
+        plots(shown),
+        [(device, [table(shown, names)])],
+        [],
+    )
     return Part([run], [section], notes=[RULE, *notes])

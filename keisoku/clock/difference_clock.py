@@ -14,6 +14,7 @@ from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import OSCILLATOR, WANDER, Part, Rate
 from keisoku.clock.reading import Reading
+from keisoku.language import phrase
 
 WINDOW = 64
 """Number of recent readings from which the time of day is computed."""
@@ -32,7 +33,7 @@ class TickInterval:
 
     def quantity(self) -> Quantity:
         """Expanded, with the rate as its only contribution."""
-        return budget.figure(self.ns, "ns", [budget.normal("difference clock: rate", self.standard_ns)])
+        return budget.figure(self.ns, "ns", [budget.normal(phrase("difference clock: rate"), self.standard_ns)])
 
 
 class DifferenceClock:
@@ -70,10 +71,13 @@ class DifferenceClock:
             clock,
             0.0,
             (
-                Part("clock: rate of the difference clock", standard=self.relative_error),
-                Part("clock: wander of the oscillator", half_width=WANDER),
+                Part(phrase("clock: rate of the difference clock"), standard=self.relative_error),
+                Part(phrase("clock: wander of the oscillator"), half_width=WANDER),
             ),
-            f"difference clock, rate known to {self.relative_error * 1e9:.3g} ppb (k = 1)",
+            phrase(
+                "difference clock, rate known to {relative_error:.3g} ppb (k = 1)",
+                relative_error=self.relative_error * 1e9,
+            ),
         )
 
     def take(self, reading: Reading) -> bool:

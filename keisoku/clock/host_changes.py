@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.clock.host_clocks import HostClocks
+from keisoku.language import phrase
 from keisoku.run.result import Flag
 
 
@@ -19,16 +20,21 @@ def changes(looks: Sequence[HostClocks]) -> list[Flag]:
     sources = list(dict.fromkeys(look.clock_source for look in looks))
     if len(sources) > 1:
         change = " to ".join(sources)
-        text = f"the kernel changed its clock source ({change}): figures before and after belong to different clocks"
+        text = phrase(
+            "the kernel changed its clock source ({change}): figures before and after belong to different clocks",
+            change=change,
+        )
         flags.append(Flag(name="clock-source-switched", text=text))
     if suspended := _moved([look.suspended_ns for look in looks]):
-        text = "the host was suspended: the counter may have stopped or restarted"
+        text = phrase("the host was suspended: the counter may have stopped or restarted")
         flags.append(Flag(name="suspended", text=text, figures={"for": _ns(suspended)}))
     if stepped := _moved([look.realtime_ns for look in looks]):
-        flags.append(Flag(name="time-stepped", text="the time of day was stepped", figures={"by": _ns(stepped)}))
+        flags.append(
+            Flag(name="time-stepped", text=phrase("the time of day was stepped"), figures={"by": _ns(stepped)})
+        )
     frequencies = [look.steering.frequency_ppb for look in looks]
     if frequencies and max(frequencies) > min(frequencies):
-        text = "the kernel's clock was steered to another rate meanwhile"
+        text = phrase("the kernel's clock was steered to another rate meanwhile")
         by = Quantity(value=max(frequencies) - min(frequencies), unit="ppb", uncertainty=0.0)
         flags.append(Flag(name="steered", text=text, figures={"by": by}))
     return flags

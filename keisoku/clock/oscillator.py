@@ -16,6 +16,7 @@ from keisoku.clock.frequency import Frequency
 from keisoku.clock.host_clocks import Steering
 from keisoku.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
 from keisoku.host.state_file import written
+from keisoku.language import phrase
 
 _ABOUT = 1.1
 """Uncertainties whose ratio is smaller count as equal."""
@@ -75,7 +76,7 @@ def interval_rate(
 
     Without a calibration, or without a counter to compare with, it is an uncalibrated oscillator's.
     """
-    steered = (Part("clock: steered by the kernel while it is disciplined", half_width=SLEW),)
+    steered = (Part(phrase("clock: steered by the kernel while it is disciplined"), half_width=SLEW),)
     if calibration is None or of_clock is None:
         own = stated(clock)
         if not steering.synchronised:
@@ -83,17 +84,25 @@ def interval_rate(
         return Rate(clock, 0.0, (*own.parts, *steered), own.statement)
     parts = (
         Part(
-            f"clock: rate, calibrated {calibration.made_at} against {calibration.reference}",
+            phrase(
+                "clock: rate, calibrated {made_at} against {reference}",
+                made_at=calibration.made_at,
+                reference=calibration.reference,
+            ),
             standard=calibration.standard_ticks_per_s / calibration.ticks_per_s,
         ),
-        Part(f"clock: {clock} against the counter", standard=of_clock.relative),
-        Part("clock: wander of the oscillator since then", half_width=WANDER),
+        Part(phrase("clock: {clock} against the counter", clock=clock), standard=of_clock.relative),
+        Part(phrase("clock: wander of the oscillator since then"), half_width=WANDER),
     )
     return Rate(
         clock,
         calibration.ticks_per_s / of_clock.hz - 1,
         (*parts, *steered) if steering.synchronised else parts,
-        f"clock: rate calibrated {calibration.made_at} against {calibration.reference}",
+        phrase(
+            "clock: rate calibrated {made_at} against {reference}",
+            made_at=calibration.made_at,
+            reference=calibration.reference,
+        ),
     )
 
 

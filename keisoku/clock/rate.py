@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.language import phrase
 
 OSCILLATOR = 1e-4
 """± 100 ppm: what Ethernet allows an oscillator (IEEE 802.3, 22.2.2.1), and more than the ± 20 to 50 ppm of PCs."""
@@ -77,5 +78,5 @@ SECOND = Rate("second")
 
 def stated(clock: str, half_width: float = OSCILLATOR) -> Rate:
     """Rate of a clock that was not calibrated."""
-    said = f"clock: rate not calibrated, the oscillator's own, stated as ± {half_width * 1e6:g} ppm"
+    said = phrase("clock: rate not calibrated, the oscillator's own, stated as ± {ppm:g} ppm", ppm=half_width * 1e6)
     return Rate(clock, 0.0, (Part(said, half_width=half_width),), said)

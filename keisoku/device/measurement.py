@@ -41,6 +41,7 @@ from keisoku.device.runner import Unobserved, results_of, run
 from keisoku.device.testbed.wanted import OpenedPort
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.look import look_at_host, span_s
+from keisoku.language import joined, phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import DEVICE
 from keisoku.report.part import Part
@@ -89,7 +90,7 @@ def measure(work: Work[Plan]) -> None:
         elapsed_s = (lambda: 0.0) if virtual else work.elapsed_s
         if not run(plan, engine, bias, directory, observer, elapsed_s, refitting.plan_of):
             assert plan.within_s is not None
-            directory.know(ended=f"stopped after {time_text(plan.within_s)}")
+            directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
 
 
 def _opened(resumed: RunDirectory | None) -> list[OpenedPort]:
@@ -164,7 +165,7 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
 
 def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
     """The result with each row marked that rests on a trial in which the tester itself fell short."""
-    invalid = {record.index: "; ".join(record.invalid_because) for record in records if not record.valid}
+    invalid = {record.index: joined("; ", record.invalid_because) for record in records if not record.valid}
     rows = [
         row.model_copy(update={"invalid": invalid[row.trial]}) if row.trial in invalid else row for row in result.rows
     ]
@@ -185,9 +186,15 @@ def _interrupted(records: Sequence[TrialRecord]) -> list[str]:
     share = max(sent.interrupted_share for sent in loads)
     calm_ns = min(sent.going_ns / (sent.interruptions + 1) for sent in loads)
     return [
-        f"the host stopped the sender in {len(loads)} of {len(records)} trials, for up to {100 * share:.2g} % of one:"
-        " those loads lasted longer by that time, at the intended rate between the stops, and the shortest such time"
-        f" was {calm_ns / 1e6:.3g} ms on average"
+        phrase(
+            "the host stopped the sender in {count} of {trials} trials, for up to {share:.2g} % "
+            "of one: those loads lasted longer by that time, at the intended rate between the "
+            "stops, and the shortest such time was {calm_ns:.3g} ms on average",
+            count=len(loads),
+            trials=len(records),
+            share=100 * share,
+            calm_ns=calm_ns / 1e6,
+        )
     ]
 
 
@@ -197,7 +204,9 @@ def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     if made is None:
         return None
     capabilities = Capabilities.model_validate(directory.facts["capabilities"])
-    return f"calibration kept: {keep(made, capabilities, parse(directory.plan).of(CalibrateSettings).length_m)}"
+    return phrase(
+        "calibration kept: {keep}", keep=keep(made, capabilities, parse(directory.plan).of(CalibrateSettings).length_m)
+    )
 
 
 def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
@@ -280,7 +289,7 @@ def _clocks(bias: Bias) -> dict[str, object]:
 
 MEASUREMENT = Measurement(
     name=DEVICE,
-    title="Device",
+    title=phrase("Device"),
     settings=Plan,
     measure=measure,
     analyse=analyse,

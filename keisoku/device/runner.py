@@ -21,6 +21,7 @@ from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 
@@ -143,9 +144,9 @@ def _finished_sizes(
     if found is None and not ended:
         return None
     measured = sizes[:count] if found else ()
-    why = ended or "the run was ended before"
+    why = ended or phrase("the run was ended before")
     found = found or Result(measurement=name, rows=[])
-    said = f"{why}: {len(measured)} of {len(sizes)} sizes were measured"
+    said = phrase("{why}: {measured} of {sizes} sizes were measured", why=why, measured=len(measured), sizes=len(sizes))
     rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[len(measured) :]]
     return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
 

@@ -7,8 +7,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from keisoku.language import phrase
+
 _LIBRARIES = ("keisoku", "numpy", "scapy", "pyroute2", "pydantic")
-NOT_VISIBLE = "not visible"
+NOT_VISIBLE = phrase("not visible")
 """In place of a governor that the machine does not show."""
 _POLICIES = {
     os.SCHED_OTHER: "normal",
@@ -77,4 +79,4 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed"
+        return phrase("not installed")

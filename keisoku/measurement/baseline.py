@@ -8,6 +8,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.host.context import host_context
+from keisoku.language import phrase
 from keisoku.measurement.carry_out import Outcome, load
 from keisoku.measurement.comparable import check_settings
 from keisoku.measurement.entry import Measurement
@@ -29,7 +30,7 @@ def kept_runs(path: Path, entry: Measurement[Any], settings: RunSettings) -> lis
         problem = f"{path} is a run of {kept.directory.measurement}, not of {entry.name}"
         raise PlanError("--against", problem, "give a run of the same measurement")
     now = Outcome(RunDirectory(path, entry.name, settings.plain(), {}), [], [])
-    check_settings([now, kept], ["the new runs", str(path)], [each.measurement for each in kept.results])
+    check_settings([now, kept], [phrase("the new runs"), str(path)], [each.measurement for each in kept.results])
     return kept_results(entry, kept.directory)
 
 
@@ -48,7 +49,13 @@ def check_machine(path: Path) -> None:
 def remarks_on(then: Mapping[str, Any], now: Mapping[str, Any], name: str) -> list[str]:
     """A sentence for everything that has changed on the machine since the run was kept."""
     return [
-        f"{key} was {_text(then.get(key))} in {name} and is {_text(now.get(key))} now: a difference may come from it."
+        phrase(
+            "{key} was {before} in {name} and is {after} now: a difference may come from it.",
+            key=key,
+            before=_text(then.get(key)),
+            name=name,
+            after=_text(now.get(key)),
+        )
         for key in _TOLD
         if then.get(key) != now.get(key)
     ]
@@ -57,4 +64,4 @@ def remarks_on(then: Mapping[str, Any], now: Mapping[str, Any], name: str) -> li
 def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {version}" for name, version in value.items())
-    return "not known" if value is None else str(value)
+    return phrase("not known") if value is None else str(value)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.carry_out import Outcome
 from keisoku.measurement.table import find
 from keisoku.run.result import Result
@@ -50,7 +51,17 @@ def check_settings(runs: Sequence[Outcome], names: Sequence[str], results: Seque
                 if setting.endswith(_LOADS):
                     _check(f"{prefix}{setting}", value, counterpart, names[0], name)
                 elif value != counterpart:
-                    notes.append(f"{prefix}{setting}: {value} of {names[0]}, {counterpart} of {name}")
+                    notes.append(
+                        phrase(
+                            "{prefix}{setting}: {value} of {one}, {counterpart} of {other}",
+                            prefix=prefix,
+                            setting=setting,
+                            value=value,
+                            one=names[0],
+                            counterpart=counterpart,
+                            other=name,
+                        )
+                    )
     return notes
 
 

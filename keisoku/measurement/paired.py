@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 from keisoku.measurement.baseline import check_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, plots, sentence_of
@@ -70,8 +71,10 @@ def measure(work: Work[PairedSettings]) -> None:
         many = len({each.of.measurement for each in found}) > 1
         said = "; ".join(sentence_of(each, settings, many) for each in found)
         if len(found) > TOLD:
-            said = f"{sum(each.said.ended for each in found)} of {len(found)} figures are decided"
-        work.tell(f"pair {pair}: {said or 'nothing was measured so far'}")
+            said = phrase(
+                "{ended} of {count} figures are decided", ended=sum(each.said.ended for each in found), count=len(found)
+            )
+        work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)):
             return
 
@@ -123,7 +126,7 @@ def _run(
             raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
     share = used[0] if used else 0.0
     drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
-    said = f"pair {pair}, {side.upper()}"
+    said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())
     _, results = carried_out(work, entry, drawn, f"pair-{pair:03d}/{side}", (share, share), said)
     seconds = round(time.monotonic() - since, 3)
     line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
@@ -201,7 +204,7 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Paired comparison",
+    title=phrase("Paired comparison"),
     settings=PairedSettings,
     measure=measure,
     analyse=analyse,

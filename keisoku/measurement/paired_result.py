@@ -12,10 +12,11 @@ from keisoku.analysis.against import judge_against
 from keisoku.analysis.paired import Judgement, Rule, differences, judge
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.repeated import combined
+from keisoku.language import joined, phrase
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.paired_settings import PairedSettings
 from keisoku.report import digits
-from keisoku.report.paired import pairs_plot, sentence
+from keisoku.report.paired import VERDICTS, pairs_plot, sentence
 from keisoku.report.plot import Plot
 from keisoku.report.table import head
 from keisoku.run.comparison import better
@@ -78,14 +79,16 @@ def compared(
         failure = said[0]
     elif undecided and not any(each.said.verdict in ("worse", "different") for each in found):
         failure = undecided[0]
-    more = f"; and {len(said) - TOLD} more" if len(said) > TOLD else ""
+    more = phrase("; and {count} more", count=len(said) - TOLD) if len(said) > TOLD else ""
     what = settings.b.get("methods") or [settings.of]
     return Result(
         measurement=NAME,
-        title=f"B against A: {', '.join(what)}",
+        title=phrase("B against A: {what}", what=joined(", ", what)),
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
-        sentence=f"{'; '.join(said[:TOLD])}{more}." if said else f"{failure}.",
+        sentence=phrase("{said}{more}.", said=joined("; ", said[:TOLD]), more=more)
+        if said
+        else phrase("{failure}.", failure=failure),
         failure=failure,
     )
 
@@ -93,10 +96,16 @@ def compared(
 def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
     """What was found of one figure."""
     of = judged.of
-    words = [f"{of.frame_bytes}-byte frames" if of.frame_bytes else "", of.case, of.measurement if many else ""]
-    place = ", ".join(word for word in words if word)
-    runs = "pairs" if settings.against is None else "new runs"
-    return sentence(of.figure, f" ({place})" if place else "", judged.said, settings.margin_percent / 100, runs)
+    words = [
+        phrase("{frame_bytes}-byte frames", frame_bytes=of.frame_bytes) if of.frame_bytes else "",
+        of.case,
+        of.measurement if many else "",
+    ]
+    place = joined(", ", [word for word in words if word])
+    runs = phrase("pairs") if settings.against is None else phrase("new runs")
+    return sentence(
+        of.figure, phrase(" ({place})", place=place) if place else "", judged.said, settings.margin_percent / 100, runs
+    )
 
 
 def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
@@ -108,7 +117,7 @@ def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
         apart = differences(each.of.pairs)
         ends = [(apart.share(low), apart.share(high)) for low, high in zip(apart.lowest, apart.highest, strict=True)]
         size = f"{each.of.frame_bytes} byte" if each.of.frame_bytes else ""
-        title = ", ".join(part for part in (head(each.of.figure), size, each.of.case) if part)
+        title = joined(", ", [part for part in (head(each.of.figure), size, each.of.case) if part])
         made.append(pairs_plot(f"pairs-{number}", title, ends, each.said, settings.margin_percent / 100))
     return made
 
@@ -123,10 +132,11 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
     if said.verdict != "not measured":
         figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%")  # the end of an interval is not exact
     figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
-    case = ", ".join(part for part in (of.measurement if many else "", of.case, of.figure) if part)
+    case = joined(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
     left = sum(pair is None for pair in of.pairs) if settings.against is None else 0
-    cause = f": {of.causes[0]}" if of.causes else ""
-    remark = f"{said.verdict}" + (f"; {left} pairs are left out{cause}" if left else "")
+    cause = joined("", [": ", of.causes[0]]) if of.causes else ""
+    left_out = phrase("; {left} pairs are left out{cause}", left=left, cause=cause) if left else ""
+    remark = VERDICTS[said.verdict] + left_out
     return Row(frame_bytes=of.frame_bytes, case=case, figures=figures_, remark=remark)
 
 
@@ -156,33 +166,53 @@ def _worse_by(of: Series, said: Judgement) -> float:
 
 def _estimate(judged: Sequence[Judged]) -> str:
     if any(each.said.pairs >= biweight.LEAST for each in judged):
-        return "the estimate is Tukey's biweight with Student's interval"
-    return "the estimate is Hodges and Lehmann's, the interval that of the signed-rank test"
+        return phrase("the estimate is Tukey's biweight with Student's interval")
+    return phrase("the estimate is Hodges and Lehmann's, the interval that of the signed-rank test")
 
 
 def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> list[str]:
     if settings.against is not None:
         return [
-            "Side A was not measured again: a drift of the host between then and now is not excluded. The interval is "
-            "Student's of two samples."
+            phrase(
+                "Side A was not measured again: a drift of the host between then and now is not "
+                "excluded. The interval is Student's of two samples."
+            )
         ]
-    found = [f"{pairs} pairs of complete runs in a random order; {_estimate(judged)}, valid for all looks together."]
+    found = [
+        phrase(
+            "{pairs} pairs of complete runs in a random order; {estimate}, valid for all looks together.",
+            pairs=pairs,
+            estimate=_estimate(judged),
+        )
+    ]
     if len(judged) > 1:
-        found.append(f"{len(judged)} figures are compared: each has 1/{len(judged)} of the probability of error.")
+        found.append(
+            phrase(
+                "{count} figures are compared: each has 1/{count} of the probability of error.",
+                count=len(judged),
+            )
+        )
     resolved = max((100 * differences(each.of.pairs).resolved for each in judged), default=0.0)
     wanted = min(limit for limit in (settings.precision_percent, settings.margin_percent, math.inf) if limit)
     if wanted < resolved < math.inf:
         found.append(
-            f"Single runs resolve a difference to ± {digits.significant(resolved, 2)} %, which more pairs do not "
-            f"improve: give them a finer resolution than ± {wanted:g} %."
+            phrase(
+                "Single runs resolve a difference to ± {resolved} %, which more pairs do not "
+                "improve: give them a finer resolution than ± {wanted:g} %.",
+                resolved=digits.significant(resolved, 2),
+                wanted=wanted,
+            )
         )
     different = sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
-    found += [f"{key}: A {_given(settings.a, key)}, B {_given(settings.b, key)}" for key in different]
+    found += [
+        phrase("{key}: A {a}, B {b}", key=key, a=_given(settings.a, key), b=_given(settings.b, key))
+        for key in different
+    ]
     return found
 
 
 def _given(side: Mapping[str, Any], key: str) -> object:
-    return side.get(key, "not given")
+    return side.get(key, phrase("not given"))
 
 
 def _nothing(settings: PairedSettings, sides: list[Side]) -> str:
@@ -190,5 +220,9 @@ def _nothing(settings: PairedSettings, sides: list[Side]) -> str:
     cause = causes(sides)
     known = list(dict.fromkeys(name for side in sides for each in side for row in each.rows for name in row.figures))
     if settings.figure and known:
-        return f"no run has a figure {' or '.join(settings.figure)}; there are {', '.join(known)}"
-    return f"nothing was measured: {(cause or 'no run has a figure').removeprefix('nothing was measured: ')}"
+        return phrase(
+            "no run has any of the figures {figures}; there are {known}",
+            figures=joined(", ", settings.figure),
+            known=joined(", ", known),
+        )
+    return cause or phrase("nothing was measured: {why}", why=phrase("no run has a figure"))

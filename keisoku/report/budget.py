@@ -13,7 +13,7 @@ from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import expanded
 from keisoku.language import joined, phrase
 from keisoku.report import digits
-from keisoku.report.table import COLUMNS, CONTRIBUTION, DISTRIBUTION, Head, Table
+from keisoku.report.table import CONTRIBUTION, DISTRIBUTION, Head, Table, head
 from keisoku.run.result import Result
 
 DISTRIBUTIONS = {
@@ -41,7 +41,7 @@ class Entry:
 def entries(result: Result) -> list[Entry]:
     """Every figure of a result with a budget, in the order of its rows, those of the line last."""
     found = [
-        Entry(row.frame_bytes, row.case, name, quantity)
+        Entry(row.frame_bytes or None, row.case, name, quantity)
         for row in result.rows
         for name, quantity in row.figures.items()
         if quantity.budget
@@ -107,7 +107,7 @@ def _number(value: float) -> str:
 
 def _whose(found: Sequence[Entry]) -> list[str]:
     """'Mean, Minimum · 64, 128 byte': the figures and rows of a budget table."""
-    figures = joined(", ", dict.fromkeys(COLUMNS.get(entry.figure, entry.figure) for entry in found))
+    figures = joined(", ", dict.fromkeys(head(entry.figure, entry.frame_bytes is not None) for entry in found))
     sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
     cases = _some(entry.case for entry in found if entry.case)
     return [part for part in (figures, joined("", [sizes, " byte"]) if sizes else "", cases) if part]

@@ -10,31 +10,50 @@ from typing import Any, get_args
 
 from keisoku.analysis.difference import Change, verdict, without_rounding
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.finding import Finding
-from keisoku.report.table import Head, Table, head
+from keisoku.report.table import CASE, Head, Table, head
 from keisoku.run.comparison import Judged, Key, Ranking
 from keisoku.run.result import Line
 
-RULE = (
-    "< : significantly lower, because value ± expanded uncertainty (k = 2) of the figures do not overlap; "
-    "≈ : no significant difference; = : exact and equal."
+RULE = phrase(
+    "< : significantly lower, because value ± expanded uncertainty (k = 2) of the "
+    "figures do not overlap; ≈ : no significant difference; = : exact and equal."
 )
-REGRESSION_RULE = (
-    "A regression is a figure that is worse by d, with d − U > margin, where U = √(U_new² + U_old²) is the expanded "
-    "uncertainty (k = 2) of the difference. Where neither direction is better, d is the absolute difference."
+REGRESSION_RULE = phrase(
+    "A regression is a figure that is worse by d, with d − U > margin, where U = "
+    "√(U_new² + U_old²) is the expanded uncertainty (k = 2) of the difference. Where "
+    "neither direction is better, d is the absolute difference."
 )
-BOUND_RULE = (
-    "A figure that is 'at least' or 'at most' a value is only a bound. It differs from another figure only if that one "
-    "lies wholly on the other side of the bound; two bounds of the same kind cannot be told apart."
+BOUND_RULE = phrase(
+    "A figure that is 'at least' or 'at most' a value is only a bound. It differs from "
+    "another figure only if that one lies wholly on the other side of the bound; two "
+    "bounds of the same kind cannot be told apart."
 )
-RESOLUTION_RULE = (
-    "Of some of these figures only the resolution of one run is known, and not how much they vary between runs: a "
-    "difference between them can be by chance."
+RESOLUTION_RULE = phrase(
+    "Of some of these figures only the resolution of one run is known, and not how much "
+    "they vary between runs: a difference between them can be by chance."
 )
+CHANGES: dict[str, str] = {
+    "regression": phrase("regression"),
+    "worse within the margin": phrase("worse within the margin"),
+    "better": phrase("better"),
+    "different": phrase("different"),
+    "within the margin": phrase("within the margin"),
+    "cannot be judged": phrase("cannot be judged"),
+    "cannot be told apart": phrase("cannot be told apart"),
+    "equal": phrase("equal"),
+}
+"""Verdicts in words for a reader."""
+_BETTER = {
+    "higher": phrase("regression (higher is better)"),
+    "lower": phrase("regression (lower is better)"),
+    "neither": CHANGES["regression"],
+}
 _UNCHANGED = ("cannot be judged", "cannot be told apart", "equal")
-_LINES, _WHOLE = "Lines", "Whole result"
-_OVERALL = {"slope": "Slope", "constant": "Constant", "largest": "Largest frame"}
+_LINES, _WHOLE = phrase("Lines"), phrase("Whole result")
+_OVERALL = {"slope": phrase("Slope"), "constant": phrase("Constant"), "largest": phrase("Largest frame")}
 
 
 def side_by_side(
@@ -57,14 +76,17 @@ def side_by_side(
         )
     anchor = f"compare-{name.replace(' ', '-')}"
     more = _more_rules([value for one in rankings for value in one.values if value is not None])
-    return Finding(anchor, "Comparison", title, tables, [RULE, *more, *notes])
+    return Finding(anchor, phrase("Comparison"), title, tables, [RULE, *more, *notes])
 
 
 def in_short(finding: Finding, figure: str) -> Finding:
     """Only the tables of the measurement's main figure, for a terminal."""
     tables = [table for table in finding.tables if table.title in (_LINES, _WHOLE, head(figure))]
     left = len(finding.tables) - len(tables)
-    notes = [*finding.notes, *([f"{left} more figures are on the page and in --json"] if left else [])]
+    notes = [
+        *finding.notes,
+        *([phrase("{left} more figures are on the page and in --json", left=left)] if left else []),
+    ]
     return Finding(finding.anchor, finding.title, finding.subtitle, tables or finding.tables, notes)
 
 
@@ -96,18 +118,29 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
     order = list(get_args(Change))
     more = _more_rules([figure for one in judged for figure in (one.old, one.new)])
     rows = [_judged_row(one) for one in sorted(judged, key=lambda one: order.index(one.change))]
-    titles = ("Figure", "Earlier", "Now", "Difference", "Margin", "Verdict")
+    titles = (
+        phrase("Figure"),
+        phrase("Earlier"),
+        phrase("Now"),
+        phrase("Difference"),
+        phrase("Margin"),
+        phrase("Verdict"),
+    )
     unjudged = sum(one.change == "cannot be judged" for one in judged)
-    said = [*notes, *(f"only one of the runs has {text}" for text in missing)]
+    said = [*notes, *(phrase("only one of the runs has {text}", text=text) for text in missing)]
     if unjudged:
         said.append(
-            f"{unjudged} of {len(judged)} figures could not be judged: their uncertainty is not known;"
-            " calibrate the tester with 'keisoku calibrate' before both runs"
+            phrase(
+                "{unjudged} of {judged} figures could not be judged: their uncertainty is not known; "
+                "calibrate the tester with 'keisoku calibrate' before both runs",
+                unjudged=unjudged,
+                judged=len(judged),
+            )
         )
     return Finding(
         "regression",
-        "Regression",
-        "against an earlier run",
+        phrase("Regression"),
+        phrase("against an earlier run"),
         [Table("", [Head(title, "") for title in titles], rows, [])],
         [REGRESSION_RULE, *more, *said],
     )
@@ -118,7 +151,7 @@ def changes_only(finding: Finding) -> Finding:
     table = finding.tables[0]
     rows = [row for row in table.rows if row[-1] not in _UNCHANGED]
     counts = [(word, sum(row[-1] == word for row in table.rows)) for word in _UNCHANGED]
-    said = [f"{count} figures: {word}" for word, count in counts if count]
+    said = [phrase("{count} figures: {word}", count=count, word=CHANGES[word]) for word, count in counts if count]
     tables = [Table(table.title, table.heads, rows, [])] if rows else []
     return Finding(finding.anchor, finding.title, finding.subtitle, tables, [*said, *finding.notes])
 
@@ -141,7 +174,7 @@ def judged_json(one: Judged) -> dict[str, Any]:
 def judged_text(one: Judged) -> str:
     """'regression: 0.57 ± 0.01 Mframes/s, earlier 0.61 ± 0.01 Mframes/s (margin 5 kframes/s)'."""
     _, old, new, _, margin, said = _judged_row(one)
-    return f"{said}: {new}, earlier {old} (margin {margin})"
+    return phrase("{said}: {new}, earlier {old} (margin {margin})", said=said, new=new, old=old, margin=margin)
 
 
 def figure_name(method: str, key: Key | None, figure: str) -> str:
@@ -165,8 +198,13 @@ def _more_rules(figures: Sequence[Quantity]) -> list[str]:
 
 
 def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
-    heads = [Head("Device", ""), Head("Slope", "ns/byte"), Head("Standard error", "ns/byte"), Head("", "%")]
-    heads += [Head("Constant", "ns"), Head("Standard error", "ns"), Head("", "%")]
+    heads = [
+        Head(phrase("Device"), ""),
+        Head(phrase("Slope"), "ns/byte"),
+        Head(phrase("Standard error"), "ns/byte"),
+        Head("", "%"),
+    ]
+    heads += [Head(phrase("Constant"), "ns"), Head(phrase("Standard error"), "ns"), Head("", "%")]
     rows = []
     for name, line in zip(names, lines, strict=True):
         if line is None:
@@ -179,7 +217,7 @@ def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
             percent = digits.significant(0.0 if exact else abs(error / figure.value) * 100, 3) if figure.value else ""
             row += [shown.value, digits.significant(0.0 if exact else error, 3), percent]
         rows.append(row)
-    return Table("Least-squares lines, with standard errors (k = 1)", heads, rows, [])
+    return Table(phrase("Least-squares lines, with standard errors (k = 1)"), heads, rows, [])
 
 
 def _overall(names: Sequence[str], rankings: Sequence[Ranking]) -> Table:
@@ -191,7 +229,7 @@ def _overall(names: Sequence[str], rankings: Sequence[Ranking]) -> Table:
         ]
         for one in rankings
     ]
-    heads = [Head("Figure", ""), *(Head(name, "") for name in names), Head("Verdict", "")]
+    heads = [Head(phrase("Figure"), ""), *(Head(name, "") for name in names), Head(phrase("Verdict"), "")]
     return Table(_WHOLE, heads, rows, [])
 
 
@@ -203,15 +241,15 @@ def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ra
     for place, one in enumerate(rankings):
         assert one.key is not None
         load = f"{one.key.load_percent:g} %" if one.key.load_percent else ""
-        case = ", ".join(filter(None, [one.key.case, load]))
+        case = joined(", ", filter(None, [one.key.case, load]))
         mine = shown[place * width : (place + 1) * width]
         rows.append([str(one.key.frame_bytes), case, *(cell.compact if cell else "–" for cell in mine)])
         rows[-1].append(ranking_text(one, names))
     heads = [
-        Head("Frame size", "byte"),
-        Head(group or "Case", ""),
+        Head(phrase("Frame size"), "byte"),
+        Head(group or CASE, ""),
         *(Head(name, unit) for name in names),
-        Head("Verdict", ""),
+        Head(phrase("Verdict"), ""),
     ]
     empty = {0} if all(row[0] == "0" for row in rows) else {1} if not any(row[1] for row in rows) else set()
     rows = [[cell for place, cell in enumerate(row) if place not in empty] for row in rows]
@@ -222,7 +260,7 @@ def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ra
 
 def _judged_row(one: Judged) -> list[str]:
     margin = Quantity(value=one.allowed, unit=one.old.unit, uncertainty=0.0)
-    said = one.change + (f" ({one.better} is better)" if one.change == "regression" and one.better != "neither" else "")
+    said = _BETTER[one.better] if one.change == "regression" else CHANGES[one.change]
     return [
         figure_name(one.method, one.key, one.figure),
         digits.text(one.old),

@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 
 import keisoku
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, recorded
 from keisoku.report import digits
 from keisoku.report.answer import MEANING
 from keisoku.report.finding import Finding
@@ -208,6 +208,6 @@ def _context(runs: Sequence[RunPart]) -> list[tuple[str, list[str]]]:
     flat = [dict(flattened(run.context)) for run in runs]
     rows = []
     for key in dict.fromkeys(key for context in flat for key in context):
-        cells = [context.get(key, "") for context in flat]
+        cells = [recorded(context.get(key, "")) for context in flat]
         rows.append((key, cells[:1] if len(set(cells)) == 1 else cells))
     return rows

@@ -6,49 +6,89 @@ import math
 from collections.abc import Sequence
 
 from keisoku.analysis.paired import Ends, Judgement
+from keisoku.language import first_lower, joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, label
 from keisoku.report.table import head
 
+PAIRS = phrase("pairs")
+VERDICTS = {
+    "worse": phrase("worse"),
+    "better": phrase("better"),
+    "different": phrase("different"),
+    "precise": phrase("precise"),
+    "equal": phrase("equal"),
+    "no worse": phrase("no worse"),
+    "open": phrase("open"),
+    "undecided": phrase("undecided"),
+    "not measured": phrase("not measured"),
+}
+"""Verdicts in words for a reader."""
 SYMBOLS = {(True, True): "circle", (True, False): "triangle-up", (False, True): "triangle-down"}
 """By whether the lower and the upper end of a pair's difference is known."""
 
 
-def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str = "pairs") -> str:
+def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str = PAIRS) -> str:
     """What was found of one figure, such as 'B's throughput is 4.8 % lower than A's (…): worse'."""
-    name = f"{figure[1:]} % quantile" if figure[1:2].isdigit() and figure != "p50" else head(figure)
-    what = f"B's {name if name.isupper() else name[:1].lower() + name[1:]}{place}"
+    name = (
+        phrase("{figure} % quantile", figure=figure[1:]) if figure[1:2].isdigit() and figure != "p50" else head(figure)
+    )
+    name = name if name.isupper() else first_lower(name)
+    what = phrase("B's {name}{place}", name=name, place=place)
     low, high = found.shown
     if found.verdict == "not measured":
-        return f"not measured: no pair has a figure of {what[4:]} on both sides"
+        return phrase("not measured: no pair has a figure of {what} on both sides", what=joined("", [name, place]))
     if math.isinf(low) and math.isinf(high):
-        return f"undecided: {found.pairs} {runs} are too few for an interval of {what}"
+        return phrase(
+            "undecided: {pairs} {runs} are too few for an interval of {what}", pairs=found.pairs, runs=runs, what=what
+        )
     if found.verdict in ("worse", "better", "different", "precise"):
-        end = "as precise as was asked for" if found.verdict == "precise" else found.verdict
-        return f"{what} is {_difference(found)}: {end}"
-    between = f"{what} is between {_signed(low)} and {_signed(high)} of A's (95 % interval, {found.pairs} {runs})"
+        end = phrase("as precise as was asked for") if found.verdict == "precise" else VERDICTS[found.verdict]
+        return phrase("{what} is {difference}: {end}", what=what, difference=_difference(found), end=end)
+    between = phrase(
+        "{what} is between {low} and {high} of A's (95 % interval, {pairs} {runs})",
+        what=what,
+        low=_signed(low),
+        high=_signed(high),
+        pairs=found.pairs,
+        runs=runs,
+    )
     if low == high == 0:
-        return f"no difference: {what} equals A's exactly in {found.pairs} {runs}"
+        return phrase(
+            "no difference: {what} equals A's exactly in {pairs} {runs}", what=what, pairs=found.pairs, runs=runs
+        )
     if found.verdict == "equal":
-        return f"no difference larger than {_percent(margin)}: {between}"
+        return phrase("no difference larger than {percent}: {between}", percent=_percent(margin), between=between)
     if found.verdict == "no worse":
-        return f"not worse by more than {_percent(margin)}: {between}"
+        return phrase("not worse by more than {percent}: {between}", percent=_percent(margin), between=between)
     if found.verdict == "open":
-        return f"no difference was found, and none larger than {_percent(max(-low, high))} is possible: {between}"
-    beyond = f" by more than {_percent(margin)}" if margin else ""
-    return f"undecided: {between}, which neither shows nor excludes that it is worse{beyond}"
+        return phrase(
+            "no difference was found, and none larger than {percent} is possible: {between}",
+            percent=_percent(max(-low, high)),
+            between=between,
+        )
+    beyond = phrase(" by more than {percent}", percent=_percent(margin)) if margin else ""
+    return phrase(
+        "undecided: {between}, which neither shows nor excludes that it is worse{beyond}",
+        between=between,
+        beyond=beyond,
+    )
 
 
 def pairs_plot(name: str, title: str, differences: Sequence[Ends], found: Judgement, margin: float) -> Plot:
     """B against A in each pair, in the order of time, with the interval and the margin. Shares."""
     shown = [(number, low, high) for number, (low, high) in enumerate(differences, 1) if not math.isnan(low)]
     values = [100 * (low if math.isfinite(low) else high) for _, low, high in shown]
-    axes = {"xaxis": axis("pair"), "yaxis": {**axis("B against A, %"), "zeroline": True}}
-    plot = Plot(name, f"{title}: B against A in each pair, in the order of time; lines: the interval of 95 %.", axes)
+    axes = {"xaxis": axis(phrase("pair")), "yaxis": {**axis(phrase("B against A, %")), "zeroline": True}}
+    plot = Plot(
+        name,
+        phrase("{title}: B against A in each pair, in the order of time; lines: the interval of 95 %.", title=title),
+        axes,
+    )
     plot.add(
         {
             "mode": "markers",
-            "name": "pairs",
+            "name": PAIRS,
             "x": [number for number, _, _ in shown],
             "y": values,
             "marker": {
@@ -58,7 +98,10 @@ def pairs_plot(name: str, title: str, differences: Sequence[Ends], found: Judgem
         }
     )
     span = [1, max(len(differences), 2)]
-    for text, dash, ends in (("95 % interval", "solid", found.shown), ("margin", "dot", (-margin, margin))):
+    for text, dash, ends in (
+        (phrase("95 % interval"), "solid", found.shown),
+        (phrase("margin"), "dot", (-margin, margin)),
+    ):
         for end in ends if text != "margin" or margin else ():
             if math.isfinite(end):
                 line = {"color": device_colour(1), "dash": dash, "width": 1}
@@ -70,26 +113,38 @@ def _difference(found: Judgement) -> str:
     low, high = found.change
     if math.isinf(low) or math.isinf(high):
         known = high if math.isinf(low) else low
-        return f"at least {_percent(abs(known))} {_way(known)} than A's ({found.pairs} pairs, of which some are bounds)"
+        return phrase(
+            "at least {percent} {way} than A's ({pairs} pairs, of which some are bounds)",
+            percent=_percent(abs(known)),
+            way=_way(known),
+            pairs=found.pairs,
+        )
     ends = found.shown
     if ends[0] < 0 < ends[1]:
-        said = f"{_signed(ends[0])} to {_signed(ends[1])}"
+        said = phrase("{low} to {high}", low=_signed(ends[0]), high=_signed(ends[1]))
     else:
-        said = " to ".join(sorted((_percent(abs(end)) for end in ends), key=lambda text: float(text.split()[0])))
-    return f"{_percent(abs(low))} {_way(low)} than A's (95 % interval {said}, {found.pairs} pairs)"
+        low_end, high_end = sorted((_percent(abs(end)) for end in ends), key=lambda text: float(text.split()[0]))
+        said = phrase("{low} to {high}", low=low_end, high=high_end)
+    return phrase(
+        "{percent} {way} than A's (95 % interval {said}, {pairs} pairs)",
+        percent=_percent(abs(low)),
+        way=_way(low),
+        said=said,
+        pairs=found.pairs,
+    )
 
 
 def _way(share: float) -> str:
-    return "lower" if share < 0 else "higher"
+    return phrase("lower") if share < 0 else phrase("higher")
 
 
 def _percent(share: float) -> str:
     if not math.isfinite(share):
-        return "any amount"
+        return phrase("any amount")
     return f"{digits.significant(100 * share, 2)} %"
 
 
 def _signed(share: float) -> str:
     if not math.isfinite(share):
-        return "any decrease" if share < 0 else "any increase"
+        return phrase("any decrease") if share < 0 else phrase("any increase")
     return ("+" if share > 0 else "") + _percent(share)

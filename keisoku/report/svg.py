@@ -198,9 +198,10 @@ def _markers(trace: Trace, places: Sequence[Place], many: int, titled: bool) -> 
         each if isinstance(each, list) else [each] * len(places)
         for each in (given.get("symbol", "circle"), given.get("size", 6))
     )
+    colour = given.get("color") or trace.get("line", {}).get("color")
     if len(places) > many:
-        return [dots(places, float(sizes[0]), _paint("stroke", given.get("color")))]
-    paint = _paint("fill", given.get("color")), _paint("stroke", given.get("color"))
+        return [dots(places, float(sizes[0]), _paint("stroke", colour))]
+    paint = _paint("fill", colour), _paint("stroke", colour)
     return [
         marker(symbol, place, size / 2, *paint, _said(trace, index) if titled else "")
         for index, (place, symbol, size) in enumerate(zip(places, symbols, sizes, strict=True))
@@ -230,7 +231,9 @@ def _said(trace: Trace, index: int) -> str:
 
     def value(found: re.Match[str]) -> str:
         shown = trace[found[1]][index]
-        return html.escape(str(shown) if isinstance(shown, str) else format(shown, (found[2] or "g").replace("~", "")))
+        return html.escape(
+            translated(shown) if isinstance(shown, str) else format(shown, (found[2] or "g").replace("~", ""))
+        )
 
     return _VALUE.sub(value, template).replace("<br>", "\n")
 

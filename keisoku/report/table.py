@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from keisoku.analysis.quantity import Quantity
 from keisoku.language import joined, phrase, translated
 from keisoku.report import digits
+from keisoku.report.heads import HEADS
 from keisoku.run.result import Flag, Line, Result, Row
 
 COLUMNS = {
@@ -229,7 +230,8 @@ def head(name: str, of_frames: bool = True) -> str:
     """
     words = " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
     known = COLUMNS if of_frames or name in STATISTICS else {}
-    return known.get(name, words[:1].upper() + words[1:])
+    text = words[:1].upper() + words[1:]
+    return known.get(name, HEADS.get(text, text))
 
 
 def in_language(table: Table) -> Table:

@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
-from keisoku.report.comparison import figure_name
+from keisoku.report.comparison import CHANGES, figure_name
 from keisoku.report.plot import Plot, axis, device_colour, label
 from keisoku.report.points import points
 from keisoku.report.table import Head, Table, head
 from keisoku.run.trend import Step, Trend
 
-RULE = (
-    "A change is where shuffled runs divide as well in at most 1 % of cases (E-divisive). Runs between changes are "
-    "taken to be independent, so noise that lasts for several runs can look like a change"
+RULE = phrase(
+    "A change is where shuffled runs divide as well in at most 1 % of cases "
+    "(E-divisive). Runs between changes are taken to be independent, so noise that lasts "
+    "for several runs can look like a change"
+)
+HEADS = (
+    phrase("Figure"),
+    phrase("Runs"),
+    phrase("Now"),
+    phrase("Before"),
+    phrase("Change"),
+    phrase("Since"),
+    phrase("Verdict"),
 )
 MOST_PLOTS = 24
 
 
 def table(trends: Sequence[Trend], names: Sequence[str]) -> Table:
     """A row for each figure: its level now, that before the newest change, and since when; regressions first."""
-    heads = [Head(title, "") for title in ("Figure", "Runs", "Now", "Before", "Change", "Since", "Verdict")]
+    heads = [Head(title, "") for title in HEADS]
     order = sorted(trends, key=lambda trend: not trend.is_regression)
     return Table("", heads, [_row(trend, names) for trend in order], [])
 
@@ -50,26 +61,45 @@ def sentence(trends: Sequence[Trend], names: Sequence[str]) -> str:
     """What was found, for somebody who reads nothing else."""
     worse = [trend for trend in trends if trend.is_regression]
     if worse:
-        since = ", ".join(
-            f"{figure_name(each.measurement, each.key, each.figure)} since {names[each.steps[-1].first]}"
-            for each in worse
+        since = joined(
+            ", ",
+            [
+                phrase(
+                    "{figure} since {run}",
+                    figure=figure_name(each.measurement, each.key, each.figure),
+                    run=names[each.steps[-1].first],
+                )
+                for each in worse
+            ],
         )
-        return f"The newest change is a regression: {since}."
+        return phrase("The newest change is a regression: {since}.", since=since)
     changed = sum(len(trend.steps) > 1 for trend in trends)
-    return f"No figure's newest change is a regression; {changed} of {len(trends)} figures changed at all."
+    return phrase(
+        "No figure's newest change is a regression; {changed} of {trends} figures changed at all.",
+        changed=changed,
+        trends=len(trends),
+    )
 
 
 def _row(trend: Trend, names: Sequence[str]) -> list[str]:
     name = figure_name(trend.measurement, trend.key, trend.figure)
     runs = str(sum(value is not None for value in trend.values))
     if not trend.steps:
-        return [name, runs, "–", "–", "–", "–", "not measured"]
+        return [name, runs, "–", "–", "–", "–", phrase("not measured")]
     now = trend.steps[-1]
     if len(trend.steps) == 1:
-        return [name, runs, digits.text(now.level), "–", "–", "–", "no change"]
+        return [name, runs, digits.text(now.level), "–", "–", "–", phrase("no change")]
     before = trend.steps[-2]
     share = _share(before, now)
-    return [name, runs, digits.text(now.level), digits.text(before.level), share, names[now.first], str(now.turn)]
+    return [
+        name,
+        runs,
+        digits.text(now.level),
+        digits.text(before.level),
+        share,
+        names[now.first],
+        CHANGES[now.turn] if now.turn else "",
+    ]
 
 
 def _share(before: Step, now: Step) -> str:
@@ -86,15 +116,18 @@ def _plot(name: str, trend: Trend) -> Plot:
     title = figure_name(trend.measurement, trend.key, trend.figure)
     plot = Plot(
         name,
-        f"{title} in {len(runs)} runs",
-        {"xaxis": axis("Run"), "yaxis": {"title": {"text": f"{head(trend.figure)}, {unit}"}, "type": "linear"}},
+        phrase("{title} in {runs} runs", title=title, runs=len(runs)),
+        {
+            "xaxis": axis(phrase("Run")),
+            "yaxis": {"title": {"text": joined(", ", [head(trend.figure), unit])}, "type": "linear"},
+        },
     )
     shown = points(trend.values, divisor, device_colour(0), "circle")
-    plot.add({"mode": "markers", "name": label("runs"), "x": runs, **shown})
+    plot.add({"mode": "markers", "name": label(phrase("runs")), "x": runs, **shown})
     for place, step in enumerate(trend.steps):
         ends = [step.first + 0.5, step.end + 0.5]
         level = [step.level.value / divisor] * 2
         line = {"color": device_colour(1), "dash": "solid", "width": 2}
         shown_once = {} if place == 0 else {"showlegend": False}
-        plot.add({"mode": "lines", "name": label("level"), "x": ends, "y": level, "line": line, **shown_once})
+        plot.add({"mode": "lines", "name": label(phrase("level")), "x": ends, "y": level, "line": line, **shown_once})
     return plot

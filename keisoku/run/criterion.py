@@ -15,6 +15,7 @@ from typing import Literal
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row, place
 from keisoku.units import RATE_UNITS, quantity
 
@@ -39,7 +40,7 @@ _UNITS = {
 }
 
 
-_OPEN = "this bound does not decide the criterion"
+_OPEN = phrase("this bound does not decide the criterion")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ class Criterion:
 
 
 def _not_measured(row: Row) -> str:
-    return f"{place(row) or 'the figure'} was not measured" + (f": {row.remark}" if row.remark else "")
+    said = phrase("{place} was not measured", place=place(row) or phrase("the figure"))
+    return joined(": ", [said, row.remark]) if row.remark else said
 
 
 def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:

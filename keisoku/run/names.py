@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from keisoku.language import joined
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
@@ -15,7 +16,7 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
     titles = [next((each.title for each in found if each.title), "") for found in results]
     return distinct(
         [
-            str(context.get("device") or title or run.path.name)
+            context.get("device") or title or run.path.name
             for run, context, title in zip(runs, contexts, titles, strict=True)
         ],
         [str(run.context.get("engine") or run.path.name) for run in runs],
@@ -25,10 +26,10 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
 def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:
     """The names; where some are equal, with the engine, and with a number where that is not enough."""
     if len(set(names)) < len(names):
-        names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
+        names = [joined(" · ", [name, engine]) if engine else name for name, engine in zip(names, engines, strict=True)]
     alike, seen = Counter(names), Counter[str]()
     found = []
     for name in names:
         seen[name] += 1
-        found.append(f"{name} ({seen[name]})" if alike[name] > 1 else name)
+        found.append(joined("", [name, f" ({seen[name]})"]) if alike[name] > 1 else name)
     return found

@@ -6,10 +6,13 @@ digits and layout belong to `report`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import Text, joined, phrase
+from keisoku.language import Text, joined, phrase, recorded
 
 
 class _Model(BaseModel):
@@ -61,6 +64,12 @@ class Flag(_Model):
     text: Text
     """One sentence for the user."""
     figures: dict[str, Quantity] = {}
+
+
+def kept(flag: Mapping[str, Any]) -> Flag:
+    """A flag that a file holds, whose text can be translated."""
+    found = Flag.model_validate(flag)
+    return found.model_copy(update={"text": recorded(found.text)})
 
 
 class Result(_Model):

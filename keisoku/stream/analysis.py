@@ -11,6 +11,7 @@ import numpy as np
 
 from keisoku.analysis.change_points import noise, pieces
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.language import joined, phrase
 from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.best_set import best_set
 from keisoku.stream.ceiling import Ceiling
@@ -23,7 +24,7 @@ from keisoku.stream.run import ENDED
 from keisoku.stream.schedule import Cell
 from keisoku.stream.settings import StreamSettings
 
-LIMITED = "limited by the tester"
+LIMITED = phrase("limited by the tester")
 NEAR = 0.05
 """Share of the machine's own ceiling from which on the path does not count as the limit."""
 CONFIDENCE = SHOWN
@@ -52,7 +53,7 @@ def analyse(
     rows += _iperf3_rows(facts.get("iperf3") or [], measured)
     result = Result(
         measurement=f"stream {settings.protocol}",
-        title=f"{settings.protocol.upper()} streams to {settings.address}",
+        title=phrase("{protocol} streams to {address}", protocol=settings.protocol.upper(), address=settings.address),
         rows=rows,
         flags=_flags(settings, measured, outcomes, best, ceiling, facts),
         remarks=_remarks(settings, ceiling, facts),
@@ -77,7 +78,7 @@ def _mean(values: Sequence[float], unit: str, rule: Confidence | None = None, st
 
 def _name(settings: StreamSettings, cell: Cell) -> str:
     setup = named(settings.setups()[cell.setup])
-    return f"{cell.message_bytes} byte" + (f", {setup}" if setup else "")
+    return joined(", ", [part for part in (f"{cell.message_bytes} byte", setup) if part])
 
 
 def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links) -> Row:
@@ -109,8 +110,8 @@ def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Cei
         case=_name(settings, one.cell),
         figures=figures,
         at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
-        group="Message",
-        remark="; ".join(_said(settings, one, is_best, ceiling, links)),
+        group=phrase("Message"),
+        remark=joined("; ", _said(settings, one, is_best, ceiling, links)),
     )
 
 
@@ -132,20 +133,28 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
 def _said(
     settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links
 ) -> list[str]:
-    said = ["not distinguishable from the best"] if is_best else []
+    said = [phrase("not distinguishable from the best")] if is_best else []
     if ceiling and ceiling.limits(one.cell, float(np.mean(one.values)), NEAR):
         said.append(LIMITED)
     if not settings.rule.met(one.values):
-        said.append("not settled")
+        said.append(phrase("not settled"))
     if short := shortfall(settings, one):
-        said.append(f"offered {short.offered_bps / 1e6:,.4g} of {short.intended_bps / 1e6:,.4g} Mb/s")
+        said.append(
+            phrase(
+                "offered {offered:,.4g} of {intended:,.4g} Mb/s",
+                offered=short.offered_bps / 1e6,
+                intended=short.intended_bps / 1e6,
+            )
+        )
     if above := above_link(settings, one, links)[0]:
-        said.append(f"{above} of {len(one.values)} trials above what the link carries")
+        said.append(
+            phrase("{count} of {trials} trials above what the link carries", count=above, trials=len(one.values))
+        )
     least, most = one.network_bounds
     if least != most:
-        said.append(f"lost in the network: between {least} and {most}")
+        said.append(phrase("lost in the network: between {least} and {most}", least=least, most=most))
     if one.failures:
-        said.append(f"{one.failures} trials failed")
+        said.append(phrase("{failures} trials failed", failures=one.failures))
     return said
 
 
@@ -158,13 +167,13 @@ def _best_rows(
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
         figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best), settings.ceiling_rule)
-    first = Row(case=_name(settings, best[0]), figures=figures, group="Best", remark=LIMITED * limited)
+    first = Row(case=_name(settings, best[0]), figures=figures, group=phrase("Best"), remark=LIMITED if limited else "")
     others = [
         Row(
             case=_name(settings, cell),
             figures={"throughput": bit_rate(measured[cell].values, settings.rule)},
-            group="Best",
-            remark="not distinguishable from the best",
+            group=phrase("Best"),
+            remark=phrase("not distinguishable from the best"),
         )
         for cell in sorted(best[1:])
     ]
@@ -200,10 +209,15 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
         )
         rows.append(
             Row(
-                case=f"{effect.factor} {effect.level} against {effect.reference}",
+                case=phrase(
+                    "{factor} {level} against {reference}",
+                    factor=effect.factor,
+                    level=effect.level,
+                    reference=effect.reference,
+                ),
                 figures={"ratio_of_throughput": ratio},
-                group="Factor",
-                remark="" if effect.told else "no significant difference",
+                group=phrase("Factor"),
+                remark="" if effect.told else phrase("no significant difference"),
             )
         )
     for pair in interactions(cells):
@@ -211,10 +225,10 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
         chance = Quantity(value=100 * pair.by_chance, unit="%")
         rows.append(
             Row(
-                case=f"{one} with {other}",
+                case=phrase("{one} with {other}", one=one, other=other),
                 figures={"by_chance": chance},
-                group="Factors that depend on each other",
-                remark="the effect of one depends on the level of the other: compare cells, not factors",
+                group=phrase("Factors that depend on each other"),
+                remark=phrase("the effect of one depends on the level of the other: compare cells, not factors"),
             )
         )
     return rows
@@ -232,8 +246,8 @@ def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], cei
                         "runs": _count(len(one.values)),
                     },
                     at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
-                    group="Own ceiling",
-                    remark="the machine's own limit" if ceiling and ceiling.best == one.cell else "",
+                    group=phrase("Own ceiling"),
+                    remark=phrase("the machine's own limit") if ceiling and ceiling.best == one.cell else "",
                 )
             )
     return rows
@@ -253,8 +267,10 @@ def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, Ce
         Row(
             case=f"{cell.message_bytes} byte",
             figures=figures,
-            group="Cross-check",
-            remark=f"iperf3 {checks[0].get('version', '')}, {len(checks)} runs".replace("  ", " "),
+            group=phrase("Cross-check"),
+            remark=phrase(
+                "iperf3 {version}, {count} runs", version=checks[0].get("version", ""), count=len(checks)
+            ).replace("  ", " "),
         )
     ]
 
@@ -271,23 +287,35 @@ def _flags(
     if best and ceiling:
         mean = float(np.mean(measured[best[0]].values))
         if ceiling.limits(best[0], mean, NEAR):
-            text = "the path reaches this machine's own limit: the result is limited by the tester"
+            text = phrase("the path reaches this machine's own limit: the result is limited by the tester")
             flags.append(Flag(name="tester-limited", text=text, figures={"own_ceiling": ceiling.figure(best[0])}))
     if missing := facts.get("ceiling_missing"):
-        flags.append(Flag(name="no-ceiling", text=f"the machine's own limit is not known: {missing}"))
+        flags.append(
+            Flag(name="no-ceiling", text=phrase("the machine's own limit is not known: {missing}", missing=missing))
+        )
     unsettled = [cell for cell, one in measured.items() if not settings.rule.met(one.values)]
     if unsettled:
-        text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.rule.most} runs"
+        text = phrase(
+            "{count} of {cells} cells did not meet the rule within {most} runs",
+            count=len(unsettled),
+            cells=len(measured),
+            most=settings.rule.most,
+        )
         flags.append(Flag(name="not-settled", text=text))
     flags += _implausible(settings, measured, facts.get("links") or {})
     if _shifted(measured):
-        flags.append(Flag(name="shift", text="throughput of all cells changed together: the host changed"))
+        flags.append(Flag(name="shift", text=phrase("throughput of all cells changed together: the host changed")))
     broken = sum(one.failures for one in outcomes)
     if broken:
-        reasons = "; ".join(sorted({error for one in outcomes for error in one.errors})[:3])
-        flags.append(Flag(name="broken-trials", text=f"{broken} trials failed and do not count: {reasons}"))
+        reasons = joined("; ", sorted({error for one in outcomes for error in one.errors})[:3])
+        flags.append(
+            Flag(
+                name="broken-trials",
+                text=phrase("{broken} trials failed and do not count: {reasons}", broken=broken, reasons=reasons),
+            )
+        )
     if facts.get(ENDED) is False:
-        flags.append(Flag(name="unfinished", text="the run was stopped before its end"))
+        flags.append(Flag(name="unfinished", text=phrase("the run was stopped before its end")))
     return flags
 
 
@@ -297,17 +325,25 @@ def _implausible(settings: StreamSettings, measured: Mapping[Cell, CellOutcome],
     short = [found for one in measured.values() if (found := shortfall(settings, one))]
     if short:
         worst = min(short, key=lambda one: one.offered_bps / one.intended_bps)
-        text = (
-            f"In {len(short)} of {len(measured)} cells less was offered than intended, at worst"
-            f" {worst.offered_bps / 1e6:,.4g} of {worst.intended_bps / 1e6:,.4g} Mb/s: {worst.reason}."
+        text = phrase(
+            "In {count} of {cells} cells less was offered than intended, at worst {offered:,.4g} "
+            "of {intended:,.4g} Mb/s: {reason}.",
+            count=len(short),
+            cells=len(measured),
+            offered=worst.offered_bps / 1e6,
+            intended=worst.intended_bps / 1e6,
+            reason=worst.reason,
         )
         flags.append(Flag(name="not-offered", text=text))
     above = [limit for one in measured.values() if (limit := above_link(settings, one, links))[0]]
     if above:
         _, payload_bps, what = max(above)
-        text = (
-            f"{sum(count for count, _, _ in above)} trials are above the {payload_bps / 1e6:,.4g} Mb/s of payload that"
-            f" {what} lets through: their rates are wrong, as the host was too busy to read what arrived."
+        text = phrase(
+            "{count} trials are above the {rate:,.4g} Mb/s of payload that {what} lets through: "
+            "their rates are wrong, as the host was too busy to read what arrived.",
+            count=sum(count for count, _, _ in above),
+            rate=payload_bps / 1e6,
+            what=what,
         )
         flags.append(Flag(name="above-link", text=text))
     return flags
@@ -333,26 +369,42 @@ def _shifted(measured: Mapping[Cell, CellOutcome]) -> bool:
 def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[str, Any]) -> list[str]:
     rule = settings.rule
     remarks = [
-        f"each cell is measured until the {100 * rule.level:g} % interval of its mean is at most ± "
-        f"{100 * rule.half_width:g} %, {rule.least} to {rule.most} runs, in random order (seed {settings.seed})",
-        f"intervals shown are of {100 * CONFIDENCE:g} %, with Student's factor of {100 * STOPPED:g} % where that rule"
-        " ended the trials, as it prefers trials that scatter little by chance; the set of the best holds"
-        f" the true best with {100 * CONFIDENCE:g} %",
-        "throughput is of payload that arrived; CPU is the time of the threads that send and receive, with "
-        "the kernel's work for them: on a veth the sender's includes that of the receiver's interface",
+        phrase(
+            "each cell is measured until the {percent:g} % interval of its mean is at most ± "
+            "{half_width:g} %, {least} to {most} runs, in random order (seed {seed})",
+            percent=100 * rule.level,
+            half_width=100 * rule.half_width,
+            least=rule.least,
+            most=rule.most,
+            seed=settings.seed,
+        ),
+        phrase(
+            "intervals shown are of {percent:g} %, with Student's factor of {stopped:g} % where "
+            "that rule ended the trials, as it prefers trials that scatter little by chance; the "
+            "set of the best holds the true best with {percent:g} %",
+            percent=100 * CONFIDENCE,
+            stopped=100 * STOPPED,
+        ),
+        phrase(
+            "throughput is of payload that arrived; CPU is the time of the threads that send and "
+            "receive, with the kernel's work for them: on a veth the sender's includes that of "
+            "the receiver's interface"
+        ),
     ]
     if settings.protocol == "tcp":
         remarks.append(
-            "RTT is the kernel's smoothed RTT, sampled while sending; retransmissions are the sum over all runs"
+            phrase("RTT is the kernel's smoothed RTT, sampled while sending; retransmissions are the sum over all runs")
         )
     if ceiling is not None:
         remarks.append(ceiling.source)
     if context := facts.get("options"):
-        remarks.append(f"the kernels' own settings: {context}")
+        remarks.append(phrase("the kernels' own settings: {context}", context=context))
     if settings.protocol == "udp":
-        remarks.append("drops at the receiving host before its sockets count all traffic of that host")
+        remarks.append(phrase("drops at the receiving host before its sockets count all traffic of that host"))
     if settings.protocol == "udp" and settings.factor.get("offload"):
-        remarks.append("with offload a socket counts dropped buffers, each counted as its mean number of datagrams")
+        remarks.append(
+            phrase("with offload a socket counts dropped buffers, each counted as its mean number of datagrams")
+        )
     return remarks
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase
 from keisoku.stream.confidence import half_width
 from keisoku.stream.outcome import CellOutcome
 from keisoku.stream.schedule import Cell
 
-BARE = "own ceiling: both ends run on this machine, joined by a veth, and share its CPUs"
+BARE = phrase("own ceiling: both ends run on this machine, joined by a veth, and share its CPUs")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Ceiling:
         """From the trials on the bare path, or from those of an earlier run (`values`: [setup, bytes, bit/s …])."""
         if earlier:
             values = {Cell(int(row[0]), int(row[1])): [float(bps) for bps in row[2:]] for row in earlier["values"]}
-            return cls(values, f"own ceiling: the best of {earlier['run']}")
+            return cls(values, phrase("own ceiling: the best of {run}", run=earlier["run"]))
         values = {one.cell: one.values for one in outcomes if one.path == "bare" and one.values}
         return cls(values, BARE) if values else None
 

@@ -16,6 +16,7 @@ from keisoku.errors import PlanError
 from keisoku.host.place import Place
 from keisoku.lab.available import available
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
+from keisoku.language import phrase
 from keisoku.stream.best_set import best_set
 from keisoku.stream.factor import HOST, of_interface
 from keisoku.stream.flow.report import Row
@@ -105,7 +106,7 @@ def measure_streams(settings: StreamSettings, run: StreamRun, told: Told = lambd
         run.know(options=session.facts, far=session.server, links=session.links)
         if settings.cross_check:
             best = best_set(campaign.values)[0]
-            told("cross-check by iperf3")
+            told(phrase("cross-check by iperf3"))
             run.know(iperf3=_check(settings, path.session(setups[best.setup]), best))
     run.know(**{ENDED: True})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keisoku.language import phrase
 from keisoku.stream.outcome import CellOutcome
 from keisoku.stream.settings import StreamSettings
 
@@ -43,8 +44,17 @@ def above_link(settings: StreamSettings, one: CellOutcome, links: Links) -> tupl
                 payload_bps = link["bps"] * _payload_share(settings, one, int(link["frame_bytes"]))
                 above = sum(value > payload_bps * (1 + TOLERANCE) for value in values)
                 if above > found[0]:
-                    what = "line rate" if link["limit"] == "line" else "token bucket"
-                    found = above, payload_bps, f"the {what} of {link['interface']} at the {end} end"
+                    what = phrase("line rate") if link["limit"] == "line" else phrase("token bucket")
+                    found = (
+                        above,
+                        payload_bps,
+                        phrase(
+                            "the {what} of {interface} at the {end} end",
+                            what=what,
+                            interface=link["interface"],
+                            end=end,
+                        ),
+                    )
     return found
 
 
@@ -63,11 +73,13 @@ def shortfall(settings: StreamSettings, one: CellOutcome) -> Shortfall | None:
     cpu_s_per_gb = sum(one.sender_s_per_gb) / len(one.sender_s_per_gb) if one.sender_s_per_gb else 0.0
     busy = cpu_s_per_gb * offered_bps / 8e9 / streams
     if busy >= BUSY:
-        reason = "the sending threads were busy all the time: use larger messages, --factor offload=on, or more streams"
+        reason = phrase(
+            "the sending threads were busy all the time: use larger messages, --factor offload=on, or more streams"
+        )
     elif settings.protocol == "tcp":
-        reason = "the connection did not take more: the path or the receiver is the limit"
+        reason = phrase("the connection did not take more: the path or the receiver is the limit")
     else:
-        reason = "the sending threads had to wait: the host was busy, or its own interface is slower"
+        reason = phrase("the sending threads had to wait: the host was busy, or its own interface is slower")
     return Shortfall(intended_bps, offered_bps, reason)
 
 

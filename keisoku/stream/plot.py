@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover
 from keisoku.report.points import points
@@ -27,15 +28,17 @@ def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], foun
 def _throughput(
     settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found, sizes: Sequence[float]
 ) -> Plot:
-    axes = {"xaxis": axis("bytes of a message", sizes), "yaxis": axis("throughput, Gb/s")}
-    caption = "Throughput by message size with intervals of 95 %; diamonds are not distinguishable from the best."
+    axes = {"xaxis": axis(phrase("bytes of a message"), sizes), "yaxis": axis(phrase("throughput, Gb/s"))}
+    caption = phrase(
+        "Throughput by message size with intervals of 95 %; diamonds are not distinguishable from the best."
+    )
     plot = Plot("throughput", caption, axes)
-    for path, dash, what in (("bare", "dot", "own ceiling"), ("dut", "solid", "")):
+    for path, dash, what in (("bare", "dot", phrase("own ceiling")), ("dut", "solid", "")):
         for place, setup in enumerate(settings.setups()):
             mine = [one for one in outcomes if one.path == path and one.cell.setup == place]
             if not any(one.values for one in mine):
                 continue
-            name = ", ".join(part for part in (what, named(setup)) if part) or "throughput"
+            name = joined(", ", [part for part in (what, named(setup)) if part]) or phrase("throughput")
             figures = [bit_rate(one.values, settings.rule) if one.values else None for one in mine]
             drawn = points(figures, _GIGA, device_colour(place), "circle")
             plot.add(
@@ -46,7 +49,16 @@ def _throughput(
                     "x": [one.cell.message_bytes for one in mine],
                     "line": {"color": device_colour(place), "dash": dash},
                     "text": [
-                        hover(f"{name}: {digits.text(figure)} at {one.cell.message_bytes} byte") if figure else ""
+                        hover(
+                            phrase(
+                                "{name}: {figure} at {message_bytes} byte",
+                                name=name,
+                                figure=digits.text(figure),
+                                message_bytes=one.cell.message_bytes,
+                            )
+                        )
+                        if figure
+                        else ""
                         for one, figure in zip(mine, figures, strict=True)
                     ],
                     "hovertemplate": "%{text}<extra></extra>",
@@ -67,9 +79,9 @@ def _cost(settings: StreamSettings, outcomes: Sequence[CellOutcome], sizes: Sequ
         for values in (one.sender_s_per_gb, one.receiver_s_per_gb)
         if one.path == "dut" and values
     ]
-    axes = {"xaxis": axis("bytes of a message", sizes), "yaxis": axis("CPU, s/GB", costs)}
-    plot = Plot("cost", "CPU time of the threads that send and receive, for 10⁹ bytes.", axes)
-    for end, dash in (("sender", "solid"), ("receiver", "dash")):
+    axes = {"xaxis": axis(phrase("bytes of a message"), sizes), "yaxis": axis(phrase("CPU, s/GB"), costs)}
+    plot = Plot("cost", phrase("CPU time of the threads that send and receive, for 10⁹ bytes."), axes)
+    for end, dash in ((phrase("sender"), "solid"), (phrase("receiver"), "dash")):
         for place, setup in enumerate(settings.setups()):
             pairs = [
                 (one.cell.message_bytes, float(np.mean(values)))
@@ -79,7 +91,7 @@ def _cost(settings: StreamSettings, outcomes: Sequence[CellOutcome], sizes: Sequ
                 and (values := one.sender_s_per_gb if end == "sender" else one.receiver_s_per_gb)
             ]
             if pairs:
-                name = ", ".join(part for part in (end, named(setup)) if part)
+                name = joined(", ", [part for part in (end, named(setup)) if part])
                 plot.add(
                     {
                         "type": "scatter",
@@ -88,7 +100,7 @@ def _cost(settings: StreamSettings, outcomes: Sequence[CellOutcome], sizes: Sequ
                         "x": [size for size, _ in pairs],
                         "y": [cost for _, cost in pairs],
                         "line": {"color": device_colour(place), "dash": dash},
-                        "hovertemplate": hover(f"{name}: %{{y:.4g}} s/GB at %{{x}} byte") + "<extra></extra>",
+                        "hovertemplate": hover(phrase("{name}: %{{y:.4g}} s/GB at %{{x}} byte", name=name)),
                     }
                 )
     return plot

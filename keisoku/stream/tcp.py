@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keisoku.language import phrase
 from keisoku.stream.measurement import stream_measurement
 from keisoku.stream.settings import TcpSettings
 from keisoku.stream.sizes import tcp_sizes
@@ -9,7 +10,7 @@ from keisoku.stream.sizes import tcp_sizes
 MEASUREMENT = stream_measurement(
     TcpSettings,
     lambda place: tcp_sizes(),
-    title="TCP streams",
+    title=phrase("TCP streams"),
     summary="Measures throughput of TCP to HOST, where 'keisoku stream serve' runs, by size of the sent messages.",
     help_="""\b
     keisoku stream tcp 192.0.2.7

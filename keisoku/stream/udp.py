@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keisoku.host.place import Place
+from keisoku.language import phrase
 from keisoku.stream.measurement import stream_measurement
 from keisoku.stream.path_mtu import payload_bytes
 from keisoku.stream.settings import UdpSettings
@@ -16,7 +17,7 @@ def _sizes(place: Place) -> list[int]:
 MEASUREMENT = stream_measurement(
     UdpSettings,
     _sizes,
-    title="UDP streams",
+    title=phrase("UDP streams"),
     summary="Measures throughput and loss of UDP to HOST, where 'keisoku stream serve' runs, by size of the datagrams.",
     help_="""\b
     keisoku stream udp 192.0.2.7 --rate 500Mb/s

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.finding import Finding
 from keisoku.report.table import Head, Table
@@ -20,35 +21,46 @@ from keisoku.study.explanation import Check, Checked
 from keisoku.study.run import Outcome
 
 _HEADS = (
-    Head("Cell", ""),
-    Head("Unit", ""),
-    Head("Published", "± standard error"),
-    Head("Ours", "± standard error"),
-    Head("Difference", ""),
-    Head("In standard errors", ""),
-    Head("Ours is", "an independent prediction, or made from the published cell"),
-    Head("Verdict", ""),
+    Head(phrase("Cell"), ""),
+    Head(phrase("Unit"), ""),
+    Head(phrase("Published"), phrase("± standard error")),
+    Head(phrase("Ours"), phrase("± standard error")),
+    Head(phrase("Difference"), ""),
+    Head(phrase("In standard errors"), ""),
+    Head(phrase("Ours is"), phrase("an independent prediction, or made from the published cell")),
+    Head(phrase("Verdict"), ""),
 )
-_TRUE_HEADS = (*_HEADS[:2], Head("True", "± tolerance"), *_HEADS[3:5], _HEADS[7])
-_OPEN_HEADS = (*_HEADS[:2], Head("Ours", ""))
+_TRUE_HEADS = (*_HEADS[:2], Head(phrase("True"), phrase("± tolerance")), *_HEADS[3:5], _HEADS[7])
+_OPEN_HEADS = (*_HEADS[:2], Head(phrase("Ours"), ""))
 _CHECK_HEADS = (
-    Head("Explanation", ""),
-    Head("Cell", ""),
-    Head("Figure that would refute it", ""),
-    Head("Expected", ""),
-    Head("Found", "± standard error"),
-    Head("Verdict", ""),
+    Head(phrase("Explanation"), ""),
+    Head(phrase("Cell"), ""),
+    Head(phrase("Figure that would refute it"), ""),
+    Head(phrase("Expected"), ""),
+    Head(phrase("Found"), phrase("± standard error")),
+    Head(phrase("Verdict"), ""),
 )
+_AGREED = {
+    "agrees": phrase("agrees"),
+    "differs": phrase("differs"),
+    "undecided": phrase("undecided"),
+    "refuted": phrase("refuted"),
+    "unexplained": phrase("unexplained"),
+    "not found": phrase("not found"),
+    "open": phrase("open"),
+    "held": phrase("held"),
+}
+"""How a cell agrees, and how the check of an explanation ended, in a word."""
 _SAID = {
-    "differs": "differs, explanation held",
-    "undecided": "differs, explanation undecided",
-    "refuted": "DIFFERS, EXPLANATION REFUTED",
-    "unexplained": "DIFFERS, UNEXPLAINED",
+    **_AGREED,
+    "differs": phrase("differs, explanation held"),
+    "undecided": phrase("differs, explanation undecided"),
+    "refuted": phrase("DIFFERS, EXPLANATION REFUTED"),
+    "unexplained": phrase("DIFFERS, UNEXPLAINED"),
 }
 _WORST_FIRST = ("refuted", "unexplained", "not found", "undecided", "differs", "open", "agrees")
 VERDICT = 3
 """The column of `cell_table` that says whether they agree."""
-_INTO = "Input: "
 _PUBLISHED_DIGITS = 12
 """More than any publication prints, so that its figures are shown as they were."""
 
@@ -66,22 +78,28 @@ def study_findings(outcome: Outcome) -> list[Finding]:
         heads: Sequence[Head] = _HEADS
         source = outcome.study.source
         if table.truth:
-            heads, source = _TRUE_HEADS, "No published figures: the true values are known from the lab's own links"
+            heads, source = (
+                _TRUE_HEADS,
+                phrase("No published figures: the true values are known from the lab's own links"),
+            )
             rows = [[*row[:5], row[7]] for row in rows]
         if table.open:
-            heads, source = _OPEN_HEADS, f"Asked for by {outcome.study.source}, who published no figures"
+            heads, source = (
+                _OPEN_HEADS,
+                phrase("Asked for by {source}, who published no figures", source=outcome.study.source),
+            )
             rows = [[*row[:2], row[3]] for row in rows]
         notes = [f"[{number}] {reason}" for number, reason in enumerate(reasons, 1)]
         if not table.open:
-            notes = [*_counts(mine, table.truth), *notes]
+            notes = [*_counts(mine, table.truth), *_inputs(mine), *notes]
         tables = [Table("", list(heads), rows, _marks(rows))]
         if checks := _checks(mine, reasons):
-            tables.append(Table("Figures that would refute the explanations", list(_CHECK_HEADS), checks, []))
+            tables.append(Table(phrase("Figures that would refute the explanations"), list(_CHECK_HEADS), checks, []))
         findings.append(
             Finding(
                 f"{outcome.study.name}-{table.name}".lower().replace(" ", "-").replace(".", "-").replace(",", ""),
                 table.name,
-                f"{outcome.study.title}: {table.title}. {source}",
+                joined("", [outcome.study.title, ": ", table.title, ". ", source]),
                 tables,
                 notes,
             )
@@ -94,8 +112,7 @@ def study_verdicts(outcomes: Sequence[Outcome]) -> list[str]:
     cells = [cell for outcome in outcomes for cell in outcome.cells if cell.agreement != "open"]
     true = [cell for cell in cells if cell.is_tolerance]
     published = [cell for cell in cells if not cell.is_tolerance]
-    said = [line for mine, truth in ((published, False), (true, True)) if mine for line in _counts(mine, truth)]
-    return [line for line in said if not line.startswith(_INTO)]
+    return [line for mine, truth in ((published, False), (true, True)) if mine for line in _counts(mine, truth)]
 
 
 def cell_table(outcomes: Sequence[Outcome]) -> Table:
@@ -112,9 +129,14 @@ def cell_table(outcomes: Sequence[Outcome]) -> Table:
         if cell.ours is not None:
             of_cell = Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error, bound=cell.bound)
             ours = _with_unit(digits.digits(of_cell).number, cell)
-        rows.append([f"{cell.row}: {cell.column}", known, ours, cell.agreement])
-    heads = [Head("Cell", ""), Head("Published", ""), Head("Ours", ""), Head("Verdict", "")]
-    return Table("Ours beside the published figures", heads, rows, [])
+        rows.append([f"{cell.row}: {cell.column}", known, ours, _AGREED[cell.agreement]])
+    heads = [
+        Head(phrase("Cell"), ""),
+        Head(phrase("Published"), ""),
+        Head(phrase("Ours"), ""),
+        Head(phrase("Verdict"), ""),
+    ]
+    return Table(phrase("Ours beside the published figures"), heads, rows, [])
 
 
 def _with_unit(number: str, cell: Cell) -> str:
@@ -143,16 +165,16 @@ def _row(cell: Cell, reasons: list[str]) -> list[str]:
     if cell.published_error:
         published += f" ± {digits.significant(cell.published_error, _PUBLISHED_DIGITS)}"
     name = [f"{cell.row}: {cell.column}", cell.unit, published]
-    basis = "input" if cell.input else "prediction"
+    basis = phrase("input") if cell.input else phrase("prediction")
     if cell.ours is None:
-        said = "" if cell.agreement == "open" else "not found"
+        said = "" if cell.agreement == "open" else phrase("not found")
         return [*name, "–", "", "", basis, said]
     ours = digits.digits(Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error, bound=cell.bound))
     in_errors = "" if cell.in_errors is None else digits.significant(cell.in_errors, 2)
     if cell.bound:
-        said = "" if cell.agreement == "open" else "only a bound"
+        said = "" if cell.agreement == "open" else phrase("only a bound")
         return [*name, ours.compact, "", "", basis, said]
-    said = _SAID.get(cell.agreement, cell.agreement)
+    said = _SAID[cell.agreement]
     if cell.explanation is not None:
         said += f" [{reasons.index(cell.explanation.text) + 1}]"
     difference = digits.significant(cell.difference or 0.0, 3)
@@ -170,7 +192,7 @@ def _checks(cells: Sequence[Cell], reasons: list[str]) -> list[list[str]]:
                     checked.check.says,
                     _range(checked.check),
                     _found(checked),
-                    checked.verdict,
+                    _AGREED[checked.verdict],
                 )
                 found.setdefault(row, []).append(f"{cell.row}: {cell.column}")
     rows = sorted(found.items(), key=lambda each: int(each[0][0][1:-1]))
@@ -178,53 +200,70 @@ def _checks(cells: Sequence[Cell], reasons: list[str]) -> list[list[str]]:
 
 
 def _cells_named(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return names[0] if len(names) == 1 else phrase("{names} and {count} more", names=names[0], count=len(names) - 1)
 
 
 def _range(check: Check) -> str:
     unit = f" {check.unit}" if check.unit else ""
     if check.at_least is None or check.at_most is None:
-        side = "at least" if check.at_most is None else "at most"
-        end = check.at_least if check.at_most is None else check.at_most
-        return f"{side} {digits.significant(end or 0.0, 4)}{unit}"
-    return f"{digits.significant(check.at_least, 4)} to {digits.significant(check.at_most, 4)}{unit}"
+        if check.at_most is None:
+            return phrase("at least {figure}", figure=f"{digits.significant(check.at_least or 0.0, 4)}{unit}")
+        return phrase("at most {figure}", figure=f"{digits.significant(check.at_most, 4)}{unit}")
+    return phrase(
+        "{low} to {high}{unit}",
+        low=digits.significant(check.at_least, 4),
+        high=digits.significant(check.at_most, 4),
+        unit=unit,
+    )
 
 
 def _found(checked: Checked) -> str:
     if checked.found is None:
-        return "not measured"
+        return phrase("not measured")
     error = checked.found.error or None
     return digits.digits(Quantity(value=checked.found.value, unit=f"{checked.check.unit} ", uncertainty=error)).compact
 
 
 def _counts(cells: Sequence[Cell], truth: bool) -> list[str]:
-    """How many agree: independent predictions by themselves, inputs by themselves with where they went."""
+    """How many agree: independent predictions by themselves, inputs by themselves."""
     predicted = [cell for cell in cells if not cell.input]
     given = [cell for cell in cells if cell.input]
-    within = "the tolerance" if truth else "two standard errors of the difference"
-    what = "cells" if truth else "independent predictions"
-    said = [_count(predicted, what, f"agree within {within}")] if predicted else []
+    within = phrase("the tolerance") if truth else phrase("two standard errors of the difference")
+    what = phrase("cells") if truth else phrase("independent predictions")
+    said = [_count(predicted, what, phrase("agree within {within}", within=within))] if predicted else []
     if not predicted:
-        said.append("No cell of this table is an independent prediction.")
+        said.append(phrase("No cell of this table is an independent prediction."))
     if given:
-        said.append(_count(given, "inputs of our models", "are found again, which confirms nothing about the device"))
-        said += [f"{_INTO}{into}" for into in dict.fromkeys(cell.input for cell in given)]
+        said.append(
+            _count(
+                given,
+                phrase("inputs of our models"),
+                phrase("are found again, which confirms nothing about the device"),
+            )
+        )
     return said
+
+
+def _inputs(cells: Sequence[Cell]) -> list[str]:
+    """Where inputs of our models went."""
+    return [phrase("Input: {into}", into=into) for into in dict.fromkeys(cell.input for cell in cells if cell.input)]
 
 
 def _count(cells: Sequence[Cell], what: str, agree: str) -> str:
     agreeing = sum(cell.agreement == "agrees" for cell in cells)
-    said = f"{agreeing} of {len(cells)} {what} {agree}"
+    parts = [
+        phrase("{agreeing} of {cells} {what} {agree}", agreeing=agreeing, cells=len(cells), what=what, agree=agree)
+    ]
     for agreement, text in (
-        ("differs", "differ and an explanation held"),
-        ("undecided", "differ and their explanations are undecided"),
-        ("refuted", "differ and their explanations are refuted"),
-        ("unexplained", "differ without an explanation"),
-        ("not found", "were not found"),
+        ("differs", phrase("differ and an explanation held")),
+        ("undecided", phrase("differ and their explanations are undecided")),
+        ("refuted", phrase("differ and their explanations are refuted")),
+        ("unexplained", phrase("differ without an explanation")),
+        ("not found", phrase("were not found")),
     ):
         if number := sum(cell.agreement == agreement for cell in cells):
-            said += f", {number} {text}"
-    return f"{said}."
+            parts.append(phrase("{number} {what}", number=number, what=text))
+    return phrase("{said}.", said=joined(", ", parts))
 
 
 def _marks(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from keisoku.device.plan.plan import Plan
+from keisoku.language import phrase
 from keisoku.measurement.carry_out import Outcome as RunOutcome
 from keisoku.measurement.carry_out import carry_out as carry_out_run
 from keisoku.measurement.table import DEVICE, find
@@ -63,7 +64,9 @@ def _within(receivers: Receivers, study: Study, name: str, number: int, count: i
     whole_came_to = receivers.get("came_to")
     if whole_came_to is None:
         return receivers
-    said = f"{study.name}: step {number + 1} of {count}, {name}"
+    said = phrase(
+        "{study}: step {number} of {count}, {name}", study=study.name, number=number + 1, count=count, name=name
+    )
 
     def came_to(done: float, whole: float, words: str) -> None:
         whole_came_to(number + (done / whole if whole else 0.0), count, f"{said}: {words}" if words else said)
@@ -96,7 +99,10 @@ def _differences(study: Study) -> list[str]:
         for name, theirs in step.experiment.items():
             ours = getattr(settings, name)
             if ours != theirs:
-                said.setdefault(f"{name} is {ours}; in the experiment it is {theirs}", []).append(step.name)
+                said.setdefault(
+                    phrase("{name} is {ours}; in the experiment it is {theirs}", name=name, ours=ours, theirs=theirs),
+                    [],
+                ).append(step.name)
     every = len(study.step)
     return [
         f"{study.name}: {text}" + ("" if len(steps) == every else f" ({', '.join(steps)})")

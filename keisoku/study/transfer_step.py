@@ -18,6 +18,7 @@ from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.lab.system.ftp_server import FtpServer
+from keisoku.language import phrase
 from keisoku.run.result import Result
 from keisoku.stream.message import random_bytes
 from keisoku.stream.serve import StreamServer
@@ -71,7 +72,7 @@ def _slow_disk(step: TransferStep, folder: Path, stack: ExitStack) -> tuple[dict
     try:
         stack.enter_context(DiskLimit(folder, step.source_bps, step.sink_bps))
     except EngineError as error:
-        said = f"no disk was slow: the program itself was, as {error}"
+        said = phrase("no disk was slow: the program itself was, as {error}", error=error)
         return {"limit_source_bps": step.source_bps, "limit_sink_bps": step.sink_bps}, [said]
     return {}, []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.system.interval_log import IntervalLog, KeptInterval
 from keisoku.system.search.candidate import Limit, limit_text
 from keisoku.system.system import System
@@ -25,7 +26,7 @@ class AskedLimit:
     ) -> None:
         self._system, self._clients, self._log, self._warn = system, clients, log, warn
         self._settle_s = settle_s
-        self._now: Limit | str = "nothing was set yet"
+        self._now: Limit | str = phrase("nothing was set yet")
         self._lost = 0
         self.passed_s = 0.0
         """All that was observed, used or not."""
@@ -46,7 +47,12 @@ class AskedLimit:
         self._lost = 0 if kept.used else self._lost + 1
         if not kept.used:
             self._now = "lost"
-            self._warn(f"the ports did not keep {limit_text(limit)}: that interval is not used, and it is set again")
+            self._warn(
+                phrase(
+                    "the ports did not keep {limit}: that interval is not used, and it is set again",
+                    limit=limit_text(limit),
+                )
+            )
         if self._lost >= TRIES:
             raise EngineError(
                 f"{limit_text(limit)} was set {TRIES} times and did not stay: another program changes the ports, or"

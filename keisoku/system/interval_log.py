@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keisoku.language import phrase
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag
 from keisoku.system.observation import ClientView, Observation
@@ -111,10 +112,13 @@ def not_as_asked(intervals: Sequence[KeptInterval], ports: Collection[str]) -> l
     if not lost:
         return []
     seconds = sum(kept.observation.seconds for kept in lost)
-    text = (
-        f"In {len(lost)} of {len(intervals)} intervals ({seconds:.3g} s) the ports did not keep the limit that was"
-        " asked for, or not throughout: they are not used, and it was set again. The guard lifts all limits when this"
-        " process stands still for 4 s."
+    text = phrase(
+        "In {lost} of {intervals} intervals ({seconds:.3g} s) the ports did not keep the "
+        "limit that was asked for, or not throughout: they are not used, and it was set "
+        "again. The guard lifts all limits when this process stands still for 4 s.",
+        lost=len(lost),
+        intervals=len(intervals),
+        seconds=seconds,
     )
     return [Flag(name="limit-not-kept", text=text)]
 

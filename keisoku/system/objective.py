@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.system.observation import ClientView, Observation
 
 _NO_REQUEST = 0.5
@@ -31,6 +32,15 @@ class Goal(StrEnum):
     """Weighted mean of the logarithms of each client's rate: proportional fairness (Kelly 1998)."""
     WORST_P99 = "worst_p99"
     """The slowest client's 99th percentile, to be minimised."""
+
+
+GOALS = {
+    Goal.SUM_BYTES: phrase("sum bytes"),
+    Goal.SUM_REQUESTS: phrase("sum requests"),
+    Goal.SUM_LOGS: phrase("sum logs"),
+    Goal.WORST_P99: phrase("worst p99"),
+}
+"""Goals in words for a reader."""
 
 
 @dataclass(frozen=True)

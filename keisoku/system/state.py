@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from keisoku.language import phrase
+
 
 class State(StrEnum):
     """What bounds the rate of a client, or of the whole system."""
@@ -18,6 +20,16 @@ class State(StrEnum):
     """The clients request no more than they get."""
     OVERLOADED = "overloaded with waste"
     """The server, which does less than it could because it is overloaded."""
+
+
+SAID = {
+    State.IDLE: phrase("idle"),
+    State.NETWORK_BOUND: phrase("network-bound"),
+    State.SERVER_BOUND: phrase("server-bound"),
+    State.CLIENT_BOUND: phrase("client-bound"),
+    State.OVERLOADED: phrase("overloaded with waste"),
+}
+"""The states in words for a reader."""
 
 
 def whole(clients: Iterable[tuple[State, float]]) -> State:

@@ -97,6 +97,36 @@ def test_prometheus_answers_every_query_of_the_dashboard(prometheus: str) -> Non
     assert 0 <= float(age["value"][1]) < 3600
 
 
+def through_grafanas_models(dashboard: dict[str, Any]) -> Any:
+    """What is left of it after Grafana's own models of version 11.6, which are generated from its published schemas."""
+    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="./setup.sh check installs it")
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins
+
+    register_default_plugins()  # panels and queries by their type
+    return json.loads(JSONEncoder(sort_keys=True).encode(models.Dashboard.from_json(dashboard)))
+
+
+def lost(before: Any, after: Any, place: str = "") -> list[str]:
+    """Where something is not what it was. Defaults that the models add are nothing."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [text for key, value in before.items() for text in lost(value, after.get(key), f"{place}.{key}")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return [text for at, (one, other) in pairs for text in lost(one, other, f"{place}[{at}]")]
+    return [] if before == after else [place]
+
+
+def test_grafanas_own_models_know_every_field_of_the_dashboard() -> None:
+    """Grafana itself is in no registry of packages; its models drop what they do not know."""
+    dashboard = json.loads((EXAMPLES / "grafana.json").read_text(encoding="utf-8"))
+    assert lost(dashboard, through_grafanas_models(dashboard)) == []
+    dashboard["panels"][0]["options"]["legend"]["placment"] = "bottom"
+    dashboard["panels"][0]["targets"][0]["legend"] = "x"
+    wrong = lost(dashboard, through_grafanas_models(dashboard))
+    assert wrong == [".panels[0].options.legend.placment", ".panels[0].targets[0].legend"]
+
+
 def test_promtool_finds_nothing_wrong_with_the_names(server: Server) -> None:
     with urlopen(f"{server.url.rstrip('/')}/metrics", timeout=30) as answer:
         assert answer.headers["content-type"].startswith("application/openmetrics-text")

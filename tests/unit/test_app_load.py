@@ -159,7 +159,7 @@ def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
     assert found["all, 20 connections"]["p50"].value == pytest.approx(15)
     raised = {flag.name: flag.text for flag in load_analysis.flags(rows)}
     assert set(raised) == {"failed-requests", "unsent-requests", "client-limited"}
-    assert "12 timed out" in raised["failed-requests"]
+    assert "12 requests timed out" in raised["failed-requests"]
 
 
 def test_a_system_is_read_as_it_is_written() -> None:

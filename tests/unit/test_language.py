@@ -6,6 +6,7 @@ import ast
 import pickle
 import re
 import unicodedata
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -25,6 +26,7 @@ ROOT = Path(keisoku.__file__).parent
 OTHERS = [name for name in LANGUAGES if name != ENGLISH]
 
 
+@cache
 def texts() -> dict[str, str]:
     """Every text that is made with `phrase`, in code and templates, and where it is."""
     found: dict[str, str] = {}
@@ -126,3 +128,111 @@ def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
         assert max(wide) <= width + 4
         assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", said)
         assert not any(line.strip()[0] in "、。）" for line in lines)
+
+
+SHOWN = (
+    *("clock", "path", "stream", "system", "study", "measurement", "run", "report", "host/checkup"),
+    *("device/analysis", "device/calibration", "device/method", "device/report", "analysis"),
+)
+"""Folders whose texts readers of a page or a terminal see."""
+NOT_SHOWN = {
+    "clock/reference/kinds.py": "forms of an option, in its refusal",
+    "clock/reference/ntp.py": "a refusal of the far end, in an error",
+    "clock/reference/ptp/port.py": "a refusal of the far end, in an error",
+    "clock/reference/ptp/reference.py": "an error",
+    "clock/reference/ptp/target.py": "forms of an option, in its refusal",
+    "clock/stability/averaging.py": "errors",
+    "clock/stability/settings.py": "errors",
+    "path/one_packet/sockets.py": "an error",
+    "path/stamp/sender.py": "errors",
+    "run/settings.py": "errors of settings",
+    "report/junit.py": "a form for programs",
+    "report/openmetrics.py": "a form for programs",
+    "report/check.py": "a form for programs",
+    "report/svg.py": "SVG",
+    "report/svg_points.py": "SVG",
+    "stream/flow/report.py": "an error",
+    "stream/transaction/near.py": "errors",
+    "stream/session.py": "the name of a command, in an error",
+    "system/load/apache_bench.py": "what ab prints",
+    "system/load/oha.py": "what oha prints",
+    "system/load/remote_client.py": "a script for a shell",
+    "system/load/ssh_hosts.py": "a script for a shell",
+    "system/load/watched_script.py": "a script for a shell",
+    "system/load/wrk.py": "a script in Lua",
+    "system/load/settings.py": "the help of an option",
+    "system/network/network_system.py": "names of ports",
+    "system/network/remote_system.py": "a script for a shell",
+}
+"""Modules there with other texts, which are English in every language, and what these are."""
+SENTENCE = re.compile(r"[A-Za-z]{3,}[,:;]? [a-z]{2,}[,:;]? [a-z]{2,}")
+KEYS = {"reference went back", "not a function of the queue"}
+"""Words that modules hand to each other."""
+FOR_ERRORS = ("problem", "remedy", "kept", "problems")
+"""Variables that hold parts of an error."""
+
+
+def without_phrase(tree: ast.AST) -> list[str]:
+    """Texts of three words and more that no `phrase` makes: not docstrings, help, errors or what is compared."""
+    above = {below: node for node in ast.walk(tree) for below in ast.iter_child_nodes(node)}
+
+    def excused(node: ast.AST) -> bool:
+        while node in above:
+            node = above[node]
+            name = getattr(node, "func", None)
+            called = getattr(name, "id", getattr(name, "attr", ""))
+            if isinstance(node, ast.Raise | ast.Assert | ast.Compare | ast.Expr) or called == "phrase":
+                return True
+            if called.endswith("Error") or (isinstance(node, ast.keyword) and node.arg in ("help", "summary")):
+                return True
+            if isinstance(node, ast.Assign) and any(
+                isinstance(name, ast.Name) and name.id in FOR_ERRORS
+                for target in node.targets
+                for name in ast.walk(target)
+            ):
+                return True
+        return False
+
+    found = []
+    for node in ast.walk(tree):
+        text = ""
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value if not isinstance(above.get(node), ast.JoinedStr) else ""
+        if SENTENCE.search(text) and not text.startswith("\b") and not excused(node):
+            found.append(text)
+    return found
+
+
+def test_no_text_for_a_reader_is_outside_of_the_catalogue() -> None:
+    """A key that is a text of the catalogue at the same time, such as a verdict, is translated where it is shown."""
+    known = KEYS | set(catalogue("ja"))
+    found = {
+        f"{path.relative_to(ROOT)}: {text}"
+        for folder in SHOWN
+        for path in (ROOT / folder).rglob("*.py")
+        if str(path.relative_to(ROOT)) not in NOT_SHOWN
+        for text in without_phrase(ast.parse(path.read_text("utf-8")))
+        if text not in known
+    }
+    assert found == set()
+
+
+def test_a_recorded_text_is_recognised_with_its_values() -> None:
+    with speaking("ja"):
+        said = "the kernel changed its clock source (tsc to hpet): figures before and after belong to different clocks"
+        assert translated(recorded(said)).startswith("カーネルがクロックソースを変えました（tsc to hpet）")
+        nested = (
+            "sim:x: not measured as far as the host: the router 192.0.2.1 says that a filter forbids it (ICMP 3/13)"
+        )
+        assert "フィルタが禁止している" in translated(recorded(nested)) and "192.0.2.1" in translated(recorded(nested))
+        assert (
+            translated(recorded("a sentence that nobody has made so far")) == "a sentence that nobody has made so far"
+        )
+
+
+def test_what_is_put_together_stays_translatable() -> None:
+    with speaking("ja"):
+        assert translated(phrase("measured") + "; " + phrase("no loss")) == "測定済み; 損失なし"
+        assert translated("eth1: " + phrase("measured")) == "eth1: 測定済み"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.device.analysis.marking_curve import Counts, curve, joined, points
+from keisoku.device.analysis.marking_curve import Counts, curve, merged, points
 
 TOP = 200_000.0
 
@@ -67,7 +67,7 @@ def test_no_mark_is_no_curve_and_marks_of_a_controller_are_none_either() -> None
 
 def test_points_add_up_to_all_frames_and_joining_counts_keeps_them() -> None:
     counts = marked_by(40_000, 150_000, 0.2, 7)
-    both = joined([counts, counts])
+    both = merged([counts, counts])
     assert both.frames.sum() == 2 * counts.frames.sum()
     assert sum(frames for _, _, frames in points(both)) == pytest.approx(both.frames.sum())
     assert sum(marked for _, marked, _ in points(both)) == both.marked.sum()

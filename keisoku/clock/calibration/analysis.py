@@ -14,6 +14,7 @@ from keisoku.clock.host_changes import changes
 from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
 from keisoku.errors import EngineError
+from keisoku.language import phrase, recorded
 from keisoku.run.result import Flag, Result, Row
 
 NAME = "clock calibrate"
@@ -41,26 +42,38 @@ def analyse(measured: Measured, counter: str, described: str, said: Sequence[Fla
         bounds = frequency.hard_bounds(measured.readings)
     except ValueError as error:
         raise EngineError(f"the counter cannot be calibrated: {error}") from error
-    rows = [_row("two points", two, "√2·σ/T of the narrowest readings near both ends")]
+    rows = [_row(phrase("two points"), two, phrase("√2·σ/T of the narrowest readings near both ends"))]
     if fit is not None:
-        rows.append(_row("least squares", fit.frequency, f"{len(fit.at_s)} readings"))
+        rows.append(_row(phrase("least squares"), fit.frequency, phrase("{at_s} readings", at_s=len(fit.at_s))))
     if bounds is not None:
         rows.append(_bounds_row(bounds))
     else:
-        text = "no single line goes through all readings: the rate changed, or one of the clocks was stepped"
+        text = phrase("no single line goes through all readings: the rate changed, or one of the clocks was stepped")
         flags.append(Flag(name="not-one-rate", text=text))
     best = two if fit is None else fit.frequency
     rows.append(_readings_row(measured.readings, best, fit))
     rows += _kernel_rows(measured.kernel, best, real)
     clock = difference_clock(measured.readings, best)
     remarks = [
-        f"reference: {described}",
-        "difference clock (never stepped): the rate that these readings give makes an interval uncertain by"
-        f" {clock.relative_error * 1e9:.3g} ppb (k = 1), to which the wander of the oscillator adds",
+        phrase("reference: {described}", described=recorded(described)),
+        phrase(
+            "difference clock (never stepped): the rate that these readings give makes an "
+            "interval uncertain by {relative_error:.3g} ppb (k = 1), to which the wander of the "
+            "oscillator adds",
+            relative_error=clock.relative_error * 1e9,
+        ),
     ]
     if real:
-        remarks.append("the uncertainty leaves out the reference's own error of rate, which cannot be seen here")
-    return Result(measurement=NAME, title=f"{counter} against {described}", rows=rows, flags=flags, remarks=remarks)
+        remarks.append(
+            phrase("the uncertainty leaves out the reference's own error of rate, which cannot be seen here")
+        )
+    return Result(
+        measurement=NAME,
+        title=phrase("{counter} against {described}", counter=counter, described=recorded(described)),
+        rows=rows,
+        flags=flags,
+        remarks=remarks,
+    )
 
 
 def best_frequency(measured: Measured) -> Frequency:
@@ -91,7 +104,7 @@ def _estimates(readings: Sequence[Reading]) -> tuple[Frequency, Fit | None]:
 def _row(name: str, found: Frequency, remark: str) -> Row:
     return Row(
         case=name,
-        group="Frequency by",
+        group=phrase("Frequency by"),
         figures={
             "frequency": budget.figure(found.hz, "Hz", _parts(found)),
             "relative_uncertainty": _in_words(2e9 * found.relative),
@@ -101,9 +114,9 @@ def _row(name: str, found: Frequency, remark: str) -> Row:
 
 
 def _parts(found: Frequency) -> list[Contribution]:
-    parts = [budget.normal("readings: scatter", found.scatter_hz)]
+    parts = [budget.normal(phrase("readings: scatter"), found.scatter_hz)]
     if found.ways_hz:
-        parts.append(budget.normal("readings: possible change of path delays", found.ways_hz, kind="B"))
+        parts.append(budget.normal(phrase("readings: possible change of path delays"), found.ways_hz, kind="B"))
     return parts
 
 
@@ -115,8 +128,8 @@ def _in_words(ppb: float) -> Quantity:
 def _bounds_row(bounds: tuple[float, float]) -> Row:
     middle = (bounds[0] + bounds[1]) / 2
     return Row(
-        case="hard bounds",
-        group="Frequency by",
+        case=phrase("hard bounds"),
+        group=phrase("Frequency by"),
         figures={
             "frequency": Quantity(
                 value=middle,
@@ -126,7 +139,7 @@ def _bounds_row(bounds: tuple[float, float]) -> Row:
             ),
             "relative_uncertainty": _in_words((bounds[1] - bounds[0]) / 2 / middle * 1e9),
         },
-        remark="all lines through all brackets; a clock may have been read anywhere within its bracket",
+        remark=phrase("all lines through all brackets; a clock may have been read anywhere within its bracket"),
     )
 
 
@@ -141,7 +154,7 @@ def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None)
     }
     if fit is not None:
         figures["residual"] = Quantity(value=frequency.read_error_ns(fit), unit="ns")
-    return Row(case="all", group="Readings", figures=figures)
+    return Row(case=phrase("all"), group=phrase("Readings"), figures=figures)
 
 
 def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list[Row]:
@@ -154,14 +167,14 @@ def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list
         return []
     fast = best.hz / own.hz - 1
     parts = [
-        budget.normal("frequency of the counter", best.relative * 1e9),
-        budget.normal("readings of CLOCK_MONOTONIC_RAW", own.relative * 1e9),
+        budget.normal(phrase("frequency of the counter"), best.relative * 1e9),
+        budget.normal(phrase("readings of CLOCK_MONOTONIC_RAW"), own.relative * 1e9),
     ]
     return [
         Row(
             case="CLOCK_MONOTONIC_RAW",
-            group="Clock",
+            group=phrase("Clock"),
             figures={"runs_fast_by": budget.figure(fast * 1e9, "ppb", parts)},
-            remark="against the reference",
+            remark=phrase("against the reference"),
         )
     ]

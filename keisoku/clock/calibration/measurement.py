@@ -18,9 +18,10 @@ from keisoku.clock.reference.kinds import Reference, flags
 from keisoku.clock.reference.local import brackets
 from keisoku.clock.reference.opening import choose, counter, open_reference
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Flag, Result
+from keisoku.run.result import Result, kept
 
 KEEP_EVERY_S = 1.0
 """How often readings are written to the disk, and the kernel's clocks are checked."""
@@ -93,7 +94,7 @@ def read_all(
 def analyse(directory: RunDirectory) -> Findings:
     """From the readings alone. Raises PlanError if there are none, and EngineError if they give no frequency."""
     measured, context = table.kept(directory), directory.context
-    said = [Flag.model_validate(flag) for flag in context["said"]]
+    said = [kept(flag) for flag in context["said"]]
     result = analyse_readings(
         measured, str(context["counter"]), str(context["reference"]), said, real=bool(context["reference_is_real"])
     )
@@ -107,17 +108,17 @@ def keep_frequency(directory: RunDirectory, results: Sequence[Result]) -> str | 
         return None
     frequency = best_frequency(table.kept(directory))
     if not oscillator.is_worth_keeping(frequency):
-        return "calibration not kept: no better than the oscillator's own ± 100 ppm; compare for longer"
+        return phrase("calibration not kept: no better than the oscillator's own ± 100 ppm; compare for longer")
     if any(result.flagged(name) for result in results for name in SPOILING):
         return None
     valid_for = interval_clock.oscillator_valid_for(str(directory.context["counter"]))
     made = oscillator.made(frequency, str(directory.plan["reference"]), valid_for)
-    return f"calibration kept: {oscillator.keep(interval_clock.oscillator_folder(), made)}"
+    return phrase("calibration kept: {keep}", keep=oscillator.keep(interval_clock.oscillator_folder(), made))
 
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Calibration of the counter",
+    title=phrase("Calibration of the counter"),
     settings=CalibrationSettings,
     seconds=lambda settings: settings.duration_s,
     shortens=("duration_s",),

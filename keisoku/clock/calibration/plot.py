@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keisoku.clock.frequency import Fit
+from keisoku.language import phrase
 from keisoku.report.plot import Plot, device_colour
 
 POINTS_MOST = 5000
@@ -12,10 +13,12 @@ def residual_plot(fit: Fit) -> Plot:
     """Residuals against time; of very many readings every n-th."""
     every = max(1, len(fit.at_s) // POINTS_MOST)
     axes = {
-        "xaxis": {"title": {"text": "time from the first reading (s)"}},
-        "yaxis": {"title": {"text": "counter ahead of the line (ns)"}},
+        "xaxis": {"title": {"text": phrase("time from the first reading (s)")}},
+        "yaxis": {"title": {"text": phrase("counter ahead of the line (ns)")}},
     }
-    caption = "Residuals of the least-squares line; the bars are half of each bracket, the bound of a single reading."
+    caption = phrase(
+        "Residuals of the least-squares line; the bars are half of each bracket, the bound of a single reading."
+    )
     plot = Plot("residuals", caption, axes)
     plot.add(
         {

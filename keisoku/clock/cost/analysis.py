@@ -14,6 +14,7 @@ from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.clock.cost import tally
 from keisoku.clock.cost.resolution import Resolution, common_step, resolution
 from keisoku.clock.rate import stated
+from keisoku.language import phrase
 from keisoku.run.result import Flag, Result, Row
 
 NAME = "clock cost"
@@ -95,14 +96,22 @@ def analyse(record: CostRecord) -> Result:
     rows.append(_stalls(record))
     reads = tally.total(record.empty)
     remarks = [
-        f"single reads: {reads} of each source, between two fenced reads of {record.counter}, less the empty bracket's"
-        f" median of {record.ns(tally.quantile(record.empty, 0.5)):.0f} ns; the counter's step of {step_ns:.1f} ns"
-        " limits their resolution",
-        "bulk: time of one read, from the fastest of 40 runs of 1000 reads back to back",
+        phrase(
+            "single reads: {reads} of each source, between two fenced reads of {counter}, less "
+            "the empty bracket's median of {ns:.0f} ns; the counter's step of {step_ns:.1f} ns "
+            "limits their resolution",
+            reads=reads,
+            counter=record.counter,
+            ns=record.ns(tally.quantile(record.empty, 0.5)),
+            step_ns=step_ns,
+        ),
+        phrase("bulk: time of one read, from the fastest of 40 runs of 1000 reads back to back"),
     ]
     if len(record.cross_core) == 0:
-        remarks.append("between cores: not compared, as there is one core only or no two of them ran at the same time")
-    return Result(measurement=NAME, title="Cost of time sources", rows=rows, flags=flags, remarks=remarks)
+        remarks.append(
+            phrase("between cores: not compared, as there is one core only or no two of them ran at the same time")
+        )
+    return Result(measurement=NAME, title=phrase("Cost of time sources"), rows=rows, flags=flags, remarks=remarks)
 
 
 def source_resolution(source: SourceCost) -> Resolution:
@@ -121,8 +130,8 @@ def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> Row:
     empty = tally.quantile(record.empty, 0.5)
     # A bracket and the empty one are each the difference of two reads that the counter rounds to its step.
     rounding = (
-        budget.triangular("counter's step, in the bracket", step_ns),
-        budget.triangular("counter's step, in the empty bracket", step_ns),
+        budget.triangular(phrase("counter's step, in the bracket"), step_ns),
+        budget.triangular(phrase("counter's step, in the empty bracket"), step_ns),
     )
 
     def figure(ticks: int) -> Quantity:
@@ -130,7 +139,7 @@ def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> Row:
 
     figures = {
         "bulk": RATE.with_rate(
-            budget.figure(source.bulk_ns, "ns", [budget.rectangular("reads around a run", BULK_ERROR_NS)])
+            budget.figure(source.bulk_ns, "ns", [budget.rectangular(phrase("reads around a run"), BULK_ERROR_NS)])
         ),
         "min": figure(source.single[0][0]),
     }
@@ -143,7 +152,7 @@ def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> Row:
             )
             figures[name] = figures[name].model_copy(update={"interval": interval})
     figures["max"] = figure(source.single[-1][0])
-    return Row(case=source.name, figures=figures, group="Time source")
+    return Row(case=source.name, figures=figures, group=phrase("Time source"))
 
 
 def _resolution(record: CostRecord, source: SourceCost) -> Row:
@@ -155,15 +164,19 @@ def _resolution(record: CostRecord, source: SourceCost) -> Row:
         return budget.figure(record.ns(step), "ns", RATE.contributions(record.ns(step)))
 
     figures = {}
-    remark = "no step was seen"
+    remark = phrase("no step was seen")
     if found.smallest is not None and found.common is not None:
         figures = {"smallest_step": in_ns(found.smallest), "common_step": in_ns(found.common)}
         remark = ""
         if source.ticks:
-            remark = f"steps by {found.common} ticks" if found.common > 1 else "steps by single ticks"
+            remark = (
+                phrase("steps by {common} ticks", common=found.common)
+                if found.common > 1
+                else phrase("steps by single ticks")
+            )
     figures["reads_without_a_step"] = Quantity(value=100 * found.zero_share, unit="%", uncertainty=0.0)
     figures["backward_steps"] = Quantity(value=found.backward, unit="reads", uncertainty=0.0)
-    return Row(case=source.name, figures=figures, group="Resolution of", remark=remark)
+    return Row(case=source.name, figures=figures, group=phrase("Resolution of"), remark=remark)
 
 
 def _core(record: CostRecord, cross: CrossCore) -> Row:
@@ -171,14 +184,14 @@ def _core(record: CostRecord, cross: CrossCore) -> Row:
     step = _counter_step(record)
     low_ns, high_ns = math.floor(record.ns(cross.low - step)), math.ceil(record.ns(cross.high + step))
     if low_ns > high_ns:
-        said = "the difference between the two counters is not constant"
+        said = phrase("the difference between the two counters is not constant")
     elif low_ns <= 0 <= high_ns:
-        said = f"not more than {max(-low_ns, high_ns)} ns apart; no difference is proven"
+        said = phrase("not more than {low_ns} ns apart; no difference is proven", low_ns=max(-low_ns, high_ns))
     else:
-        said = f"apart by at least {min(abs(low_ns), abs(high_ns))} ns"
+        said = phrase("apart by at least {low_ns} ns", low_ns=min(abs(low_ns), abs(high_ns)))
     return Row(
         case=f"{cross.core} against {cross.reference}",
-        group="Counter of core",
+        group=phrase("Counter of core"),
         figures={
             "lower_bound": Quantity(value=low_ns, unit="ns", uncertainty=0.0),
             "upper_bound": Quantity(value=high_ns, unit="ns", uncertainty=0.0),
@@ -196,8 +209,8 @@ def _stalls(record: CostRecord) -> Row:
         for limit, count in zip((1, 10, 100), stalls.over, strict=True)
     }
     return Row(
-        case="reading the counter without a pause",
-        group="Stalls while",
+        case=phrase("reading the counter without a pause"),
+        group=phrase("Stalls while"),
         figures={
             "looked_at": _span(record, stalls.elapsed),
             **counts,
@@ -209,7 +222,7 @@ def _stalls(record: CostRecord) -> Row:
 
 def _span(record: CostRecord, ticks: int) -> Quantity:
     """An interval: the counter's step and the rate of the clock that ticks were compared with."""
-    step = budget.triangular("counter's step", record.ns(_counter_step(record)))
+    step = budget.triangular(phrase("counter's step"), record.ns(_counter_step(record)))
     return RATE.with_rate(budget.figure(record.ns(ticks), "ns", [step]))
 
 
@@ -223,7 +236,9 @@ def _backward(record: CostRecord) -> list[Flag]:
         found = source_resolution(source)
         if found.backward:
             most = record.ns(found.backward_max) if source.ticks else float(found.backward_max)
-            text = f"{source.name} showed less than the read before {found.backward} times"
+            text = phrase(
+                "{name} showed less than the read before {backward} times", name=source.name, backward=found.backward
+            )
             figures = {"most": Quantity(value=most, unit="ns", uncertainty=0.0)}
             flags.append(Flag(name="not-monotonic", text=text, figures=figures))
     return flags
@@ -233,8 +248,12 @@ def _cores_apart(record: CostRecord) -> list[Flag]:
     return [
         Flag(
             name="cores-apart",
-            text=f"the counter of core {cross.core} is not that of core {cross.reference}: an interval that begins on"
-            " one and ends on the other is wrong",
+            text=phrase(
+                "the counter of core {core} is not that of core {reference}: an interval that begins "
+                "on one and ends on the other is wrong",
+                core=cross.core,
+                reference=cross.reference,
+            ),
         )
         for cross in record.cross_core
         if not cross.low - _counter_step(record) <= 0 <= cross.high + _counter_step(record)
@@ -248,7 +267,7 @@ def _disturbed(record: CostRecord) -> list[Flag]:
     return [
         Flag(
             name="disturbed",
-            text="the host delayed the measurement, so the tails show the host more than the sources",
+            text=phrase("the host delayed the measurement, so the tails show the host more than the sources"),
             figures={"time_lost": Quantity(value=100 * share, unit="%", uncertainty=0.0)},
         )
     ]

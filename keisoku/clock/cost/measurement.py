@@ -9,6 +9,7 @@ from keisoku.clock.cost.analysis import NAME, CostRecord
 from keisoku.clock.cost.analysis import analyse as analyse_record
 from keisoku.clock.cost.plot import cost_plot
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.run.directory import RunDirectory
 from keisoku.run.settings import RunSettings
@@ -54,7 +55,7 @@ def _seconds(settings: CostSettings) -> float:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Cost of time sources",
+    title=phrase("Cost of time sources"),
     settings=CostSettings,
     seconds=_seconds,
     shortens=("stall_scan_s", "reads", "rounds"),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from keisoku.clock.cost.analysis import CostRecord
 from keisoku.clock.cost.tally import total
+from keisoku.language import phrase
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 
 BINS_PER_DECADE = 60
@@ -21,10 +22,10 @@ def cost_plot(record: CostRecord) -> Plot:
     named = [("nothing", record.empty), *((source.name, source.single) for source in record.sources)]
     ends = [record.ns(value) for _, tally in named for value in (tally[0][0], tally[-1][0])]
     axes = {
-        "xaxis": axis("ns from before a read to after it", [max(end, 1.0) for end in ends]),
-        "yaxis": axis("share of reads", [1e-6, 1.0]),
+        "xaxis": axis(phrase("ns from before a read to after it"), [max(end, 1.0) for end in ends]),
+        "yaxis": axis(phrase("share of reads"), [1e-6, 1.0]),
     }
-    caption = "Single reads of each time source, including the bracket's own cost."
+    caption = phrase("Single reads of each time source, including the bracket's own cost.")
     plot = Plot("cost", caption, axes, scales=["xaxis", "yaxis"], height=460)
     for position, (name, tally) in enumerate(named):
         xs, ys = _shares(record, tally)
@@ -37,7 +38,7 @@ def cost_plot(record: CostRecord) -> Plot:
                 "y": ys,
                 "line": {"color": device_colour(position), "width": 1},
                 "marker": {"size": 4, "color": device_colour(position)},
-                "hovertemplate": hover(f"{name}: %{{y:.2g}} of reads took %{{x:.4g}} ns") + "<extra></extra>",
+                "hovertemplate": hover(phrase("{name}: %{{y:.2g}} of reads took %{{x:.4g}} ns", name=name)),
             }
         )
     return plot

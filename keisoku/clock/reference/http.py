@@ -16,6 +16,7 @@ from keisoku.clock.reference.date_edge import DateEdge
 from keisoku.clock.reference.kinds import Chosen, Reference
 from keisoku.clock.reference.local import bracket
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 
 PATIENCE_S = 5.0
 SEARCH_EVERY_S = 60.0
@@ -106,7 +107,7 @@ def date_server(chosen: Chosen) -> Reference:
     server._ask()
     return Reference(
         name=chosen.name,
-        described=f"Date header of {server.url}: whole seconds, their edges searched for",
+        described=phrase("Date header of {url}: whole seconds, their edges searched for", url=server.url),
         read=lambda: [server.edge()],
         pause_s=SEARCH_EVERY_S,
         is_real=True,

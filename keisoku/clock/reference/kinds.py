@@ -13,6 +13,7 @@ from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference.ptp import target as ptp_target
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.run.result import Flag
 
 FORMS = "phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic or raw"
@@ -109,21 +110,33 @@ def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
     if kept_time and (not steered or not host.steering.synchronised):
         yield Flag(
             name="circular",
-            text=f"CLOCK_{_clock(chosen)} is made from the counter itself (clock source {host.clock_source}): the"
-            " scatter shows the reads only, and the frequency is the kernel's own figure for it",
+            text=phrase(
+                "CLOCK_{clock} is made from the counter itself (clock source {clock_source}): the "
+                "scatter shows the reads only, and the frequency is the kernel's own figure for it",
+                clock=_clock(chosen),
+                clock_source=host.clock_source,
+            ),
         )
     if steered:
         yield Flag(
             name="disciplined-clock",
-            text="relative to the disciplined clock, not to the second: the kernel steers it by"
-            f" {host.steering.frequency_ppb:+.1f} ppb, status {host.steering.status:#06x}"
-            f" ({'synchronised' if host.steering.synchronised else 'not synchronised'})",
+            text=phrase(
+                "relative to the disciplined clock, not to the second: the kernel steers it by "
+                "{frequency_ppb:+.1f} ppb, status {status:#06x} ({synchronised})",
+                frequency_ppb=host.steering.frequency_ppb,
+                status=host.steering.status,
+                synchronised=phrase("synchronised") if host.steering.synchronised else phrase("not synchronised"),
+            ),
         )
 
 
 def untrusted(name: str, lack: str) -> Flag:
     """Of a server whose time is nobody's; `lack` is what it says of itself. Its rate is nothing to be kept."""
-    text = f"{name} is no source of time: {lack}; its rate may be off like any oscillator's, so no calibration is kept"
+    text = phrase(
+        "{name} is no source of time: {lack}; its rate may be off like any oscillator's, so no calibration is kept",
+        name=name,
+        lack=lack,
+    )
     return Flag(name="untrusted-reference", text=text)
 
 

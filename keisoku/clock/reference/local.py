@@ -14,6 +14,7 @@ from keisoku.clock.reading import Reading, Translation
 from keisoku.clock.reference import phc
 from keisoku.clock.reference.kinds import Chosen, Reference
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 
 TRIES = 16
 """Number of reads, of which the narrowest is kept."""
@@ -43,7 +44,7 @@ def kernel_clock(chosen: Chosen, real: bool, tries: int = TRIES) -> Reference:
     clock = CLOCKS[chosen.kind]
     return Reference(
         name=chosen.name,
-        described=f"{time_name(chosen)} of this kernel, read by clock_gettime",
+        described=phrase("{time_name} of this kernel, read by clock_gettime", time_name=time_name(chosen)),
         # 50 in the core at a time: Python's own loop would space them unevenly.
         read=lambda: brackets(clock, 50, _PAUSE_S, tries),
         pause_s=_PAUSE_S,
@@ -65,7 +66,9 @@ def hardware_clock(chosen: Chosen) -> Reference:
     phc.readings(index)
     return Reference(
         name=chosen.name,
-        described=f"PTP hardware clock /dev/ptp{index}; its second is right if a PTP daemon disciplines it",
+        described=phrase(
+            "PTP hardware clock /dev/ptp{index}; its second is right if a PTP daemon disciplines it", index=index
+        ),
         read=lambda: [against_ticks(lambda: phc.readings(index))],
         pause_s=0.01,
         is_real=True,
@@ -132,7 +135,9 @@ def pulse(chosen: Chosen) -> Reference:
 
     return Reference(
         name=chosen.name,
-        described=f"pulse per second at {path}, stamped by the kernel; the interrupt's own delay is in the stamps",
+        described=phrase(
+            "pulse per second at {path}, stamped by the kernel; the interrupt's own delay is in the stamps", path=path
+        ),
         read=next_pulse,
         pause_s=0.0,
         is_real=True,

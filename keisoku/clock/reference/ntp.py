@@ -18,6 +18,7 @@ from keisoku.clock.reference.kinds import Chosen, Reference, untrusted
 from keisoku.clock.reference.local import bracket
 from keisoku.clock.reference.ntp_standing import lack
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 
 RUNS_FAST_MOST = 1e-3
 """An oscillator's 100 ppm on both sides, and twice what a kernel lets NTP steer."""
@@ -134,10 +135,15 @@ def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
             raise EngineError(f"{chosen.name} lost its source of time: {lost}; use another")
         return [reading]
 
-    stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
+    stamps = phrase("kernel's stamps") if client.stamped_by_kernel else phrase("stamps around system calls")
     return Reference(
         name=chosen.name,
-        described=f"NTP server {chosen.target}, stratum {answer.stratum}, by {stamps}",
+        described=phrase(
+            "NTP server {target}, stratum {stratum}, by {stamps}",
+            target=chosen.target,
+            stratum=answer.stratum,
+            stamps=stamps,
+        ),
         read=read,
         pause_s=pause_s,
         is_real=lacking is None,

@@ -7,6 +7,7 @@ answer as if they were synchronised, and their second is that of their own oscil
 from __future__ import annotations
 
 from keisoku.clock.reference.ntp_packet import Answer
+from keisoku.language import phrase
 
 DISTANCE_MOST_NS = 1_000_000_000
 """MAXDIST of RFC 5905 §7.2; a server farther from its source is not fit to be synchronised to (A.5.5.3, accept())."""
@@ -23,10 +24,17 @@ def lack(answer: Answer) -> str | None:
     identity = answer.reference_id
     if identity[:3] == _LOCAL_CLOCK or identity == _ORPHAN:
         shown = ".".join(str(octet) for octet in identity)
-        return f"its source is its own undisciplined clock (stratum {answer.stratum}, reference id {shown})"
+        return phrase(
+            "its source is its own undisciplined clock (stratum {stratum}, reference id {shown})",
+            stratum=answer.stratum,
+            shown=shown,
+        )
     if answer.stratum == 1 and identity == _LOCAL_NAME:
-        return "its source is its own undisciplined clock (stratum 1, reference id LOCL)"
+        return phrase("its source is its own undisciplined clock (stratum 1, reference id LOCL)")
     distance_ns = answer.root_delay_ns // 2 + answer.root_dispersion_ns
     if distance_ns >= DISTANCE_MOST_NS:
-        return f"its source may be {distance_ns / 1e9:.3g} s away from it (root distance, where 1 s is too far)"
+        return phrase(
+            "its source may be {distance_ns:.3g} s away from it (root distance, where 1 s is too far)",
+            distance_ns=distance_ns / 1e9,
+        )
     return None

@@ -22,10 +22,11 @@ from keisoku.clock.stability.noise import identify
 from keisoku.clock.stability.phase_log import PhaseLog, Stretch
 from keisoku.clock.stability.power_law import NAMES, Floats
 from keisoku.clock.stability.trend import trend
+from keisoku.language import phrase
 from keisoku.run.result import Flag, Result, Row
 
 NAME = "clock stability"
-TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = "Averaging time", "Clock", "Stretch from"
+TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = phrase("Averaging time"), phrase("Clock"), phrase("Stretch from")
 _DAY_S = 86_400.0
 _STATISTICS = (ADEV, MDEV, HDEV)
 
@@ -53,7 +54,7 @@ def stability(
     present = [row for row in rows if row.figures]
     return Result(
         measurement=NAME,
-        title=f"{clock.name} against {clock.reference}",
+        title=phrase("{name} against {reference}", name=clock.name, reference=clock.reference),
         rows=[_clock_row(log, clock), *present, *_stretch_rows(log)],
         flags=[*flags, *log_flags(log, noises[False])],
         remarks=[*log_remarks(log, noises[False]), *_left_out(log, tau, present), *remarks],
@@ -71,7 +72,11 @@ def _left_out(log: PhaseLog, tau: str, rows: Sequence[Row]) -> list[str]:
         return []
     shown = {round(row.at.value / log.tau0_s) for row in rows if row.at is not None}
     lacking = [f"{m * log.tau0_s:.12g} s" for m in sorted(listed(tau, log.tau0_s) - shown)]
-    return [f"The log is too short for averaging times of {', '.join(lacking)}."] if lacking else []
+    return (
+        [phrase("The log is too short for averaging times of {lacking}.", lacking=", ".join(lacking))]
+        if lacking
+        else []
+    )
 
 
 def _spreads(log: PhaseLog, factors_of_log: Sequence[int]) -> list[tuple[int, float]]:
@@ -210,7 +215,7 @@ def _clock_row(log: PhaseLog, clock: Clock) -> Row:
     figures["wander"] = Quantity(value=spread * 1e9, unit="ns", uncertainty=bound)
     if log.bound_s is not None:
         figures["reading_bound"] = Quantity(value=log.bound_s * 1e9, unit="ns", uncertainty=0.0)
-    remark = "" if len(log.stretches) == 1 else "rate, drift and wander of the longest stretch"
+    remark = "" if len(log.stretches) == 1 else phrase("rate, drift and wander of the longest stretch")
     return Row(case=clock.name, group=CLOCK_GROUP, figures=figures, remark=remark)
 
 

@@ -20,6 +20,7 @@ from keisoku.clock.reading import Reading
 from keisoku.clock.stability.phase_log import Integers, PhaseLog, Readings, phase_log
 from keisoku.clock.stability.power_law import Floats
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag
 
@@ -198,12 +199,17 @@ def host_flags(directory: RunDirectory) -> list[Flag]:
     frequency = rows["frequency_ppb"].to_numpy()
     if frequency.max() > frequency.min():
         by = Quantity(value=float(frequency.max() - frequency.min()), unit="ppb", uncertainty=0.0)
-        text = "the kernel steered its clocks to other rates while they were logged"
+        text = phrase("the kernel steered its clocks to other rates while they were logged")
         flags.append(Flag(name="steered", text=text, figures={"by": by}))
     offset = _proven(rows["realtime_low_ns"].to_numpy(), rows["realtime_high_ns"].to_numpy())
     stepped = (np.diff(offset) != 0) & (np.diff(_codes(rows["boot"])) == 0)
     if stepped.any():
-        flags.append(Flag(name="time-stepped", text=f"the time of day was set {np.count_nonzero(stepped)} times"))
+        flags.append(
+            Flag(
+                name="time-stepped",
+                text=phrase("the time of day was set {times} times", times=np.count_nonzero(stepped)),
+            )
+        )
     return flags
 
 

@@ -17,9 +17,10 @@ from keisoku.clock.stability.log import NS_PER_S, Logger, host_flags, logged, pl
 from keisoku.clock.stability.plot import stability_plots
 from keisoku.clock.stability.settings import COUNTER, MEASURED, StabilitySettings
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Flag
+from keisoku.run.result import Flag, kept
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STEERED = ("monotonic", "realtime", "boottime")
@@ -49,19 +50,23 @@ def measure(work: Work[StabilitySettings]) -> None:
         logger = Logger(directory, read, clock, host_clocks, _boot())
         try:
             for logged_s in logger.run(every_s, duration_s, place(directory, every_s)):
-                work.came_to(logged_s, duration_s, f"{logged_s:.6g} s logged")
+                work.came_to(logged_s, duration_s, phrase("{logged_s:.6g} s logged", logged_s=logged_s))
         except KeyboardInterrupt:
             logger.keep()
             raise
     if logger.failures:
-        work.warn(f"the reference did not answer {logger.failures} times; those readings are missing")
+        work.warn(
+            phrase(
+                "the reference did not answer {failures} times; those readings are missing", failures=logger.failures
+            )
+        )
 
 
 def analyse(directory: RunDirectory) -> Findings:
     """From the readings alone. Raises PlanError if there are too few."""
     plan = directory.plan
     log = logged(directory, float(plan["every_s"]))
-    said = [Flag.model_validate(flag) for flag in directory.context["said"]]
+    said = [kept(flag) for flag in directory.context["said"]]
     if {plan["clock"], plan["reference"]} & set(_STEERED):
         said += host_flags(directory)
     reference = str(plan["reference"])
@@ -94,9 +99,10 @@ def _steered(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
         return []
     if measured == chosen.kind:
         raise PlanError("reference", f"{measured} against itself shows nothing", "choose another reference")
-    text = (
-        f"both clocks are made by the kernel from one clock source ({host.clock_source}): their difference is how "
-        "the kernel steers them, not how stable the source is"
+    text = phrase(
+        "both clocks are made by the kernel from one clock source ({clock_source}): their "
+        "difference is how the kernel steers them, not how stable the source is",
+        clock_source=host.clock_source,
     )
     return [Flag(name="one-source", text=text)]
 
@@ -110,7 +116,7 @@ def _boot() -> str:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Stability of a clock",
+    title=phrase("Stability of a clock"),
     settings=StabilitySettings,
     measure=measure,
     analyse=analyse,

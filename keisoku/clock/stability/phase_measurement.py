@@ -11,6 +11,7 @@ from keisoku.clock.stability.phase_file import read_phase
 from keisoku.clock.stability.phase_log import from_phase
 from keisoku.clock.stability.plot import stability_plots
 from keisoku.clock.stability.settings import PhaseSettings
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 
@@ -31,14 +32,14 @@ def analyse(directory: RunDirectory) -> Findings:
     """From the phases that were kept. Raises PlanError if there are too few."""
     settings = PhaseSettings.model_validate(directory.plan)
     log = from_phase(directory.rows(TABLE)["phase_s"].to_numpy(), settings.tau0_s)
-    clock = Clock(Path(settings.file).name, "its reference", 1.0)
+    clock = Clock(Path(settings.file).name, phrase("its reference"), 1.0)
     result = stability(log, clock, tau=settings.tau).model_copy(update={"measurement": NAME})
     return Findings([result], stability_plots(result, log, clock.nominal_rate))
 
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Stability of a clock by a log of its phase",
+    title=phrase("Stability of a clock by a log of its phase"),
     settings=PhaseSettings,
     measure=measure,
     analyse=analyse,

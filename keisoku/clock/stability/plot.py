@@ -14,13 +14,14 @@ import numpy as np
 from keisoku.clock.stability.analysis import TAU_GROUP
 from keisoku.clock.stability.phase_log import PhaseLog
 from keisoku.clock.stability.power_law import Floats
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
 from keisoku.run.result import Result, Row
 
 POINTS_MAX = 4000
 """Of a drawn curve: between its points, the least and the most phase of each span is drawn."""
-STEADY, LOGGED = "mean rate taken away", "as logged"
+STEADY, LOGGED = phrase("mean rate taken away"), phrase("as logged")
 _PPB, _NS = 1e-9, 1e-9
 _SLOPES = {-1.0: "τ⁻¹", -0.5: "τ⁻¹ᐟ²", 0.5: "τ¹ᐟ²"}
 
@@ -32,19 +33,25 @@ def stability_plots(result: Result, log: PhaseLog, nominal_rate: float | None) -
         rows,
         "allan",
         ("adev", "mdev", "hdev"),
-        ("σ (fractional frequency)", _PPB),
-        "Overlapping Allan (ADEV), modified Allan (MDEV) and Hadamard deviation (HDEV) against averaging time, with "
-        "intervals of 95 %; MDEV and HDEV need longer logs. ADEV falls as τ⁻¹ where the noise is of reading the "
-        "clock, and as τ⁻¹ᐟ² for white noise of its frequency; it is flat for flicker and rises with τ¹ᐟ² for a random "
-        "walk of frequency, with τ for a linear drift, which HDEV does not see.",
+        (phrase("σ (fractional frequency)"), _PPB),
+        phrase(
+            "Overlapping Allan (ADEV), modified Allan (MDEV) and Hadamard deviation (HDEV) "
+            "against averaging time, with intervals of 95 %; MDEV and HDEV need longer logs. "
+            "ADEV falls as τ⁻¹ where the noise is of reading the clock, and as τ⁻¹ᐟ² for white "
+            "noise of its frequency; it is flat for flicker and rises with τ¹ᐟ² for a random "
+            "walk of frequency, with τ for a linear drift, which HDEV does not see."
+        ),
     )
     times = _deviations(
         rows,
         "time-deviation",
         ("tdev", "mtie"),
-        ("deviation of time (s)", _NS),
-        "Time deviation (TDEV, with intervals of 95 %) and the largest peak-to-peak change of phase in any window of "
-        "that length (MTIE, a property of this log that has no interval).",
+        (phrase("deviation of time (s)"), _NS),
+        phrase(
+            "Time deviation (TDEV, with intervals of 95 %) and the largest peak-to-peak change "
+            "of phase in any window of that length (MTIE, a property of this log that has no "
+            "interval)."
+        ),
     )
     return [plot for plot in (allan, times, drift_plot(log, nominal_rate)) if plot is not None]
 
@@ -64,7 +71,7 @@ def _deviations(
         name=name,
         caption=caption,
         axes={
-            "xaxis": axis("averaging time τ (s)", (), **decades),
+            "xaxis": axis(phrase("averaging time τ (s)"), (), **decades),
             "yaxis": axis(title, (), **decades, range=_decades(above)),
         },
         height=460,
@@ -86,7 +93,10 @@ def _curve(number: int, figure: str, rows: Sequence[Row], scale: float) -> Trace
     name, colour = figure.upper(), device_colour(number)
     values = [row.figures[figure].value for row in rows]
     bounds = [row.figures[figure].interval for row in rows]
-    texts = [hover(f"{name} at {row.case}", digits.text(row.figures[figure]), row.remark) for row in rows]
+    texts = [
+        hover(phrase("{name} at {case}", name=name, case=row.case), digits.text(row.figures[figure]), row.remark)
+        for row in rows
+    ]
     trace: Trace = {
         "x": [row.at.value for row in rows if row.at is not None],
         "y": [value * scale for value in values],
@@ -136,17 +146,20 @@ def drift_plot(log: PhaseLog, nominal_rate: float | None) -> Plot:
     ways = {STEADY: steady} if logged is None else {STEADY: steady, LOGGED: logged}
     plot = Plot(
         name="drift",
-        caption="Phase of the clock against its reference over the whole log. Of long logs, the least "
-        "and the most of each span are drawn. Lines are broken where readings are missing; dotted verticals are steps, "
-        "suspends and other interruptions, across which phases cannot be compared.",
-        axes={"xaxis": axis("time since the log began (s)"), "yaxis": axis("phase (s)")},
+        caption=phrase(
+            "Phase of the clock against its reference over the whole log. Of long logs, the "
+            "least and the most of each span are drawn. Lines are broken where readings are "
+            "missing; dotted verticals are steps, suspends and other interruptions, across which "
+            "phases cannot be compared."
+        ),
+        axes={"xaxis": axis(phrase("time since the log began (s)")), "yaxis": axis(phrase("phase (s)"))},
         choices=list(ways),
         choice_title="rate",
         height=420,
     )
     most = max(float(np.nanmax(np.abs(phase))) for curves in ways.values() for _, phase in curves)
     divisor, unit = digits.scale("ns", most * 1e9)
-    plot.axes["yaxis"] = {**axis(f"phase ({unit})"), "rangemode": "normal"}
+    plot.axes["yaxis"] = {**axis(phrase("phase ({unit})", unit=unit)), "rangemode": "normal"}
     for way, curves in ways.items():
         for number, (times, phase) in enumerate(curves):
             x, y = _thinned(times, phase * 1e9 / divisor)
@@ -155,7 +168,7 @@ def drift_plot(log: PhaseLog, nominal_rate: float | None) -> Plot:
                     "x": x,
                     "y": y,
                     "mode": "lines",
-                    "name": label("phase"),
+                    "name": label(phrase("phase")),
                     "legendgroup": "phase",
                     "showlegend": False,
                     "connectgaps": False,
@@ -197,7 +210,7 @@ def _add_breaks(plot: Plot, log: PhaseLog) -> None:
                 "x": [x for time in at for x in (time, time, None)],
                 "y": [y for _ in at for y in (low, high, None)],
                 "mode": "lines",
-                "name": "interruption",
+                "name": phrase("interruption"),
                 "line": {"color": "@muted", "width": 1, "dash": "dot"},
                 "hoverinfo": "skip",
             }

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from keisoku.language import phrase
+
 Floats = NDArray[np.float64]
 
 NAMES = {
-    2: "white PM",
-    1: "flicker PM",
-    0: "white FM",
-    -1: "flicker FM",
-    -2: "random-walk FM",
+    2: phrase("white PM"),
+    1: phrase("flicker PM"),
+    0: phrase("white FM"),
+    -1: phrase("flicker FM"),
+    -2: phrase("random-walk FM"),
 }
 """The kinds of noise by α: modulation of phase (PM) or of frequency (FM)."""
 

@@ -54,7 +54,7 @@ def findings(facts: Facts) -> list[Finding]:
     return sorted(listed, key=lambda one: (-one.frames, one.stream, one.text))
 
 
-def joined(found: Sequence[Finding]) -> list[tuple[str, int, list[int]]]:
+def merged(found: Sequence[Finding]) -> list[tuple[str, int, list[int]]]:
     """The same changes of several streams together: text, frames and streams, those of most frames first."""
     texts: dict[str, list[Finding]] = {}
     for one in found:

@@ -19,6 +19,7 @@ from keisoku.device.analysis.behaviour import RESOLUTION_NS, SIGNIFICANT, correl
 from keisoku.device.analysis.group_line import exceeds
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.analysis.stamp_phase import tilt_share
+from keisoku.language import phrase
 
 TOLERANCE_PPM = 200.0
 """IEEE 802.3: each of two clocks may be off by ±100 ppm."""
@@ -158,20 +159,24 @@ def cause(at_rate: Drift, lowered: Drift | None, lost: bool, below_line_ppm: flo
     first rate; `below_line_ppm` is how far the rate at which frames leave lies below the link's (None: it has none).
     """
     if not at_rate.is_there:
-        return "frames are lost, no drift" if lost else "no drift"
+        return phrase("frames are lost, no drift") if lost else phrase("no drift")
     if lowered is not None and lowered.is_there:
         if is_same(at_rate, lowered):
             # There is no queue, as its growth would depend on the rate: the timestamps drift.
-            return "the tester's two clocks"
+            return phrase("the tester's two clocks")
         if lowered.slope * at_rate.slope < 0:
-            return "a queue, which drains at the lower rate"
-        return "a queue, and also the tester's two clocks or a rate that is still too high"
+            return phrase("a queue, which drains at the lower rate")
+        return phrase("a queue, and also the tester's two clocks or a rate that is still too high")
     if at_rate.slope < 0:
-        return "a queue from before the trial drains"
+        return phrase("a queue from before the trial drains")
     if lowered is None:
-        return "a queue or the tester's two clocks: only a trial at a lower rate can distinguish them"
+        return phrase("a queue or the tester's two clocks: only a trial at a lower rate can distinguish them")
     if below_line_ppm is None:
-        return "a queue; its cause is unknown because the link has no rate of its own"
+        return phrase("a queue; its cause is unknown because the link has no rate of its own")
     if below_line_ppm > TOLERANCE_PPM:
-        return "the device forwards at a lower rate"
-    return "frames are lost: the clocks differ, which has filled the buffer" if lost else "the clocks differ"
+        return phrase("the device forwards at a lower rate")
+    return (
+        phrase("frames are lost: the clocks differ, which has filled the buffer")
+        if lost
+        else phrase("the clocks differ")
+    )

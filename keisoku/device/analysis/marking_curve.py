@@ -79,7 +79,7 @@ class Curve:
     """Variance of the marks about the curve, in units of what chance makes."""
 
 
-def joined(parts: Sequence[Counts]) -> Counts:
+def merged(parts: Sequence[Counts]) -> Counts:
     """All of them; buckets that agree are added."""
     lower, upper, frames, marked = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper", "frames", "marked")

@@ -17,12 +17,13 @@ from keisoku.device.analysis.stamp_phase import phase_share
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 
 LIGHT_M_PER_S = 299_792_458
 LENGTHS_MIN = 3
 ARITHMETIC_NS = 0.002
 """Latencies are differences of two times that are kept to the picosecond."""
-_STEPS = "timestamps: what their steps leave in the mean on a cable"
+_STEPS = phrase("timestamps: what their steps leave in the mean on a cable")
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,14 @@ def _series(size: int, points: Sequence[Point]) -> CableSeries:
             "run", "latency does not grow with the length", "check the lengths, or use a more precise instrument"
         )
     of_slope = [
-        budget.normal("fit of the line", found.slope_error),
+        budget.normal(phrase("fit of the line"), found.slope_error),
         budget.normal(_STEPS, found.slope_of_groups, kind="B"),
     ]
     speed = 1e9 / line.slope
     standard = budget.standard_uncertainty(of_slope)
-    of_speed = budget.normal("propagation: fit of the line", standard, sensitivity=-speed / line.slope)
+    of_speed = budget.normal(phrase("propagation: fit of the line"), standard, sensitivity=-speed / line.slope)
     of_constant = [
-        budget.normal("fit of the line", found.constant_error),
+        budget.normal(phrase("fit of the line"), found.constant_error),
         budget.normal(_STEPS, found.constant_of_groups, kind="B"),
     ]
     of_constant += max((point.shared for point in points), key=budget.standard_uncertainty)

@@ -18,6 +18,7 @@ from keisoku.device.record.capabilities import Capabilities
 from keisoku.errors import PlanError
 from keisoku.host.context import host_context
 from keisoku.host.state_file import written
+from keisoku.language import phrase
 from keisoku.run.result import Result
 
 _INSTRUMENT = "fpga"
@@ -60,7 +61,7 @@ def _of_file(name: str, engine: Engine) -> Calibration:
 
 def _rate(engine: Engine) -> Rate:
     if engine.capabilities.engine == _INSTRUMENT:
-        return stated("the instrument's oscillator")
+        return stated(phrase("the instrument's oscillator"))
     return interval_rate()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from keisoku.errors import PlanError
 from keisoku.host.ethtool import Timestamping
 from keisoku.host.xdp_features import XdpFeatures
+from keisoku.language import joined, phrase
 
 if TYPE_CHECKING:  # `keisoku ports` needs no records, which load numpy
     from keisoku.device.record.interference import PortEngine
@@ -59,7 +60,7 @@ class StampOffer:
         ]
         if kinds and any(hardware.values()) and self.phc_index is not None:
             kinds[0] += f" on ptp{self.phc_index}"
-        return "; ".join(kinds) or "the tester only"
+        return joined("; ", kinds) or "the tester only"
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,17 @@ def choose(offer: StampOffer, engine: PortEngine, wanted: Wanted = "best") -> St
     naming 'stamps' if hardware is asked for and the driver or the engine has none.
     """
     if wanted == "software":
-        refusal = "software timestamps were asked for"
+        refusal = phrase("software timestamps were asked for")
     elif engine != "packet" and offer.rx_hardware_xdp:
-        refusal = "the driver gives timestamps to XDP programs, but this tester cannot bind its program to a device"
+        refusal = phrase(
+            "the driver gives timestamps to XDP programs, but this tester cannot bind its program to a device"
+        )
     elif offer.rx_hardware_ptp_only:
-        refusal = "the hardware timestamps PTP messages only"
+        refusal = phrase("the hardware timestamps PTP messages only")
     elif not offer.rx_hardware_socket:
-        refusal = "the driver offers no hardware timestamps"
+        refusal = phrase("the driver offers no hardware timestamps")
     elif engine != "packet":
-        refusal = "the driver offers hardware timestamps to sockets only, not to XDP programs"
+        refusal = phrase("the driver offers hardware timestamps to sockets only, not to XDP programs")
     else:
         how = f"converted from ptp{offer.phc_index} to CLOCK_MONOTONIC"
         return StampChoice("user space", "hardware", how, asked=wanted == "hardware")

@@ -14,6 +14,7 @@ from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.runner import own_plan
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.run.directory import RunDirectory
 
 PLANS = "plans"
@@ -56,7 +57,7 @@ class Refitting:
                 plan = fitted(self._wanted, self._capabilities, self._bias, left_s, records, self.plans)
         if plan != self._first:
             alone = plan.model_copy(update={"methods": (name,)})
-            self._tell(f"{bought(alone)}, to fit what is left of the time")
+            self._tell(phrase("{bought}, to fit what is left of the time", bought=bought(alone)))
         share = share_of(name, plan, self._capabilities, self._bias, records, self.plans)
         own_s = max(_LEAST_S, round(CAREFUL * left_s * share, 3))
         self.plans[name] = plan.model_copy(update={"within_s": own_s})

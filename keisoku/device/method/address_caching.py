@@ -11,6 +11,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import AddressCachingSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
 SLOWER = 0.4
@@ -34,7 +35,9 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         )
     rows: list[Row] = []
     deviations: list[str] = []
-    remarks: list[str] = [f"the ageing time of the device is assumed to be {settings.ageing_s:g} s"]
+    remarks: list[str] = [
+        phrase("the ageing time of the device is assumed to be {ageing_s:g} s", ageing_s=settings.ageing_s)
+    ]
     for size in plan.frame_bytes:
         low, high = 0, settings.most_addresses + 1
         number = min(settings.addresses, settings.most_addresses)
@@ -51,13 +54,25 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows += [one.row({"tried": _count(one.addresses)}) for one in (*seen, *([again] if again else []))]
         if again is not None and again.learned:
             deviations.append(
-                f"RFC 2889 §5.7.3: new addresses in frames of {size} byte came at {settings.learning_fps:g}/s, which is"
-                " faster than the device learns them"
+                phrase(
+                    "RFC 2889 §5.7.3: new addresses in frames of {size} byte came at {learning_fps:g}/s, "
+                    "which is faster than the device learns them",
+                    size=size,
+                    learning_fps=settings.learning_fps,
+                )
             )
         if spoiled:
-            remarks.append(f"{size} byte: the search ended early: at {number} addresses no trial could be used")
+            remarks.append(
+                phrase(
+                    "{size} byte: the search ended early: at {number} addresses no trial could be used",
+                    size=size,
+                    number=number,
+                )
+            )
         elif low == settings.most_addresses:
-            remarks.append(f"{size} byte: at least {low} addresses: the search went no further")
+            remarks.append(
+                phrase("{size} byte: at least {low} addresses: the search went no further", size=size, low=low)
+            )
     found = [
         NO_PAUSE_BEFORE,
         *deviations,
@@ -88,24 +103,31 @@ def _row(setting: Setting, size: int, addresses: int, seen: Sequence[Seen], agai
     passed = [one.record.index for one in seen if one.addresses == addresses]
     count = _at_least if addresses == setting.plan.of(AddressCachingSettings).most_addresses else _count
     figures = {"addresses": count(addresses), "table": count(addresses + own)} if addresses else {}
-    remark = "" if addresses else "no address was learned"
+    remark = "" if addresses else phrase("no address was learned")
     if again is not None:
         most = max(seen, key=lambda one: one.known)
         fps = most.record.trial.frames_per_second
         if again.learned:
             figures = {name: _at_least(most.known + more) for name, more in (("addresses", 0), ("table", own))}
-            remark = (
-                f"the device learns more slowly than {fps:g} addresses/s: it did not learn {again.addresses} addresses"
-                f" at this rate, but at {again.record.trial.frames_per_second:.3g} addresses/s, and it has known"
-                f" {most.known} at once: use a lower --learning-fps to find its capacity"
+            remark = phrase(
+                "the device learns more slowly than {rate:g} addresses/s: it did not learn "
+                "{addresses} addresses at this rate, but at {lower:.3g} addresses/s, and it has "
+                "known {known} at once: use a lower --learning-fps to find its capacity",
+                rate=fps,
+                addresses=again.addresses,
+                lower=again.record.trial.frames_per_second,
+                known=most.known,
             )
         else:
-            remark = (
-                f"the device has known {most.known} of {most.addresses} addresses at once, but not every one of"
-                f" {again.addresses}, at a lower rate neither: places in its table depend on the addresses"
+            remark = phrase(
+                "the device has known {known} of {addresses} addresses at once, but not every one of "
+                "{fewer}, at a lower rate neither: places in its table depend on the addresses",
+                known=most.known,
+                addresses=most.addresses,
+                fewer=again.addresses,
             )
     trial = passed[-1] if passed else None
-    return Row(frame_bytes=size, case="capacity", figures=figures, trial=trial, remark=remark)
+    return Row(frame_bytes=size, case=phrase("capacity"), figures=figures, trial=trial, remark=remark)
 
 
 def _at_least(number: int) -> Quantity:

@@ -12,6 +12,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import AddressLearningSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
+from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
 ADDRESSES = 1024
@@ -31,8 +32,8 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     least = least_learning_fps(settings, addresses)
     rows: list[Row] = []
     remarks = [
-        f"{addresses} addresses were offered in each trial",
-        f"the ageing time of the device is assumed to be {settings.ageing_s:g} s",
+        phrase("{addresses} addresses were offered in each trial", addresses=addresses),
+        phrase("the ageing time of the device is assumed to be {ageing_s:g} s", ageing_s=settings.ageing_s),
     ]
     for size in plan.frame_bytes:
         line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
@@ -44,7 +45,11 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             seen.append(one)
             if one.learned is None and one.record.offered_share >= 1 - TOLERANCE:
                 remarks.append(
-                    f"{size} byte: the search ended early: at {rate:,.0f} addresses/s no trial could be used"
+                    phrase(
+                        "{size} byte: the search ended early: at {rate:,.0f} addresses/s no trial could be used",
+                        size=size,
+                        rate=rate,
+                    )
                 )
                 break
             if one.learned is None:
@@ -58,7 +63,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(size, low, high, seen))
         rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
         if limited or (low and low == ceiling):
-            remarks.append(f"{size} byte: at least this rate: the tester offered no more")
+            remarks.append(phrase("{size} byte: at least this rate: the tester offered no more", size=size))
     found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
     return Result(measurement="address_learning", rows=rows, deviations=found, remarks=remarks)
 
@@ -73,7 +78,7 @@ def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
     passed = [one.record.index for one in seen if one.record.trial.frames_per_second == low]
     return Row(
         frame_bytes=size,
-        case="learning rate",
+        case=phrase("learning rate"),
         figures={"learning_rate": _rate(low, max(0.0, high - low))} if low else {},
         trial=passed[-1] if passed else None,
         remark="" if low else _nothing(seen),
@@ -82,11 +87,15 @@ def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
 
 def _nothing(seen: Sequence[Seen]) -> str:
     """Why no rate passed: a table that is too small holds as many addresses at each."""
-    remark = "at no rate were all addresses learned"
+    remark = phrase("at no rate were all addresses learned")
     failed = [one for one in seen if one.learned is False]
     known = [one.known for one in failed]
     if len(failed) > 1 and max(known) and max(known) - min(known) <= SAME * max(known):
-        remark += f", and at each the device knew {max(known)} of {failed[0].addresses}: its table may hold no more"
+        remark += phrase(
+            ", and at each the device knew {known} of {addresses}: its table may hold no more",
+            known=max(known),
+            addresses=failed[0].addresses,
+        )
     return remark
 
 

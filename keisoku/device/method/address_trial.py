@@ -16,7 +16,7 @@ from keisoku.device.plan.rfc2889_settings import AddressSettings
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Row
 
 LEARNING, TEST = 0, 1
@@ -25,9 +25,9 @@ FIRST_ADDRESS = "02:6b:73:01:00:00"
 MARGIN = 1.1
 """Pauses are longer than the ageing time by this factor: a device searches for old entries only at times."""
 
-NO_PAUSE_BEFORE = (
-    "RFC 2889 §5.7.3: the tester waits for the ageing time after each trial, not before the first: addresses already"
-    " known to the device occupy its table then"
+NO_PAUSE_BEFORE = phrase(
+    "RFC 2889 §5.7.3: the tester waits for the ageing time after each trial, not before "
+    "the first: addresses already known to the device occupy its table then"
 )
 
 
@@ -118,7 +118,17 @@ def address_trial(
             modify=(f"Ether.dst=increment{modify}",),
         ),
     )
-    trial = setting.trial(f"{addresses} addresses at {learning_fps:,.0f}/s, {size} byte", size, learning_fps, whole_s)
+    trial = setting.trial(
+        phrase(
+            "{addresses} addresses at {learning_fps:,.0f}/s, {size} byte",
+            addresses=addresses,
+            learning_fps=learning_fps,
+            size=size,
+        ),
+        size,
+        learning_fps,
+        whole_s,
+    )
     # The device must know the test port, and it must forget everything before the next trial.
     pause_ns = round(MARGIN * settings.ageing_s * NS_PER_S)
     phases = trial.phases.model_copy(update={"learning": True, "rest_ns": max(trial.phases.rest_ns, pause_ns)})

@@ -164,7 +164,16 @@ def _burst(
     settings = setting.plan.of(BackToBackSettings)
     seconds = frames / rates.maximum
     trial = setting.trial(
-        f"burst {frames}, test {test} of {settings.repetitions}, {size} byte", size, rates.maximum, seconds
+        phrase(
+            "burst {frames}, test {test} of {repetitions}, {size} byte",
+            frames=frames,
+            test=test,
+            repetitions=settings.repetitions,
+            size=size,
+        ),
+        size,
+        rates.maximum,
+        seconds,
     )
     # RFC 9004 §6.2: "The time to receive the transferred burst", then "At least 2 seconds not overlapping" it.
     behind_s = min(settings.limit_s, frames / rates.throughput - seconds)

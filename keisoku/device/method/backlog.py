@@ -14,9 +14,9 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 
-NOT_EMPTY = "the output was not empty when the load began: wait longer between trials"
+NOT_EMPTY = phrase("the output was not empty when the load began: wait longer between trials")
 _ALONE_FRAMES = 16
 _ALONE_SHARE = 0.01
 _GRAIN = 0.05
@@ -83,7 +83,7 @@ def unqueued(
         )
         for place, flow in enumerate(flows)
     ]
-    purpose = f"each flow alone, {frame_bytes} byte"
+    purpose = phrase("each flow alone, {frame_bytes} byte", frame_bytes=frame_bytes)
     record = yield from reliably(flows_trial(setting, purpose, frame_bytes, full, len(flows) * each_s, alone))
     known = {
         (stream.transmit, stream.receive): stream.tracked.latency
@@ -93,7 +93,7 @@ def unqueued(
     if not record.valid:
         return joined("; ", why_invalid(record))
     if len(known) < len({(flow.transmit, flow.receive) for flow in flows}):
-        return "a flow that is sent alone does not arrive"
+        return phrase("a flow that is sent alone does not arrive")
     scatter = max(latency.max_ns - latency.min_ns for latency in known.values())
     return Unqueued({way: latency.min_ns for way, latency in known.items()}, scatter)
 

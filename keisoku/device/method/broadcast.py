@@ -15,11 +15,11 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import BroadcastSettings
 from keisoku.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 BROADCAST = "Ether.dst=list(ff:ff:ff:ff:ff:ff)"
-LATENCY = "RFC 2889 §5.10.3: latency is that of every frame at the throughput, not of a single frame sent alone"
+LATENCY = phrase("RFC 2889 §5.10.3: latency is that of every frame at the throughput, not of a single frame sent alone")
 
 
 def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -36,7 +36,9 @@ def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         best: list[TrialRecord] = []
 
         def load(fps: float, size: int = size) -> Trial:
-            trial = setting.trial(f"broadcast {fps:,.0f} frames/s, {size} byte", size, fps, settings.trial_s)
+            trial = setting.trial(
+                phrase("broadcast {fps:,.0f} frames/s, {size} byte", fps=fps, size=size), size, fps, settings.trial_s
+            )
             return trial.model_copy(update={"flows": flows})
 
         maximum, first = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
@@ -75,11 +77,15 @@ def _missing(record: TrialRecord, stream: StreamFacts) -> int:
 def _summary(limit: rfc2889.Boundary, record: TrialRecord, passed: bool) -> Row:
     value = record.offered_fps if passed else 0.0
     figures = {"throughput": Quantity(value=value, unit="frames/s", uncertainty=max(0.0, limit.above - limit.passed))}
-    remark = "limited by the tester" if limit.limited_by_tester and limit.above > limit.passed else ""
+    remark = phrase("limited by the tester") if limit.limited_by_tester and limit.above > limit.passed else ""
     if not passed:
-        remark = "no load reached all ports without loss; below: the maximum load"
+        remark = phrase("no load reached all ports without loss; below: the maximum load")
     return Row(
-        frame_bytes=record.trial.frame_bytes, case="all ports", figures=figures, trial=record.index, remark=remark
+        frame_bytes=record.trial.frame_bytes,
+        case=phrase("all ports"),
+        figures=figures,
+        trial=record.index,
+        remark=remark,
     )
 
 
@@ -92,7 +98,7 @@ def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
             figures[name] = setting.bias.corrected(value_ns, size, rate, single_frame=name != "mean")
     return Row(
         frame_bytes=size,
-        case=f"{stream.transmit + 1} to {stream.receive + 1}",
+        case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),
         figures=figures,
         trial=record.index,
         remark=joined("; ", why_invalid(record)),

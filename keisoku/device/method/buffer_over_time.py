@@ -14,7 +14,7 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.line import POINTS_MIN, fit_line
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular
-from keisoku.device.analysis.behaviour import Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
+from keisoku.device.analysis.behaviour import FULL, Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
@@ -22,7 +22,7 @@ from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.gaps import Gaps
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 PS = 1e-3
@@ -31,6 +31,15 @@ _DROPS_MOST = 1000
 """That are looked at for how regular they are."""
 PPM_PER_NS_PER_S = 1e-3
 """A latency that grows by 1 ns/s is a queue whose service rate is one part in 10⁹ too low."""
+
+MEANINGS = {
+    "filling": phrase("filling"),
+    "draining": phrase("draining"),
+    "flat": phrase("flat"),
+    FULL: phrase("full and dropping"),
+    "losing frames": phrase("losing frames"),
+}
+"""What a piece means, in words for a reader."""
 
 
 def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -51,11 +60,16 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     deviations = []
     settings = setting.plan.of(BufferOverTimeSettings)
     if settings.rate_fps is not None:
-        deviations.append("published procedure: frames were sent at a given rate, not at the smallest gap")
+        deviations.append(phrase("published procedure: frames were sent at a given rate, not at the smallest gap"))
     if settings.trial_s < 100:
-        deviations.append(f"published procedure: the trial of a size lasts {settings.trial_s:g} s instead of 100 s")
+        deviations.append(
+            phrase(
+                "published procedure: the trial of a size lasts {trial_s:g} s instead of 100 s",
+                trial_s=settings.trial_s,
+            )
+        )
     if setting.capabilities.simulated:
-        deviations.append("the DUT is simulated: results describe the model")
+        deviations.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
 
 
@@ -64,9 +78,8 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
-        remark = (
-            joined("; ", why_invalid(record))
-            or f"only {len(samples)} samples held a frame, which is too few for behaviour over time"
+        remark = joined("; ", why_invalid(record)) or phrase(
+            "only {count} samples held a frame, which is too few for behaviour over time", count=len(samples)
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
     resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
@@ -150,9 +163,9 @@ def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | No
             value=fit.slope * PPM_PER_NS_PER_S, unit="ppm", uncertainty=expanded(piece.slope_error) * PPM_PER_NS_PER_S
         )
         figures["backlog"] = sizing.change(fit.slope * span_s, piece.slope_error * span_s, piece.forwarded_fps)
-    elif piece.meaning == "full and dropping":
+    elif piece.meaning == FULL:
         figures["depth"] = sizing.depth(longest_ns, piece.forwarded_fps)
-    return _row(sizing, f"{span_text(piece.start_s, piece.end_s)}: {piece.meaning}", figures)
+    return _row(sizing, joined(": ", [span_text(piece.start_s, piece.end_s), MEANINGS[piece.meaning]]), figures)
 
 
 def _jump_row(sizing: _Sizing, jump: Jump) -> Row:
@@ -165,7 +178,7 @@ def _jump_row(sizing: _Sizing, jump: Jump) -> Row:
         "step": Quantity(value=jump.step_ns, unit="ns", uncertainty=expanded(jump.step_error_ns)),
         "backlog": sizing.change(jump.step_ns, jump.step_error_ns, sizing.record.offered_fps),
     }
-    return _row(sizing, f"{span_text(jump.start_s, jump.end_s)}: jump", figures)
+    return _row(sizing, phrase("{span_text}: jump", span_text=span_text(jump.start_s, jump.end_s)), figures)
 
 
 def _stalls_row(sizing: _Sizing, stalls: Stalls) -> Row:
@@ -177,7 +190,7 @@ def _stalls_row(sizing: _Sizing, stalls: Stalls) -> Row:
             value=stalls.longest_wait_ns + gap_ns / 2, unit="ns", uncertainty=expanded(rectangular(gap_ns / 2))
         ),
     }
-    return _row(sizing, f"{stalls.count} times: periodic stall", figures)
+    return _row(sizing, phrase("{count} times: periodic stall", count=stalls.count), figures)
 
 
 def span_text(start_s: float, end_s: float) -> str:
@@ -196,7 +209,11 @@ def _row(sizing: _Sizing, case: str, figures: dict[str, Quantity]) -> Row:
 
 def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
     said = [row.case for row in rows]
-    return f"{size} byte: {'; '.join(said)}" if len(said) > 1 or found.pieces[0].meaning != "flat" else ""
+    return (
+        phrase("{size} byte: {said}", size=size, said=joined("; ", said))
+        if len(said) > 1 or found.pieces[0].meaning != "flat"
+        else ""
+    )
 
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
@@ -206,7 +223,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
     spoiled = 0
     while True:
         interval_ns = round((settings.sample_s or min(1.0, settings.trial_s / 20)) * NS_PER_S)
-        purpose = f"over time {size} byte"
+        purpose = phrase("over time {size} byte", size=size)
         record = yield setting.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
         if beyond_tester(record):
             rate = reached_fps(record)

@@ -19,6 +19,7 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reli
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8239_settings import BufferingSettings
 from keisoku.device.record.trial import Constant, Flow, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _FIRST_FRAMES = 64
@@ -144,7 +145,12 @@ class _Congestion:
         trial."""
         if frames not in self.trials:
             seconds = frames / self.extra_fps
-            purpose = f"{self.case.name}, {frames} extra, {self.frame_bytes} byte"
+            purpose = phrase(
+                "{name}, {frames} extra, {frame_bytes} byte",
+                name=self.case.name,
+                frames=frames,
+                frame_bytes=self.frame_bytes,
+            )
             self.trials[frames] = yield from reliably(
                 flows_trial(self.setting, purpose, self.frame_bytes, self.full, seconds, self.case.flows)
             )
@@ -157,8 +163,8 @@ class _Congestion:
 
     def _row(self, output: int, found: _Found) -> Row:
         if not found.full or self.alone is None:
-            reason = (
-                "; ".join(self.spoiled) or "the maximum latency did not become constant: the output held all frames"
+            reason = joined("; ", self.spoiled) or phrase(
+                "the maximum latency did not become constant: the output held all frames"
             )
             return self._nothing(output, reason)
         size, tops = self.frame_bytes, [top for _, top in found.full]
@@ -184,15 +190,15 @@ class _Congestion:
             figures["extra"] = Quantity(value=_mean(ends), unit="frames", uncertainty=float(step))
         remarks = [] if all(top.began_empty for top in tops) else [NOT_EMPTY]
         if frames < 3:
-            remarks.append("frames were lost without a queue: the output was not congested")
-        case, remark = self._case(output), "; ".join(remarks)
+            remarks.append(phrase("frames were lost without a queue: the output was not congested"))
+        case, remark = self._case(output), joined("; ", remarks)
         return Row(frame_bytes=size, case=case, figures=figures, trial=record.index, remark=remark)
 
     def _nothing(self, output: int, reason: str) -> Row:
         return Row(frame_bytes=self.frame_bytes, case=self._case(output), figures={}, remark=reason)
 
     def _case(self, output: int) -> str:
-        to = f"to {output + 1}"
+        to = phrase("to {output}", output=output + 1)
         return self.case.name if self.case.name.endswith(to) else f"{self.case.name}: {to}"
 
 
@@ -210,39 +216,54 @@ def _cases(setting: Setting, count: int) -> list[_Case]:
         for output in turns:
             one, other = (output - 1) % count, (output + 1) % count
             both = (flow(one, output, line), flow(other, output, extra))
-            found.append(_Case(f"{one + 1} and {other + 1} to {output + 1}", (output,), both))
+            found.append(
+                _Case(
+                    phrase("{one} and {other} to {output}", one=one + 1, other=other + 1, output=output + 1),
+                    (output,),
+                    both,
+                )
+            )
     if "pairs" in settings.cases and count >= 4:
         ways = [(port, port + 1) for port in range(0, count - 1, 2)]
         # The receiving port of the next pair oversubscribes: four ports are enough, and all pairs are loaded.
         beside = [ways[(place + 1) % len(ways)][1] for place in range(len(ways))]
         loads = [flow(one, other, line) for one, other in ways]
         loads += [flow(more, other, extra) for (_, other), more in zip(ways, beside, strict=True)]
-        found.append(_Case("all pairs", tuple(other for _, other in ways), tuple(loads)))
+        found.append(_Case(phrase("all pairs"), tuple(other for _, other in ways), tuple(loads)))
     if "many-to-one" in settings.cases:
         for output in turns:
             others = [port for port in range(count) if port != output]
             # §3.2 4): each of N-1 ports sends its part of the line rate and of the oversubscription.
             flows = tuple(flow(port, output, (line + extra) / len(others)) for port in others)
-            found.append(_Case(f"all to {output + 1}", (output,), flows))
+            found.append(_Case(phrase("all to {output}", output=output + 1), (output,), flows))
     return found
 
 
 def _deviations(setting: Setting, count: int) -> list[str]:
     settings = setting.plan.of(BufferingSettings)
-    found = ["RFC 8239 §3.2: unicast frames of DSCP 0 only; no multicast, no other class of service"]
+    found = [phrase("RFC 8239 §3.2: unicast frames of DSCP 0 only; no multicast, no other class of service")]
     if settings.oversubscription_percent != 1:
-        found.append(f"RFC 8239 §3.2: oversubscribed by {settings.oversubscription_percent:g} % instead of 1 %")
+        found.append(
+            phrase(
+                "RFC 8239 §3.2: oversubscribed by {oversubscription_percent:g} % instead of 1 %",
+                oversubscription_percent=settings.oversubscription_percent,
+            )
+        )
     if "pairs" in settings.cases and count < 4:
-        found.append(f"RFC 8239 §3.2 3): port pairs need 4 ports, not {count}: not tested")
+        found.append(phrase("RFC 8239 §3.2 3): port pairs need 4 ports, not {count}: not tested", count=count))
     if "pairs" in settings.cases and count >= 4:
         found.append(
-            "RFC 8239 §3.2 3): all pairs at once, each oversubscribed by the receiving port of the next pair, instead"
-            " of two outputs an iteration by ports N-1 and N"
+            phrase(
+                "RFC 8239 §3.2 3): all pairs at once, each oversubscribed by the receiving port of "
+                "the next pair, instead of two outputs an iteration by ports N-1 and N"
+            )
         )
     if settings.outputs != "each":
-        found.append("RFC 8239 §3.2: not every port was tested as output")
+        found.append(phrase("RFC 8239 §3.2: not every port was tested as output"))
     found.append(
-        "RFC 8239 §3.2: the buffer is that of the constant maximum latency; 'extra' is the RFC's count of frames"
+        phrase(
+            "RFC 8239 §3.2: the buffer is that of the constant maximum latency; 'extra' is the RFC's count of frames"
+        )
     )
     return found
 
@@ -253,7 +274,13 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
     if len({row.frame_bytes for row in known}) < 2:
         return []
     best = max(known, key=lambda row: row.figures["buffer"].value)
-    return [f"The buffer held most bytes of frames of {best.frame_bytes} byte (RFC 8239 §3.2 1), {best.case})."]
+    return [
+        phrase(
+            "The buffer held most bytes of frames of {frame_bytes} byte (RFC 8239 §3.2 1), {case}).",
+            frame_bytes=best.frame_bytes,
+            case=best.case,
+        )
+    ]
 
 
 def _mean(values: Sequence[float]) -> float:

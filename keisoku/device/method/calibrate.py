@@ -15,6 +15,7 @@ from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
 
@@ -32,14 +33,16 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     records.append(record)
             if len(records) >= 2:
                 rows.append(_row(setting, records))
-    remarks = [] if rows else ["the tester could offer no load reliably: nothing was calibrated"]
+    remarks = [] if rows else [phrase("the tester could offer no load reliably: nothing was calibrated")]
     return Result(measurement="calibrate", rows=rows, remarks=remarks)
 
 
 def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
     line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.of(CalibrateSettings).trial_s)
+    record = yield setting.trial(
+        phrase("maximum {size} byte", size=size), size, line, setting.plan.of(CalibrateSettings).trial_s
+    )
     return reached_fps(record)
 
 
@@ -47,7 +50,12 @@ def _trial(
     setting: Setting, size: int, rate: float, number: int, percent: float
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
     trial_s = setting.plan.of(CalibrateSettings).trial_s
-    trial = setting.trial(f"cable {percent:g} % {number}, {size} byte", size, rate, trial_s)
+    trial = setting.trial(
+        phrase("cable {percent:g} % {number}, {size} byte", percent=percent, number=number, size=size),
+        size,
+        rate,
+        trial_s,
+    )
     record = yield from repetition(trial)
     return record if record.valid and record.facts.tracked.latency is not None else None
 
@@ -61,7 +69,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     repeat = statistics.stdev(means)
     trial = records[0].trial
     instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)
-    parts = [budget.normal("repeatability of the trials' means", standard_error_of_mean(repeat, len(means)))]
+    parts = [budget.normal(phrase("repeatability of the trials' means"), standard_error_of_mean(repeat, len(means)))]
     bias = budget.figure(sum(means) / len(means), "ns", [*parts, *(instrument.of_mean if instrument else ())])
     return Row(
         frame_bytes=trial.frame_bytes,

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.changes import Finding, findings, joined, totals, usual
+from keisoku.device.analysis.changes import Finding, findings, merged, totals, usual
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.changes_settings import ChangesSettings
 from keisoku.device.plan.rate import NO_RATE
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.run.result import Result, Row
 
@@ -40,7 +41,7 @@ def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             raise PlanError("changes.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
         asked: dict[str, object] = {"changes": "every" if plan.frames else "changed", "expected": settings.expect}
         if settings.learn_s is not None:
-            first = setting.trial(f"learning, {size} byte", size, rate, settings.learn_s)
+            first = setting.trial(phrase("learning, {size} byte", size=size), size, rate, settings.learn_s)
             record = yield first.model_copy(update=asked)
             learnt = _learnt(record)
             asked["learnt"] = learnt
@@ -48,16 +49,20 @@ def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s).model_copy(update=asked)
         own, verdict = _rows(setting, record)
         rows += own
-        said.append(f"{size} byte: {verdict}" if len(plan.frame_bytes) > 1 else verdict)
+        said.append(
+            phrase("{size} byte: {verdict}", size=size, verdict=verdict) if len(plan.frame_bytes) > 1 else verdict
+        )
         remarks += [one for one in _expected(record) if one not in remarks]
-    return Result(measurement="changes", rows=rows, remarks=remarks, sentence="; ".join(said))
+    return Result(measurement="changes", rows=rows, remarks=remarks, sentence=joined("; ", said))
 
 
 def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     size, facts = record.trial.frame_bytes, record.facts
     if not record.valid:
-        why = "; ".join(record.invalid_because)
-        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=why)], f"not measured: {why}"
+        why = joined("; ", record.invalid_because)
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=why)], phrase(
+            "not measured: {why}", why=why
+        )
     compared, changed, further = totals(facts)
     found = findings(facts)
     figures = {
@@ -68,7 +73,10 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     if compared:
         figures["changed_share"] = Quantity(value=100 * changed / compared, unit="%", uncertainty=0.0)
     remark = (
-        f"{digits.count(further)} frames were changed in more ways than are kept, and are only counted"
+        phrase(
+            "{further} frames were changed in more ways than are kept, and are only counted",
+            further=digits.count(further),
+        )
         if further
         else ""
     )
@@ -76,7 +84,7 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     listed = [_row(size, one, setting, len(facts.streams) > 1) for one in found[:MOST_ROWS]]
     if left := found[MOST_ROWS:]:
         frames = sum(one.frames for one in left)
-        case = f"{len(left)} further changes"
+        case = phrase("{left} further changes", left=len(left))
         listed.append(Row(frame_bytes=size, case=case, group=CHANGE, figures={"frames": _frames(frames)}))
     return [whole, *listed], verdict(compared, changed, further, found, len(facts.streams))
 
@@ -84,25 +92,25 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
 def verdict(compared: int, changed: int, further: int, found: Sequence[Finding], streams: int) -> str:
     """'1,204 of 2,000,000 frames changed otherwise than expected: 1,204 × IP.dscp 46 to 0, all of stream 3'."""
     if not compared:
-        return "no frame arrived that could be compared"
+        return phrase("no frame arrived that could be compared")
     if not changed:
-        return f"none of {digits.count(compared)} frames changed otherwise than expected"
+        return phrase("none of {compared} frames changed otherwise than expected", compared=digits.count(compared))
     parts = []
-    texts = joined(found)
+    texts = merged(found)
     for text, frames, own in texts[:_MOST_SAID]:
         part = f"{digits.count(frames)} × {text}"
         if streams > 1 and len(own) == 1:
-            part += f", all of stream {own[0] + 1}"
+            part += phrase(", all of stream {own}", own=own[0] + 1)
         parts.append(part)
     left = sum(frames for _, frames, _ in texts[_MOST_SAID:]) + further
     if left:
-        parts.append(f"{digits.count(left)} × other changes")
-    counts = f"{digits.count(changed)} of {digits.count(compared)} frames"
-    return f"{counts} changed otherwise than expected: {'; '.join(parts)}"
+        parts.append(phrase("{left} × other changes", left=digits.count(left)))
+    counts = phrase("{changed} of {compared} frames", changed=digits.count(changed), compared=digits.count(compared))
+    return phrase("{counts} changed otherwise than expected: {parts}", counts=counts, parts=joined("; ", parts))
 
 
 def _row(size: int, one: Finding, setting: Setting, several: bool) -> Row:
-    case = f"stream {one.stream + 1}: {one.text}" if several else one.text
+    case = phrase("stream {stream}: {text}", stream=one.stream + 1, text=one.text) if several else one.text
     capabilities = setting.capabilities
     # A time in virtual time is known as finely as its stamps; what real stamps are off by in a trial is not measured.
     error_s = capabilities.resolution_ns / 1e9 if capabilities.simulated else None
@@ -124,18 +132,22 @@ def _learnt(record: TrialRecord) -> tuple[tuple[str, ...], ...]:
 
 
 def _as_learnt(size: int, learnt: Sequence[tuple[str, ...]], several_sizes: bool) -> list[str]:
-    where = f" at {size} byte" if several_sizes else ""
+    where = phrase(" at {size} byte", size=size) if several_sizes else ""
     found: dict[tuple[str, ...], list[int]] = {}
     for stream, texts in enumerate(learnt, start=1):
         found.setdefault(texts, []).append(stream)
     said = []
     for texts, streams in found.items():
-        whose = "" if len(found) == 1 else f" of stream {', '.join(map(str, streams))}"
+        whose = "" if len(found) == 1 else phrase(" of stream {streams}", streams=joined(", ", map(str, streams)))
         what = ", ".join(texts) or "nothing"
-        said.append(f"learnt{where}: the device changes {what} in most frames{whose}")
+        said.append(
+            phrase(
+                "learnt{where}: the device changes {what} in most frames{whose}", where=where, what=what, whose=whose
+            )
+        )
     return said
 
 
 def _expected(record: TrialRecord) -> list[str]:
     texts = dict.fromkeys(stream.changes.expected for stream in record.facts.streams if stream.changes)
-    return [f"expected: {', '.join(own) if own else 'no change'}" for own in texts]
+    return [phrase("expected: {own}", own=", ".join(own) if own else "no change") for own in texts]

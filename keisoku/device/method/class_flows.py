@@ -13,6 +13,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.class_settings import MarkingSettings, QosSettings
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 
 _ECT0 = 2
 """RFC 3168 §5: the sender is capable of ECN."""
@@ -121,7 +122,7 @@ def together_trial(
         )
         for part in parts
     ]
-    trial = flows_trial(setting, f"all classes, {size} byte", size, full, settings.trial_s, flows)
+    trial = flows_trial(setting, phrase("all classes, {size} byte", size=size), size, full, settings.trial_s, flows)
     return _watching(setting, trial, settings.trial_s).model_copy(update={"variation": True})
 
 

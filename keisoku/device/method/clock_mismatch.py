@@ -27,11 +27,11 @@ from keisoku.device.record.counts import Tracked
 from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
-LINE_RATE = "line rate"
-AT_RATE = "throughput rate"
+LINE_RATE = phrase("line rate")
+AT_RATE = phrase("throughput rate")
 _ROUNDING_PPM = 2 * 1e6 * 2**-53
 """Of a ratio of two rates that is nearly one, and of its difference from one."""
 _AT_LINE = 1 - 1e-9
@@ -58,15 +58,19 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     remarks += _between_sizes(setting, found)
     deviations = []
     if settings.trial_s < 60:
-        deviations.append(f"published procedure: frames are sent for {settings.trial_s:g} s instead of 60 s")
+        deviations.append(
+            phrase("published procedure: frames are sent for {trial_s:g} s instead of 60 s", trial_s=settings.trial_s)
+        )
     if settings.repetitions < 3:
-        deviations.append(f"published procedure: {settings.repetitions} trials instead of 3")
+        deviations.append(
+            phrase("published procedure: {repetitions} trials instead of 3", repetitions=settings.repetitions)
+        )
     if settings.rate_fps is not None:
-        deviations.append("published procedure: the first rate was given, not the throughput")
+        deviations.append(phrase("published procedure: the first rate was given, not the throughput"))
     if len(plan.port_fields()) == 2 and len(plan.pairs()) == 1:
-        deviations.append("published procedure: one direction of one pair of ports was measured, not each port")
+        deviations.append(phrase("published procedure: one direction of one pair of ports was measured, not each port"))
     if setting.capabilities.simulated:
-        deviations.append("the DUT is simulated: results describe the model")
+        deviations.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="clock_mismatch", rows=rows, deviations=deviations, remarks=remarks)
 
 
@@ -142,8 +146,12 @@ def _invisible(setting: Setting, first: _Load) -> list[str]:
     size = first.records[0].trial.frame_bytes
     below_ppm = 1e6 * (1 - first.fps / line)
     return [
-        f"{size} byte: the load is {below_ppm:.4g} ppm below the line rate: a port that is slower by less does not show"
-        " it"
+        phrase(
+            "{size} byte: the load is {below_ppm:.4g} ppm below the line rate: a port that is "
+            "slower by less does not show it",
+            size=size,
+            below_ppm=below_ppm,
+        )
     ]
 
 
@@ -151,7 +159,9 @@ def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Tr
     settings = setting.plan.of(ClockMismatchSettings)
     records = []
     for number in range(1, settings.repetitions + 1):
-        trial = setting.trial(f"{case} {number}, {size} byte", size, rate, settings.trial_s)
+        trial = setting.trial(
+            phrase("{case} {number}, {size} byte", case=case, number=number, size=size), size, rate, settings.trial_s
+        )
         records.append((yield from repetition(trial)))
     return records
 
@@ -300,7 +310,7 @@ def _row(
     good = [one for record, one in zip(records, tracked, strict=True) if record.valid]
     measured = [one.latency for one in good if one.latency is not None]
     if not measured:
-        remark = joined("; ", why_invalid(records[0])) or "nothing was forwarded"
+        remark = joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, case=case, figures={}, trial=records[0].index, remark=remark)
     fps = fmean(record.offered_fps for record in records if record.valid)
     figures = {
@@ -334,16 +344,24 @@ def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], s
 
 def _name(setting: Setting, way: PortPair) -> str:
     ports = [port for _, port in setting.plan.port_fields()]
-    return f"{ports[way[0]]} to {ports[way[1]]}"
+    return phrase("{one} to {other}", one=ports[way[0]], other=ports[way[1]])
 
 
 def _sentence(setting: Setting, size: int, way: PortPair, at_rate: Drift, why: str, share: float | None) -> str:
     grows = "grows" if at_rate.slope > 0 else "falls"
-    said = (
-        f"{size} byte, {_name(setting, way)}: latency {grows} by {abs(at_rate.slope):.4g} ± "
-        f"{expanded(at_rate.error):.2g} ns/s, {abs(at_rate.ppm):.4g} ± {expanded(at_rate.ppm_error):.2g} ppm: {why}"
+    said = phrase(
+        "{size} byte, {way}: latency {latency} by {grows:.4g} ± {error:.2g} ns/s, {ppm:.4g} "
+        "± {ppm_error:.2g} ppm: {why}",
+        size=size,
+        way=_name(setting, way),
+        latency=grows,
+        grows=abs(at_rate.slope),
+        error=expanded(at_rate.error),
+        ppm=abs(at_rate.ppm),
+        ppm_error=expanded(at_rate.ppm_error),
+        why=why,
     )
-    return said + (f"; compared with {share:.8g} % of the rate" if share is not None else "")
+    return said + (phrase("; compared with {share:.8g} % of the rate", share=share) if share is not None else "")
 
 
 def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) -> list[str]:
@@ -356,7 +374,14 @@ def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) ->
         apart = difference(drifts[high], drifts[low])
         if apart.ppm > DIFFERENT_PPM + 3 * apart.ppm_error:
             said.append(
-                f"{_name(setting, way)}: {drifts[low].ppm:.4g} ppm at {low} byte and {drifts[high].ppm:.4g} ppm at"
-                f" {high} byte: a clock mismatch does not depend on the size, a processing time of each frame does"
+                phrase(
+                    "{way}: {ppm:.4g} ppm at {low} byte and {ppm_high:.4g} ppm at {high} byte: a clock "
+                    "mismatch does not depend on the size, a processing time of each frame does",
+                    way=_name(setting, way),
+                    ppm=drifts[low].ppm,
+                    low=low,
+                    ppm_high=drifts[high].ppm,
+                    high=high,
+                )
             )
     return said

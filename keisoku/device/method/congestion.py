@@ -34,7 +34,7 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in plan.frame_bytes:
 
         def load(fps: float, flows: tuple[Flow, ...] = alone, name: str = "uncongested", size: int = size) -> Trial:
-            trial = setting.trial(f"{name}, {size} byte", size, fps, settings.trial_s)
+            trial = setting.trial(phrase("{name}, {size} byte", name=name, size=size), size, fps, settings.trial_s)
             return trial.model_copy(update={"flows": flows})
 
         maximum, reference = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
@@ -66,7 +66,13 @@ def _crossed(first: int) -> tuple[Flow, ...]:
 
 def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[StreamFacts]) -> Row:
     names = [str(first + place + 1) for place in range(_BLOCK)]
-    case = f"ports {names[0]} and {names[1]} to {names[2]} and {names[3]}"
+    case = phrase(
+        "ports {first} and {second} to {third} and {fourth}",
+        first=names[0],
+        second=names[1],
+        third=names[2],
+        fourth=names[3],
+    )
     intended = sum(record.trial.frames_in(flow) for flow in _crossed(first))
     offered = sum(stream.offered_frames for stream in streams)
     beside, congested = _lost(streams[:1]), _lost(streams[1:])

@@ -21,13 +21,13 @@ from keisoku.device.record.event import EVENTS, Event
 from keisoku.device.record.trial import Constant, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 SAMPLING_NS = 10_000_000
 """RFC 6413 §4.1.4: the sampling interval of the rate should be 10 ms or less."""
 _DEFAULT_FPS = 10_000.0
-HOPS = "Hop count"
+HOPS = phrase("Hop count")
 """Header of the column of cases."""
 _INTERVALS = 20_000
 """So many at most of all flows together, so that a record of a thousand flows stays small."""
@@ -53,7 +53,9 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         frames = math.ceil(settings.length_s(setting.capabilities) * rate / flows_of_a_port)
         length_s = frames * flows_of_a_port / rate
         interval_ns = max(SAMPLING_NS, round(length_s * 1e9 * flows / _INTERVALS))
-        trial = setting.trial(f"convergence, {size} byte", size, rate, length_s, interval_ns=interval_ns)
+        trial = setting.trial(
+            phrase("convergence, {size} byte", size=size), size, rate, length_s, interval_ns=interval_ns
+        )
         more: dict[str, object] = {"events": events, "links_may_fail": True}
         more["anywhere"] = bool(setting.plan.listening())
         if settings.hops:
@@ -68,14 +70,23 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         measurement="convergence",
         rows=rows,
         remarks=[
-            "Each interruption lasts from the last frame before it to the first one behind it, as they were sent: "
-            "its length is known to ± one frame gap, its ends and what is counted from the event to one frame gap.",
-            "Convergence is from the event to the end of the last interruption of a flow: of the first flow it is the"
-            " detection and the first repair, and from there to the last flow the device repairs the others.",
+            phrase(
+                "Each interruption lasts from the last frame before it to the first one behind it, "
+                "as they were sent: its length is known to ± one frame gap, its ends and what is "
+                "counted from the event to one frame gap."
+            ),
+            phrase(
+                "Convergence is from the event to the end of the last interruption of a flow: of the "
+                "first flow it is the detection and the first repair, and from there to the last "
+                "flow the device repairs the others."
+            ),
         ],
         deviations=[
-            "RFC 6413 §4.1.6: no frame may be lost in the last 5 s of a trial, and here in the last"
-            f" {settings.watch_s:g} s less the convergence time"
+            phrase(
+                "RFC 6413 §4.1.6: no frame may be lost in the last 5 s of a trial, and here in the "
+                "last {watch_s:g} s less the convergence time",
+                watch_s=settings.watch_s,
+            )
         ]
         if settings.watch_s < 5
         else [],
@@ -106,7 +117,7 @@ def _rows(record: TrialRecord, size: int) -> list[Row]:
         Row(
             frame_bytes=size,
             case=name,
-            group="Event",
+            group=phrase("Event"),
             figures=_figures(record, reach, stop),
             trial=record.index,
             remark="; ".join(_remarks(reach)),
@@ -128,11 +139,11 @@ def _hops(record: TrialRecord, size: int, settings: ConvergenceSettings) -> list
         found.append(
             Row(
                 frame_bytes=size,
-                case=f"{one.expected} to {one.found}",
+                case=phrase("{expected} to {found}", expected=one.expected, found=one.found),
                 group=HOPS,
                 figures=figures,
                 trial=record.index,
-                remark="a loop" if loops else "another way",
+                remark=phrase("a loop") if loops else phrase("another way"),
             )
         )
     return found
@@ -142,7 +153,7 @@ def _name(record: TrialRecord, reach: Reach) -> str:
     """'link-down', 'link-down undone', 'link-down 2', 'command'."""
     events = record.trial.events
     if reach.event is None:
-        return "before the event" if events else "no event"
+        return phrase("before the event") if events else phrase("no event")
     event = events[reach.event]
 
     def is_alike(other: Event) -> bool:
@@ -161,15 +172,20 @@ def _remarks(reach: Reach) -> list[str]:
     affected = reach.affected
     found = []
     if not affected:
-        found.append("no loss")
+        found.append(phrase("no loss"))
     if several := sum(len(impact.outages) > 1 for impact in affected):
-        found.append(f"{several} flows were interrupted more than once")
+        found.append(phrase("{several} flows were interrupted more than once", several=several))
     if carried := sum(impact.came_from_before for impact in affected):
-        found.append(f"{carried} flows were interrupted already when it happened")
+        found.append(phrase("{carried} flows were interrupted already when it happened", carried=carried))
     if away := sum(not impact.is_back for impact in affected):
-        found.append(f"{away} flows did not come back in this time")
-    if joined := sum(outage.joined for impact in affected for outage in impact.outages):
-        found.append(f"{joined} interruptions were joined with others, because there were too many for the record")
+        found.append(phrase("{away} flows did not come back in this time", away=away))
+    if run_together := sum(outage.joined for impact in affected for outage in impact.outages):
+        found.append(
+            phrase(
+                "{count} interruptions were joined with others, because there were too many for the record",
+                count=run_together,
+            )
+        )
     return found
 
 

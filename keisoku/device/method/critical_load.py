@@ -18,7 +18,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import disturbances, why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -39,7 +39,7 @@ NARROWEST = 1 / 20
 """Smallest spread that is distinguished, as a share of the resolution."""
 SPOILED_TRIALS = 20
 """So many invalid trials in a row end the search."""
-CURVE = "Clean trials"
+CURVE = phrase("Clean trials")
 """Group of the rows of the curve."""
 
 
@@ -56,14 +56,17 @@ def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         yield from found.proceed()
         rows.append(found.row())
         curves += found.curve_rows()
-        remarks += [f"{size} byte: {text}" for text in found.remarks()]
+        remarks += [phrase("{size} byte: {text}", size=size, text=text) for text in found.remarks()]
     plan = setting.plan
     return Result(
         measurement="critical_load",
         rows=rows + curves,
         deviations=[
-            "draft-vpolak-bmwg-plrsearch-03, Critical Load: it is the load at which half of the trials of"
-            f" {settings.trial_s:g} s are clean, not that of a given average loss ratio",
+            phrase(
+                "draft-vpolak-bmwg-plrsearch-03, Critical Load: it is the load at which half of the "
+                "trials of {trial_s:g} s are clean, not that of a given average loss ratio",
+                trial_s=settings.trial_s,
+            ),
             *deviations.rfc2544(plan, setting.capabilities.simulated),
         ],
         remarks=remarks,
@@ -111,7 +114,7 @@ class _Estimation:
             self.curve.limit(self.most_fps)
 
     def _trial(self, fps: float) -> Trial:
-        purpose = f"critical load {self.frame_bytes} byte"
+        purpose = phrase("critical load {frame_bytes} byte", frame_bytes=self.frame_bytes)
         # The first one's loss ratio shows where to look, so it is not ended early.
         stop = 0 if self.settings.stop_at_loss and self.curve else None
         return self.setting.trial(purpose, self.frame_bytes, fps, self.settings.trial_s, stop)
@@ -144,16 +147,20 @@ class _Estimation:
         """The critical load and what else is known of the curve."""
         curve, beyond = self.curve, self._beyond
         if curve is None:
-            remark = f"given up: every trial was invalid, the last because {self.reason}"
+            remark = phrase("given up: every trial was invalid, the last because {reason}", reason=self.reason)
             return Row(frame_bytes=self.frame_bytes, figures={}, remark=remark)
         trials = Quantity(value=len(curve.trials), unit="trials", uncertainty=0.0)
         index, remark = self.last.index if self.last else None, ""
         if beyond:
             end_fps = self.most_fps if beyond == "at least" else self.least_fps
             figures = {"critical_load": Quantity(value=end_fps, unit="frames/s", bound=beyond), "trials": trials}
-            remark = f"beyond the {'highest' if beyond == 'at least' else 'lowest'} load that was tried"
+            remark = (
+                phrase("beyond the highest load that was tried")
+                if beyond == "at least"
+                else phrase("beyond the lowest load that was tried")
+            )
             if beyond == "at least" and self.limited_by_tester:
-                remark = "limited by the tester"
+                remark = phrase("limited by the tester")
         else:
             spread = curve.spread()
             narrow = spread.lower < 2 * float(curve.spreads[0])
@@ -188,13 +195,23 @@ class _Estimation:
         if self.curve and not self._beyond and not self._known():
             width = 100 * _half_width(self.curve.critical_fps())
             found.append(
-                f"the search ended after {self.spent_s:.3g} s of load with an interval of ± {width:.2g} % instead of"
-                f" {self.settings.resolution_percent:g} %"
+                phrase(
+                    "the search ended after {seconds:.3g} s of load with an interval of ± {width:.2g} % "
+                    "instead of {wanted:g} %",
+                    seconds=self.spent_s,
+                    width=width,
+                    wanted=self.settings.resolution_percent,
+                )
             )
         if self.left_out:
-            found.append(f"{self.left_out} invalid trials were left out")
+            found.append(phrase("{left_out} invalid trials were left out", left_out=self.left_out))
         if self.limited_by_tester:
-            found.append(f"no load above {self.most_fps:,.0f} frames/s was tried, which is the tester's limit")
+            found.append(
+                phrase(
+                    "no load above {most_fps:,.0f} frames/s was tried, which is the tester's limit",
+                    most_fps=self.most_fps,
+                )
+            )
         return found
 
 

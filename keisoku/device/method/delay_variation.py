@@ -38,7 +38,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         records = yield from repeat(
-            setting, "delay variation", size, rate, used.trial_s, used.repetitions, variation=True
+            setting, phrase("delay variation"), size, rate, used.trial_s, used.repetitions, variation=True
         )
         rows.append(_row(setting, records))
     return Result(measurement="delay_variation", rows=rows, deviations=found)

@@ -133,7 +133,7 @@ def loss(plan: Plan) -> list[str]:
         asked = (
             phrase("{maximum_fps} of the line", maximum_fps=maximum_fps)
             if isinstance(maximum_fps, LinePercent)
-            else f"{maximum_fps:g} frames/s"
+            else phrase("{maximum_fps:g} frames/s", maximum_fps=maximum_fps)
         )
         found.append(phrase("RFC 2544 §26.3: 100 % is {asked} as asked, not the maximum of the link", asked=asked))
     return found

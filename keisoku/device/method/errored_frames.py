@@ -16,7 +16,7 @@ from keisoku.device.plan.rfc2889_settings import Error, ErroredFramesSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 LEAST_BYTES = 64
@@ -33,14 +33,21 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
     left_out = [error for error in get_args(Error) if error not in settings.errors]
     if left_out:
-        found.append(f"RFC 2889 §5.9: {', '.join(left_out)} errors were not tested")
-    found.append(f"RFC 2889 §5.9.2: one load, {settings.load_percent:g} %, was tried instead of several")
+        found.append(phrase("RFC 2889 §5.9: {left_out} errors were not tested", left_out=joined(", ", left_out)))
+    found.append(
+        phrase(
+            "RFC 2889 §5.9.2: one load, {load_percent:g} %, was tried instead of several",
+            load_percent=settings.load_percent,
+        )
+    )
     for error in settings.errors:
         for size in _sizes(setting, error):
 
             def load(fps: float, error: Error = error, size: int = size) -> Trial:
                 defect = None if error == "oversize" else error
-                trial = setting.trial(f"{error} frames, {size} byte", size, fps, settings.trial_s)
+                trial = setting.trial(
+                    phrase("{error} frames, {size} byte", error=error, size=size), size, fps, settings.trial_s
+                )
                 return trial.model_copy(update={"flows": (Flow(transmit=0, receive=1, defect=defect),)})
 
             maximum, record = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
@@ -71,8 +78,12 @@ def _row(error: Error, record: TrialRecord) -> Row:
     if record.valid:
         passed = forwarded + record.facts.tracked.corrupt_arrivals
         figures["forwarded"] = rfc2889.percent(passed, offered)
-        remark = "pass: filtered" if passed == 0 else "fail: not filtered"
+        remark = phrase("pass: filtered") if passed == 0 else phrase("fail: not filtered")
         if error == "dribble":
             # §5.9.3: "The DUT/SUT MUST correct and forward frames containing dribbling bits."
-            remark = "pass: corrected and forwarded" if forwarded == offered else "fail: not all were forwarded"
+            remark = (
+                phrase("pass: corrected and forwarded")
+                if forwarded == offered
+                else phrase("fail: not all were forwarded")
+            )
     return Row(frame_bytes=record.trial.frame_bytes, case=error, figures=figures, trial=record.index, remark=remark)

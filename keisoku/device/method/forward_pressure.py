@@ -16,7 +16,7 @@ from keisoku.device.plan.rfc2889_settings import ForwardPressureSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 PREAMBLE_BITS, SHORT_GAP_BITS = 64, 88
@@ -34,7 +34,9 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = []
     for size in plan.frame_bytes:
         fps = speed / (8 * size + PREAMBLE_BITS + SHORT_GAP_BITS)
-        record = yield from rfc2889.attempt(setting.trial(f"gaps of 88 bits, {size} byte", size, fps, settings.trial_s))
+        record = yield from rfc2889.attempt(
+            setting.trial(phrase("gaps of 88 bits, {size} byte", size=size), size, fps, settings.trial_s)
+        )
         rows.append(_row(setting, record))
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.6", settings.trial_s)
     return Result(measurement="forward_pressure", rows=rows, deviations=found)
@@ -54,6 +56,6 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
         # Half of the rate that the shorter gap adds; clocks differ by 100 ppm at most, which is far less.
         pressed = rate.value - error > (line + record.trial.frames_per_second) / 2
         # §5.6.5 gives this text: a rate above the MOL "MUST be highlighted with" it.
-        pressing = "Forward Pressure detected: the device sends with gaps below 96 bits"
-        remark = pressing if pressed else "the device keeps gaps of 96 bits"
+        pressing = phrase("Forward Pressure detected: the device sends with gaps below 96 bits")
+        remark = pressing if pressed else phrase("the device keeps gaps of 96 bits")
     return Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)

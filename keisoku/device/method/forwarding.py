@@ -37,7 +37,9 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in plan.frame_bytes:
 
         def load(fps: float, size: int = size) -> Trial:
-            return setting.trial(f"{fps:,.0f} frames/s, {size} byte", size, fps, settings.trial_s)
+            return setting.trial(
+                phrase("{fps:,.0f} frames/s, {size} byte", fps=fps, size=size), size, fps, settings.trial_s
+            )
 
         maximum, full = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
         found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum) + rfc2889.late_starts(full)

@@ -14,6 +14,7 @@ from keisoku.device.method import group_flows, rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc3918_settings import GroupCapacitySettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -75,9 +76,9 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_summary(settings, size, low, seen, again))
         rows += [_row(one, size) for one in seen]
     found = group_flows.deviations(setting, "§7.1")
-    found.append("RFC 3918 §7.1: one frame is sent to each group, so a frame that is lost counts as its group")
+    found.append(phrase("RFC 3918 §7.1: one frame is sent to each group, so a frame that is lost counts as its group"))
     if len(setting.plan.port_fields()) < 3:
-        found.append("RFC 3918 §7.1: no port is left to show that groups are flooded; use three ports")
+        found.append(phrase("RFC 3918 §7.1: no port is left to show that groups are flooded; use three ports"))
     return Result(measurement="group_capacity", rows=rows, deviations=found)
 
 
@@ -110,7 +111,9 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
                 )
             )
     whole_s = leave_ns / NS_PER_S + groups / settings.join_fps
-    trial = setting.trial(f"{groups} groups, {size} byte", frame_bytes, settings.test_fps, whole_s)
+    trial = setting.trial(
+        phrase("{groups} groups, {size} byte", groups=groups, size=size), frame_bytes, settings.test_fps, whole_s
+    )
     rest_ns = max(trial.phases.rest_ns, round(settings.leave_s * NS_PER_S))
     return trial.model_copy(
         update={"flows": tuple(flows), "phases": trial.phases.model_copy(update={"rest_ns": rest_ns})}
@@ -120,25 +123,29 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
 def _summary(settings: GroupCapacitySettings, size: int, groups: int, seen: list[Seen], again: Seen | None) -> Row:
     passed = [one.record.index for one in seen if one.passed and one.groups == groups]
     last = seen[-1]
-    remark = "; ".join(last.reasons) if last.passed is None else ""
+    remark = joined("; ", last.reasons) if last.passed is None else ""
     if not groups:
         floods = any(one.flooded for one in seen)
         remark = remark or (
-            "frames reached ports that had not joined: the device floods groups"
+            phrase("frames reached ports that had not joined: the device floods groups")
             if floods
-            else "no group was forwarded to every port that joined it"
+            else phrase("no group was forwarded to every port that joined it")
         )
-        return Row(frame_bytes=size, case="capacity", figures={}, trial=last.record.index, remark=remark)
+        return Row(frame_bytes=size, case=phrase("capacity"), figures={}, trial=last.record.index, remark=remark)
     bounded = groups == settings.most_groups or last.passed is None
     if again is not None and not again.passed:
         bounded = True
         failed = min(one.groups for one in seen if one.passed is False)
-        remark = "; ".join(again.reasons) or (
-            f"after {failed} groups or more the device no longer forwards even {groups} groups only to the ports that"
-            " joined them: start near its capacity, with --groups"
+        remark = joined("; ", again.reasons) or (
+            phrase(
+                "after {failed} groups or more the device no longer forwards even {groups} groups "
+                "only to the ports that joined them: start near its capacity, with --groups",
+                failed=failed,
+                groups=groups,
+            )
         )
     figure = Quantity(value=groups, unit="groups", bound="at least") if bounded else _count(groups)
-    return Row(frame_bytes=size, case="capacity", figures={"groups": figure}, trial=passed[-1], remark=remark)
+    return Row(frame_bytes=size, case=phrase("capacity"), figures={"groups": figure}, trial=passed[-1], remark=remark)
 
 
 def _row(one: Seen, size: int) -> Row:
@@ -152,7 +159,7 @@ def _row(one: Seen, size: int) -> Row:
         case=f"trial {one.record.index + 1}",
         figures={} if one.reasons else figures,
         trial=one.record.index,
-        remark="; ".join(one.reasons),
+        remark=joined("; ", one.reasons),
     )
 
 

@@ -18,6 +18,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc3918_settings import GroupDelaySettings
 from keisoku.device.record.trial import NS_PER_S, Branch, Flow, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 MOST_LOST = 0.01
@@ -81,19 +82,25 @@ def group_delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         for port in measured_ports(settings, group_flows.receivers(setting)):
             rows.append(_row(setting, size, port, records))
     found = group_flows.deviations(setting, "§6")
-    method = "B: the last port has joined the groups before" if settings.known else "A: nobody has joined before"
-    found.append(f"RFC 3918 §6.1: only method {method}")
+    method = (
+        phrase("B: the last port has joined the groups before")
+        if settings.known
+        else phrase("A: nobody has joined before")
+    )
+    found.append(phrase("RFC 3918 §6.1: only method {method}", method=method))
     if settings.burden_fps is None:
-        found.append("RFC 3918 §8.2: without a burden (--burden), which is optional here")
+        found.append(phrase("RFC 3918 §8.2: without a burden (--burden), which is optional here"))
     return Result(
         measurement="group_delay",
         rows=rows,
         deviations=found,
         remarks=[
-            "Join delay: from the departure of the message to the arrival of the first frame of the group; leave delay:"
-            " from the departure of the message to the arrival of the last frame (RFC 2432 §3.3). The interval of a"
-            " mean is where the mean moment lies at which the device changed what it forwards, between two frames of"
-            " a group."
+            phrase(
+                "Join delay: from the departure of the message to the arrival of the first frame of "
+                "the group; leave delay: from the departure of the message to the arrival of the "
+                "last frame (RFC 2432 §3.3). The interval of a mean is where the mean moment lies at "
+                "which the device changed what it forwards, between two frames of a group."
+            )
         ],
     )
 
@@ -157,7 +164,13 @@ def _trial(setting: Setting, size: int, number: int) -> Trial:
                     trial_fps=fps,
                 )
             )
-    purpose = f"join and leave {settings.groups} groups, {number} of {settings.repetitions}, {size} byte"
+    purpose = phrase(
+        "join and leave {groups} groups, {number} of {repetitions}, {size} byte",
+        groups=settings.groups,
+        number=number,
+        repetitions=settings.repetitions,
+        size=size,
+    )
     trial = setting.trial(purpose, group_flows.size_for(settings.protocol, size), fps, whole_s)
     return trial.model_copy(update={"flows": tuple(flows)})
 
@@ -233,13 +246,13 @@ def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord])
         why = dict.fromkeys(
             reason for one in records for reason in [*one.invalid_because, *group_flows.sent_messages(one)]
         )
-        return Row(frame_bytes=size, case=case, figures={}, remark="; ".join(why))
+        return Row(frame_bytes=size, case=case, figures={}, remark=joined("; ", why))
     figures: dict[str, Quantity] = {}
     overloaded = sum(stay.lost_frames for stay in every) > MOST_LOST * sum(stay.arrived_frames for stay in every)
     remarks = _remarks(found)
     if overloaded:
         remarks.append(
-            "the device lost frames of groups in the middle of stays, and their ends tell nothing: lower --rate"
+            phrase("the device lost frames of groups in the middle of stays, and their ends tell nothing: lower --rate")
         )
     for name, delays in (
         ("join", [stay.join for stay in found if stay.join is not None]),
@@ -249,7 +262,7 @@ def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord])
             figures |= _figures(name, delays)
     figures["lost"] = rfc2889.frames(sum(stay.lost_frames for stay in found))
     figures["groups"] = Quantity(value=len(found), unit="joins", uncertainty=0.0)
-    return Row(frame_bytes=size, case=case, figures=figures, trial=good[0].index, remark="; ".join(remarks))
+    return Row(frame_bytes=size, case=case, figures=figures, trial=good[0].index, remark=joined("; ", remarks))
 
 
 def _remarks(found: Sequence[Stay]) -> list[str]:
@@ -258,13 +271,23 @@ def _remarks(found: Sequence[Stay]) -> list[str]:
     remarks = []
     if early:
         remarks.append(
-            f"frames of {early} of {len(found)} groups arrived before the port joined them: the device floods groups"
-            " without receivers, so there is no join delay"
+            phrase(
+                "frames of {early} of {count} groups arrived before the port joined them: the device "
+                "floods groups without receivers, so there is no join delay",
+                early=early,
+                count=len(found),
+            )
         )
     if none:
-        remarks.append(f"no frame of {none} of {len(found)} groups arrived at all")
+        remarks.append(phrase("no frame of {none} of {count} groups arrived at all", none=none, count=len(found)))
     if stayed - early > 0 or (stayed and not early):
-        remarks.append(f"frames of {stayed} of {len(found)} groups still arrived at the end: raise --leave")
+        remarks.append(
+            phrase(
+                "frames of {stayed} of {count} groups still arrived at the end: raise --leave",
+                stayed=stayed,
+                count=len(found),
+            )
+        )
     return remarks
 
 

@@ -12,6 +12,7 @@ from keisoku.device.method.search import RETRIES
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.frame.membership import MESSAGE_BYTES, Protocol, is_ipv6, message, test_frames
+from keisoku.language import phrase
 
 SOURCE = 0
 """Index of the port that sends to the groups."""
@@ -104,15 +105,22 @@ def sent_messages(record: TrialRecord) -> list[str]:
     """The reason if the tester did not send all messages; empty if it did."""
     wanted = sum(record.trial.frames_in(flow) for flow in record.trial.flows if flow.message)
     sent = sum(stream.offered_frames for stream in record.facts.beside)
-    return [] if sent == wanted else [f"the tester sent {sent} of {wanted} messages to the device"]
+    return (
+        []
+        if sent == wanted
+        else [phrase("the tester sent {sent} of {wanted} messages to the device", sent=sent, wanted=wanted)]
+    )
 
 
 def deviations(setting: Setting, clause: str) -> list[str]:
     """Deviations of all procedures with groups."""
     found = [
-        f"RFC 3918 {clause}: each message carries the tester's signature behind it, which the protocols ignore",
-        f"RFC 3918 {clause}: the tester sends no query and does not answer those of the device",
+        phrase(
+            "RFC 3918 {clause}: each message carries the tester's signature behind it, which the protocols ignore",
+            clause=clause,
+        ),
+        phrase("RFC 3918 {clause}: the tester sends no query and does not answer those of the device", clause=clause),
     ]
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found

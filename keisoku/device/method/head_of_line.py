@@ -15,6 +15,7 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reli
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8239_settings import HeadOfLineSettings
 from keisoku.device.record.trial import Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
 _Group = tuple[int, int, int, int]
@@ -39,8 +40,8 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         for shift in range(settings.shifts or count):
             groups = _groups(count, shift)
             records = []
-            for name, congest in (("without congestion", False), ("congested", True)):
-                purpose = f"{name}, ports shifted by {shift}, {size} byte"
+            for name, congest in ((phrase("without congestion"), False), (phrase("congested"), True)):
+                purpose = phrase("{name}, ports shifted by {shift}, {size} byte", name=name, shift=shift, size=size)
                 flows = _flows(groups, load, congest)
                 records.append(
                     (yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows)))
@@ -48,10 +49,10 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows += [_row(group, place, *records) for place, group in enumerate(groups)]
     found = []
     if count < 8:
-        found.append(f"RFC 8239 §5.2: {count} ports instead of at least eight")
+        found.append(phrase("RFC 8239 §5.2: {count} ports instead of at least eight", count=count))
     if (settings.shifts or count) < count:
-        found.append("RFC 8239 §5.2: not every port was tested in every place of a group")
-    found.append("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each")
+        found.append(phrase("RFC 8239 §5.2: not every port was tested in every place of a group"))
+    found.append(phrase("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each"))
     return Result(measurement="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
@@ -74,7 +75,13 @@ def _flows(groups: list[_Group], load: float, congest: bool) -> list[Flow]:
 
 def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row:
     first, second, free, crowded = (port + 1 for port in group)
-    case = f"{first} to {free}, while {first} and {second} send to {crowded}"
+    case = phrase(
+        "{first} to {free}, while {first} and {second} send to {crowded}",
+        first=first,
+        free=free,
+        second=second,
+        crowded=crowded,
+    )
     size = busy.trial.frame_bytes
     spoiled = [*calm.invalid_because, *busy.invalid_because]
     if spoiled:
@@ -90,9 +97,14 @@ def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row
         added_ns = during.tracked.latency.max_ns - before.tracked.latency.max_ns
         figures["delay"] = Quantity(value=added_ns, unit="ns")
     if figures["congested"].value == 0:
-        remark = f"output {crowded} was not congested, so head-of-line blocking cannot be judged"
+        remark = phrase(
+            "output {crowded} was not congested, so head-of-line blocking cannot be judged", crowded=crowded
+        )
     elif figures["loss"].value > figures["alone"].value:
-        remark = f"head-of-line blocking: {during.tracked.lost_frames} frames to an uncongested output were lost"
+        remark = phrase(
+            "head-of-line blocking: {lost_frames} frames to an uncongested output were lost",
+            lost_frames=during.tracked.lost_frames,
+        )
     else:
         remark = ""
     return Row(frame_bytes=size, case=case, figures=figures, trial=busy.index, remark=remark)

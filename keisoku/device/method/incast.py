@@ -21,7 +21,7 @@ from keisoku.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Stream
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
 from keisoku.frame.stack import parse
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _HEADER_BYTES = dict(zip(SHORT_NAMES, (14, 42, 62), strict=True))
@@ -48,17 +48,24 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             full = yield from full_rate(setting, size, every, settings.maximum_fps)
             rates.append(full)
             flows = _flows(setting, others, output, full)
-            purpose = f"{rfc8239.named(others)} to {output + 1}, {size} byte"
+            purpose = phrase(
+                "{named} to {output}, {size} byte", named=rfc8239.named(others), output=output + 1, size=size
+            )
             record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
             rows += _rows(setting, record)
     found = [
-        "RFC 8239 §6.2: stateless frames are sent in place of TCP: they have no congestion control or retransmission;"
-        " TCP's goodput and latency need real connections"
+        phrase(
+            "RFC 8239 §6.2: stateless frames are sent in place of TCP: they have no congestion "
+            "control or retransmission; TCP's goodput and latency need real connections"
+        )
     ]
     if settings.outputs != "each":
-        found.append("RFC 8239 §6.2: not every port was tested as receiver")
+        found.append(phrase("RFC 8239 §6.2: not every port was tested as receiver"))
     found.append(
-        "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; the degree of synchronisation is not reported"
+        phrase(
+            "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; the degree of "
+            "synchronisation is not reported"
+        )
     )
     return Result(measurement="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
@@ -84,8 +91,14 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     steady = setting.plan.of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):
-        kind = "steady" if place < steady else f"bursts of {setting.plan.of(IncastSettings).burst_frames}"
-        case = f"{stream.transmit + 1} to {stream.receive + 1}, {kind}"
+        kind = (
+            phrase("steady")
+            if place < steady
+            else phrase("bursts of {burst_frames}", burst_frames=setting.plan.of(IncastSettings).burst_frames)
+        )
+        case = phrase(
+            "{transmit} to {receive}, {kind}", transmit=stream.transmit + 1, receive=stream.receive + 1, kind=kind
+        )
         figures = _figures(setting, record, [stream])
         latency = stream.tracked.latency
         if latency is not None:
@@ -96,7 +109,9 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
         rows.append(Row(frame_bytes=size, case=case, figures=figures, trial=record.index))
     receiver = record.facts.streams[0].receive + 1
     figures = _figures(setting, record, record.facts.streams)
-    rows.append(Row(frame_bytes=size, case=f"all to {receiver}", figures=figures, trial=record.index))
+    rows.append(
+        Row(frame_bytes=size, case=phrase("all to {receiver}", receiver=receiver), figures=figures, trial=record.index)
+    )
     return rows
 
 

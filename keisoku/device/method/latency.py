@@ -70,7 +70,9 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
     tag = round(rate * settings.tag_after_s)
     records = []
     for number in range(1, settings.repetitions + 1):
-        purpose = f"latency {number} of {settings.repetitions}, {size} byte"
+        purpose = phrase(
+            "latency {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
+        )
         record = yield from repetition(setting.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
         records.append(record)
         if settings.rate_fps is None and _fell_short(record):

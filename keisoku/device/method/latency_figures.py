@@ -115,7 +115,7 @@ def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
     if high.uncertainty is None or low.uncertainty is None:
         return Quantity(value=pdv_ns, unit="ns")
     parts = [
-        budget.normal("99.9th percentile", high.uncertainty / COVERAGE_FACTOR),
+        budget.normal(phrase("99.9th percentile"), high.uncertainty / COVERAGE_FACTOR),
         budget.normal("minimum", low.uncertainty / COVERAGE_FACTOR, sensitivity=-1.0),
     ]
     return budget.figure(pdv_ns, "ns", [*parts, *bias.rate.contributions(pdv_ns)])

@@ -22,7 +22,7 @@ from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.frame.rates import frame_time_ns
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _HIGH_PERCENT = 99.0
@@ -41,7 +41,9 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(LineRateSettings)
     count = rfc8239.ports(setting, 2, "line_rate")
     even = count - count % 2
-    patterns = {"port pairs": pairs("pairs", even)} | ({"full mesh": pairs("mesh", count)} if count > 2 else {})
+    patterns = {phrase("port pairs"): pairs("pairs", even)} | (
+        {phrase("full mesh"): pairs("mesh", count)} if count > 2 else {}
+    )
     rows: list[Row] = []
     rates: list[FullRate] = []
     for size in setting.plan.frame_bytes:
@@ -51,16 +53,20 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rates.append(full)
             for percent in settings.loads_percent:
                 flows = _flows(ways, percent / 100)
-                purpose = f"{name} {percent:g} %, {size} byte"
+                purpose = phrase("{name} {percent:g} %, {size} byte", name=name, percent=percent, size=size)
                 record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
                 rows.append(_row(setting, name, percent, full, record))
-    found = ["RFC 8239 §2.2: no snake test: ports of the DUT that are not connected to the tester are not tested"]
+    found = [
+        phrase("RFC 8239 §2.2: no snake test: ports of the DUT that are not connected to the tester are not tested")
+    ]
     if count == 2:
-        found.append("RFC 8239 §2.2: two ports have no full mesh beyond the port pair")
+        found.append(phrase("RFC 8239 §2.2: two ports have no full mesh beyond the port pair"))
     if even < count:
-        found.append(f"RFC 8239 §2.2: port {count} has no partner in the test of port pairs")
+        found.append(phrase("RFC 8239 §2.2: port {count} has no partner in the test of port pairs", count=count))
     if LINE_RATE_PERCENT not in settings.loads_percent:
-        found.append(f"RFC 8239 §2.3: no load of {LINE_RATE_PERCENT} % was tested")
+        found.append(
+            phrase("RFC 8239 §2.3: no load of {line_rate_percent} % was tested", line_rate_percent=LINE_RATE_PERCENT)
+        )
     return Result(
         measurement="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True)
     )
@@ -76,7 +82,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
     size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
     figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
     if not record.valid or tracked.latency is None:
-        remark = joined("; ", why_invalid(record)) or "nothing was forwarded"
+        remark = joined("; ", why_invalid(record)) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
     whole = full.fps * len(record.senders) * record.trial.duration_ns / NS_PER_S
     figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")

@@ -54,7 +54,9 @@ def _reachable(
         return maximum, record
     while beyond_tester(record):
         maximum = reached_fps(record)
-        record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.of(LossSettings).trial_s)
+        record = yield setting.trial(
+            phrase("maximum {size} byte", size=size), size, maximum, setting.plan.of(LossSettings).trial_s
+        )
     return maximum, None
 
 
@@ -80,7 +82,10 @@ def _steps(
 
 def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
     return setting.trial(
-        f"{percent:g} % {size} byte", size, maximum * percent / 100, setting.plan.of(LossSettings).trial_s
+        phrase("{percent:g} % {size} byte", percent=percent, size=size),
+        size,
+        maximum * percent / 100,
+        setting.plan.of(LossSettings).trial_s,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import share
-from keisoku.device.analysis.marking_curve import Counts, curve, joined, losses, onset, points, threshold
+from keisoku.device.analysis.marking_curve import Counts, curve, losses, merged, onset, points, threshold
 from keisoku.device.analysis.marks import marked
 from keisoku.device.method import rfc8239
 from keisoku.device.method.class_flows import headers
@@ -25,6 +25,7 @@ from keisoku.device.plan.class_settings import MarkingSettings
 from keisoku.device.record.counts import Buckets
 from keisoku.device.record.trial import NS_PER_S, Bursts, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _STEADY = 0.6
@@ -67,9 +68,9 @@ def marking(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         full = yield from full_rate(setting, size, flows, settings.maximum_fps)
         rates.append(full)
         rows += yield from _Queue(setting, size, flows, full).measure()
-    found = [] if setting.plan.phases.learning else ["RFC 2544 §23 b: no learning frames were sent"]
+    found = [] if setting.plan.phases.learning else [phrase("RFC 2544 §23 b: no learning frames were sent")]
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="marking", rows=rows, deviations=found)
 
 
@@ -102,27 +103,31 @@ class _Queue:
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
         """All trials and rows."""
         record = yield from reliably(
-            self._trial(f"full queue, {self.size} byte", self.settings.saturation_s, list(self.flows))
+            self._trial(phrase("full queue, {size} byte", size=self.size), self.settings.saturation_s, list(self.flows))
         )
         if not record.valid:
-            return [self._nothing("; ".join(record.invalid_because))]
+            return [self._nothing(joined("; ", record.invalid_because))]
         output = _output(record)
         if output is None or output.most_frames < _WAITS:
-            return [self._nothing("no frame waited: send more than the output forwards (--maximum, or more ports)")]
+            return [
+                self._nothing(phrase("no frame waited: send more than the output forwards (--maximum, or more ports)"))
+            ]
         parts: list[Counts] = []
         # Where frames are lost on the way, the queue does not rise as far as it was to.
         frames = output.most_frames * (_BEYOND if self._lost else 1)
         for number in range(2):
-            purpose = f"queue up to {frames * self.size / 1000:.1f} kB, {self.size} byte"
+            purpose = phrase(
+                "queue up to {frames:.1f} kB, {size} byte", frames=frames * self.size / 1000, size=self.size
+            )
             trial = self._ramps(purpose, output, frames, 1 + 0.1 * number)
             record = yield from reliably(trial)
             if not record.valid:
-                return [self._nothing("; ".join(record.invalid_because))]
+                return [self._nothing(joined("; ", record.invalid_because))]
             parts += self._counts(record, output)
             if number == 0:
-                most = threshold(joined(parts))
+                most = threshold(merged(parts))
                 frames = min(frames, max(_WAITS, _BEYOND * (most or math.inf) / self.size))
-        whole = joined(parts)
+        whole = merged(parts)
         row = self._onset(whole, output, record.index) if self._lost else self._row(whole, output, record.index)
         return [row, *self._points(whole)]
 
@@ -178,12 +183,12 @@ class _Queue:
         least = onset(counts, blur_bytes, output.rate_share)
         if least is not None:
             figures["kmin"] = least
-        remark = "a queue does not rise beyond where it loses frames: Kmax and Pmax are not told"
-        remark = "no frame was lost" if least is None else remark
+        remark = phrase("a queue does not rise beyond where it loses frames: Kmax and Pmax are not told")
+        remark = phrase("no frame was lost") if least is None else remark
         found = losses(counts, self.size, blur_bytes, output.rate_share)
         if found is not None and found.most is not None:
             figures |= {"kmin": found.least or figures["kmin"], "kmax": found.most}
-            remark = "Kmax is where every frame is lost, also because the buffer ends there"
+            remark = phrase("Kmax is where every frame is lost, also because the buffer ends there")
             if found.share is not None:
                 figures["pmax"] = found.share
         return Row(frame_bytes=self.size, group=CURVE, case=self._case, figures=figures, trial=trial, remark=remark)
@@ -193,16 +198,20 @@ class _Queue:
         figures = {"longest": Quantity(value=counts.top_bytes, unit="byte")}
         named = {"kmin": found.least, "kmax": found.most, "pmax": found.share}
         figures |= {name: figure for name, figure in named.items() if figure is not None}
-        what = {"ce": "marked with CE", "loss": "lost", "class": "remarked"}[self.settings.mark]
+        what = {"ce": phrase("marked with CE"), "loss": phrase("lost"), "class": phrase("remarked")}[self.settings.mark]
         remark = {
-            "none": f"no frame was {what}",
-            "step": f"every frame is {what} that meets Kmin or more",
+            "none": phrase("no frame was {what}", what=what),
+            "step": phrase("every frame is {what} that meets Kmin or more", what=what),
             "ramp": "",
-            "not a function of the queue": f"whether a frame is {what} does not follow from the queue that it met"
-            f" (it scatters {found.misfit:.3g} times as much as chance): an average, or a controller such as PIE",
+            "not a function of the queue": phrase(
+                "whether a frame is {what} does not follow from the queue that it met (it scatters {misfit:.3g} times "
+                "as much as chance): an average, or a controller such as PIE",
+                what=what,
+                misfit=found.misfit,
+            ),
         }[found.kind]
         if found.kind == "ramp" and found.most is not None and found.most.bound:
-            remark = "no queue was long enough for every frame: Pmax is the share at the longest queue"
+            remark = phrase("no queue was long enough for every frame: Pmax is the share at the longest queue")
         return Row(frame_bytes=self.size, group=CURVE, case=self._case, figures=figures, trial=trial, remark=remark)
 
     def _points(self, counts: Counts) -> list[Row]:

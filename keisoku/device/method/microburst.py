@@ -18,6 +18,7 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reli
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8239_settings import MicroburstSettings
 from keisoku.device.record.trial import Constant, Flow, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _FIRST_FRAMES = 16
@@ -43,11 +44,16 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             full = yield from full_rate(setting, size, flows, settings.maximum_fps)
             rates.append(full)
             rows.append((yield from _Bursts(setting, size, output, flows, full).measure()))
-    found = ["RFC 8239 §4.2: N-1 ports sent to 1, no other configuration was tested"]
+    found = [phrase("RFC 8239 §4.2: N-1 ports sent to 1, no other configuration was tested")]
     if settings.intensity_percent != 100:
-        found.append(f"RFC 8239 §4.2: bursts had an intensity of {settings.intensity_percent:g} % instead of 100 %")
+        found.append(
+            phrase(
+                "RFC 8239 §4.2: bursts had an intensity of {intensity_percent:g} % instead of 100 %",
+                intensity_percent=settings.intensity_percent,
+            )
+        )
     if settings.outputs != "each":
-        found.append("RFC 8239 §4.2: not every port was tested as output")
+        found.append(phrase("RFC 8239 §4.2: not every port was tested as output"))
     return Result(measurement="microburst", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
@@ -89,7 +95,12 @@ class _Bursts:
         lossy: dict[int, TrialRecord] = {}
 
         def passes(frames: int) -> Generator[Trial, TrialRecord, bool | None]:
-            purpose = f"{frames} frames from each to {self.output + 1}, {self.frame_bytes} byte"
+            purpose = phrase(
+                "{frames} frames from each to {output}, {frame_bytes} byte",
+                frames=frames,
+                output=self.output + 1,
+                frame_bytes=self.frame_bytes,
+            )
             trial = flows_trial(self.setting, purpose, self.frame_bytes, self.full, frames / fps, self.flows)
             record = yield from reliably(trial)
             if not record.valid:
@@ -132,9 +143,11 @@ class _Bursts:
         remarks = [] if all(held.began_empty for held in self.held) else [NOT_EMPTY]
         last = self.brackets[-1]
         if last.by_tester:
-            remarks.append("limited by the tester: " + "; ".join(self.spoiled))
+            remarks.append(phrase("limited by the tester: {why}", why=joined("; ", self.spoiled)))
         elif last.failed is None:
-            remarks.append(f"no loss up to bursts of {settings.limit_s:g} s: the largest burst is longer")
+            remarks.append(
+                phrase("no loss up to bursts of {limit_s:g} s: the largest burst is longer", limit_s=settings.limit_s)
+            )
         if self.passed is not None:
             latency = self.passed.facts.tracked.latency
             figures["offered"] = Quantity(value=self.passed.offered_fps, unit="frames/s")
@@ -144,10 +157,16 @@ class _Bursts:
                 )
             starts = [sender.sent.first_sent_ns for sender in self.passed.senders]
             if max(starts) > min(starts):
-                remarks.append(f"bursts began within {(max(starts) - min(starts)) / 1000:.3g} µs of each other")
-        return self._row_of(figures, "; ".join(remarks))
+                remarks.append(
+                    phrase(
+                        "bursts began within {starts:.3g} µs of each other", starts=(max(starts) - min(starts)) / 1000
+                    )
+                )
+        return self._row_of(figures, joined("; ", remarks))
 
     def _row_of(self, figures: dict[str, Quantity], remark: str) -> Row:
-        case = f"{rfc8239.named([flow.transmit for flow in self.flows])} to {self.output + 1}"
+        case = phrase(
+            "{named} to {output}", named=rfc8239.named([flow.transmit for flow in self.flows]), output=self.output + 1
+        )
         trial = None if self.passed is None else self.passed.index
         return Row(frame_bytes=self.frame_bytes, case=case, figures=figures, trial=trial, remark=remark)

@@ -27,6 +27,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE, disturbances
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -49,7 +50,11 @@ class _Found:
     @property
     def name(self) -> str:
         """Its usual name: NDR or PDR."""
-        return "NDR" if self.goal.loss_ratio == 0 else f"PDR {100 * self.goal.loss_ratio:g} %"
+        return (
+            "NDR"
+            if self.goal.loss_ratio == 0
+            else phrase("PDR {loss_ratio:g} %", loss_ratio=100 * self.goal.loss_ratio)
+        )
 
 
 def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -67,10 +72,16 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             found = yield from search.bounds(Goal(percent / 100, preset, settings.width_percent / 100))
             rows.append(_row(search, found))
             if found.given_up:
-                remarks.append(f"{size} byte, {found.name}: {found.given_up}")
+                remarks.append(
+                    phrase("{size} byte, {name}: {given_up}", size=size, name=found.name, given_up=found.given_up)
+                )
             elif found.limited_by_tester:
                 remarks.append(
-                    f"{size} byte, {found.name}: the highest load was limited by the tester, not by the link"
+                    phrase(
+                        "{size} byte, {name}: the highest load was limited by the tester, not by the link",
+                        size=size,
+                        name=found.name,
+                    )
                 )
     remarks += _applied(settings)
     plan = setting.plan
@@ -86,15 +97,26 @@ def _applied(settings: MlrSettings) -> list[str]:
     """What RFC 9971 requires a report to state: the goals' attributes, and what durations, ratios and loads mean."""
     preset = settings.preset()
     found = [
-        f"each goal (RFC 9971 §4.6): final trial duration {preset.trial_s:g} s, duration sum {preset.sum_s:g} s, exceed"
-        f" ratio {preset.exceed_percent:g} %, initial trial duration {preset.initial_s:g} s, width"
-        f" {settings.width_percent:g} % (upper less lower bound, relative to the upper one)",
-        "loads and throughputs are of one sending port; loss ratios are of the frames of all ports",
+        phrase(
+            "each goal (RFC 9971 §4.6): final trial duration {trial_s:g} s, duration sum "
+            "{sum_s:g} s, exceed ratio {exceed_percent:g} %, initial trial duration "
+            "{initial_s:g} s, width {width_percent:g} % (upper less lower bound, relative to the "
+            "upper one)",
+            trial_s=preset.trial_s,
+            sum_s=preset.sum_s,
+            exceed_percent=preset.exceed_percent,
+            initial_s=preset.initial_s,
+            width_percent=settings.width_percent,
+        ),
+        phrase("loads and throughputs are of one sending port; loss ratios are of the frames of all ports"),
     ]
     if settings.stop_at_loss and preset.exceed_percent == 0:
         found.append(
-            "a trial ended as soon as it had lost more frames than its goal allows, and its effective duration"
-            " (RFC 9971 §4.5.8) is the time until then; all other trials ran in full"
+            phrase(
+                "a trial ended as soon as it had lost more frames than its goal allows, and its "
+                "effective duration (RFC 9971 §4.5.8) is the time until then; all other trials ran "
+                "in full"
+            )
         )
     return found
 
@@ -103,19 +125,34 @@ def deviations_of(settings: MlrSettings) -> list[str]:
     """Deviations of the goals from RFC 2544's (RFC 9971 §4.10.2), and of trials from RFC 9971's."""
     preset = settings.preset()
     found = [
-        "RFC 9971 §4.5.5: frames that the tester did not offer are not counted as lost; a trial in which it offered"
-        f" less than {100 * (1 - TOLERANCE):g} % of those intended is invalid instead"
+        phrase(
+            "RFC 9971 §4.5.5: frames that the tester did not offer are not counted as lost; a "
+            "trial in which it offered less than {tolerance:g} % of those intended is invalid "
+            "instead",
+            tolerance=100 * (1 - TOLERANCE),
+        )
     ]
     if preset.trial_s < 60:
-        found.append(f"RFC 2544 §24: the final trials last {preset.trial_s:g} s instead of at least 60 s")
+        found.append(
+            phrase("RFC 2544 §24: the final trials last {trial_s:g} s instead of at least 60 s", trial_s=preset.trial_s)
+        )
     if preset.exceed_percent > 0:
         found.append(
-            f"RFC 2544 §26.1: of the {preset.sum_s:g} s that classify a load, {preset.exceed_percent:g} % may be trials"
-            " that lose more than the goal allows"
+            phrase(
+                "RFC 2544 §26.1: of the {sum_s:g} s that classify a load, {exceed_percent:g} % may "
+                "be trials that lose more than the goal allows",
+                sum_s=preset.sum_s,
+                exceed_percent=preset.exceed_percent,
+            )
         )
     losses = [f"{percent:g} %" for percent in settings.loss_percent if percent > 0]
     if losses:
-        found.append(f"RFC 2544 §26.1: a loss of {', '.join(losses)} is allowed where the case is PDR; NDR allows none")
+        found.append(
+            phrase(
+                "RFC 2544 §26.1: a loss of {losses} is allowed where the case is PDR; NDR allows none",
+                losses=joined(", ", losses),
+            )
+        )
     return found
 
 
@@ -138,13 +175,18 @@ class _Search:
             if spoiled is None:
                 return found
             if spoiled.valid:
-                found.given_up = f"given up: no bounds were found in {len(found.records)} trials"
+                found.given_up = phrase(
+                    "given up: no bounds were found in {records} trials", records=len(found.records)
+                )
                 return found
             if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
-                found.given_up = f"given up: the last trial is invalid because {'; '.join(spoiled.invalid_because)}"
+                found.given_up = phrase(
+                    "given up: the last trial is invalid because {invalid_because}",
+                    invalid_because=joined("; ", spoiled.invalid_because),
+                )
                 return found
             most_fps, found.limited_by_tester = reached_fps(spoiled), True
-        found.given_up = "given up: the tester fell short of every highest load that was tried"
+        found.given_up = phrase("given up: the tester fell short of every highest load that was tried")
         return found
 
     def _controlled(
@@ -190,7 +232,10 @@ class _Search:
         """The trial may end when it is decided, unless its loss ratio is needed."""
         goal = found.goal
         trial = self.setting.trial(
-            f"{found.name} {self.frame_bytes} byte", self.frame_bytes, question.fps, question.seconds
+            phrase("{name} {frame_bytes} byte", name=found.name, frame_bytes=self.frame_bytes),
+            self.frame_bytes,
+            question.fps,
+            question.seconds,
         )
         if question.for_rate or not (self.settings.stop_at_loss and goal.one_bad_trial_decides):
             return trial
@@ -225,7 +270,7 @@ def _answer(record: TrialRecord, question: Question) -> Answer:
 
 def _irregular(text: str) -> str:
     """RFC 9971 §4.8.4.2: what does not meet all requirements of a result "MUST be clearly marked"."""
-    return f"{text} (an irregular result, RFC 9971 §4.8.4.2)"
+    return phrase("{text} (an irregular result, RFC 9971 §4.8.4.2)", text=text)
 
 
 def _row(search: _Search, found: _Found) -> Row:
@@ -238,9 +283,9 @@ def _row(search: _Search, found: _Found) -> Row:
         )
     elif lower_fps is not None:
         figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", bound="at least")
-        remark = _irregular("the highest load met the goal")
+        remark = _irregular(phrase("the highest load met the goal"))
     elif not remark:
-        remark = _irregular("no load met the goal")
+        remark = _irregular(phrase("no load met the goal"))
         if upper_fps is not None:
             figures["throughput"] = Quantity(value=upper_fps, unit="frames/s", bound="at most")
     for name, fps in (("lower_bound", lower_fps), ("upper_bound", upper_fps)):

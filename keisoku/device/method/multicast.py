@@ -15,6 +15,7 @@ from keisoku.device.method.deviations import FIFO
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc3918_settings import MulticastSettings
 from keisoku.device.record.trial import NS_PER_S, Branch, Flow, Trial, TrialRecord
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -28,7 +29,11 @@ class _Case:
     @property
     def name(self) -> str:
         groups = f"{self.groups} group{'s' * (self.groups > 1)}"
-        return groups if not self.unicast_percent else f"{groups}, {self.unicast_percent:g} % unicast"
+        return (
+            groups
+            if not self.unicast_percent
+            else phrase("{groups}, {unicast_percent:g} % unicast", groups=groups, unicast_percent=self.unicast_percent)
+        )
 
 
 def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -71,12 +76,16 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 rows += _ports(setting, size, case, record)
                 found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
     own = group_flows.deviations(setting, "§4")
-    own.append("RFC 3918 §5.1: latency is that of every frame at the throughput, not of one tagged frame in 20 trials")
+    own.append(
+        phrase("RFC 3918 §5.1: latency is that of every frame at the throughput, not of one tagged frame in 20 trials")
+    )
     if settings.trial_s < 60:
-        own.append(f"RFC 3918 §3.1.5: each trial lasts {settings.trial_s:g} s instead of 60 s")
+        own.append(phrase("RFC 3918 §3.1.5: each trial lasts {trial_s:g} s instead of 60 s", trial_s=settings.trial_s))
     if settings.burden_fps is not None:
-        own.append("RFC 3918 §8.1: the burden is unicast traffic from each receiving port to the next, not a full mesh")
-    own.append("RFC 3918 §4.4: encapsulated multicast frames (tunnels) were not tested")
+        own.append(
+            phrase("RFC 3918 §8.1: the burden is unicast traffic from each receiving port to the next, not a full mesh")
+        )
+    own.append(phrase("RFC 3918 §4.4: encapsulated multicast frames (tunnels) were not tested"))
     return Result(measurement="multicast", rows=rows, deviations=[FIFO, *own, *dict.fromkeys(found)])
 
 
@@ -136,7 +145,12 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
         for port in ports
     ]
     whole_s = (start_ns + data_ns) / NS_PER_S
-    trial = setting.trial(f"{case.name}, {fps:,.0f} frames/s, {size} byte", frame_bytes, fps, whole_s)
+    trial = setting.trial(
+        phrase("{name}, {fps:,.0f} frames/s, {size} byte", name=case.name, fps=fps, size=size),
+        frame_bytes,
+        fps,
+        whole_s,
+    )
     return trial.model_copy(update={"flows": tuple(flows)})
 
 
@@ -157,13 +171,17 @@ def _summary(
     if limit.limited_by_tester and limit.above <= limit.passed and passed:
         figures["throughput"] = Quantity(value=value, unit="frames/s", bound="at least")
         figures["aggregated"] = Quantity(value=value * copies, unit="frames/s", bound="at least")
-    remarks = [] if passed else ["no load reached all ports without loss; below: the maximum load"]
+    remarks = [] if passed else [phrase("no load reached all ports without loss; below: the maximum load")]
     if not first.valid:
         del figures["loss_at_maximum"]
     if not passed and not record.valid:
         figures, remarks = {}, list(record.invalid_because)
     return Row(
-        frame_bytes=size, case=f"{case.name}, all ports", figures=figures, trial=record.index, remark="; ".join(remarks)
+        frame_bytes=size,
+        case=phrase("{name}, all ports", name=case.name),
+        figures=figures,
+        trial=record.index,
+        remark=joined("; ", remarks),
     )
 
 
@@ -196,4 +214,9 @@ def _port(setting: Setting, size: int, case: _Case, record: TrialRecord, branch:
             bias, rate = setting.bias, record.offered_fps
             figures[name] = bias.corrected(value_ns, size, rate, single_frame=name != "mean")
     name = setting.plan.port_fields()[branch.receive][1]
-    return Row(frame_bytes=size, case=f"{case.name}, port {name}", figures=figures, trial=record.index)
+    return Row(
+        frame_bytes=size,
+        case=phrase("{name}, port {port}", name=case.name, port=name),
+        figures=figures,
+        trial=record.index,
+    )

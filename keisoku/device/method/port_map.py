@@ -100,7 +100,12 @@ class _Tester:
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS
         flow = Flow(transmit=way.transmit, receive=way.receive)
-        purpose = f"{self.names[way.transmit]} to {self.names[way.receive]}, {size} byte"
+        purpose = phrase(
+            "{one} to {other}, {size} byte",
+            one=self.names[way.transmit],
+            other=self.names[way.receive],
+            size=size,
+        )
         spoiled = 0
         for _ in range(_ATTEMPTS):
             rate = min(wanted, self.reachable_fps.get(size, wanted))

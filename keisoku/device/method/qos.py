@@ -27,7 +27,7 @@ from keisoku.device.record.counts import Jitter
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _LIMITED = 0.98
@@ -104,17 +104,17 @@ class _Classes:
         """All trials, and the rows of all classes."""
         codes = self.settings.codes
         first = self.senders[0]
-        alone = yield from self._windows("each class alone", [[Part(code, first)] for code in codes])
+        alone = yield from self._windows(phrase("each class alone"), [[Part(code, first)] for code in codes])
         limits = {code: limit(window, code, self.counted_bytes) for code, window in zip(codes, alone, strict=False)}
         buffers: dict[int, Limit] = {}
         if len(self.senders) > 1:
             parts = [[Part(code, port) for port in self.senders] for code in codes]
-            filled = yield from self._windows("each class from all ports", parts)
+            filled = yield from self._windows(phrase("each class from all ports"), parts)
             for code, window in zip(codes, filled, strict=False):
                 least_ns = limits[code].least_ns if code in limits and limits[code].fps else None
                 buffers[code] = limit(window, code, self.counted_bytes, least_ns)
         pairs = list(combinations(codes, 2))
-        shared = yield from self._windows("each pair of classes", [self._pair(pair) for pair in pairs])
+        shared = yield from self._windows(phrase("each pair of classes"), [self._pair(pair) for pair in pairs])
         order = self._order(codes, dict(zip(pairs, shared, strict=False)), limits)
         everything = [Part(code, port, 1 / len(codes)) for code in codes for port in self.senders]
         record = yield from reliably(
@@ -125,9 +125,11 @@ class _Classes:
         found.rows += [self._limit_row(code, limits.get(code), buffers.get(code)) for code in codes]
         found.rows += [self._order_row(code, order) for code in codes]
         if record.valid and not record.facts.tracked.lost_frames and not any(one.held for one in buffers.values()):
-            found.remarks.append("nothing was congested: no frame of all classes together was lost; send more")
+            found.remarks.append(phrase("nothing was congested: no frame of all classes together was lost; send more"))
         if len(self.senders) == 1:
-            found.remarks.append("one port sends: classes compete only where the device is slower than the port")
+            found.remarks.append(
+                phrase("one port sends: classes compete only where the device is slower than the port")
+            )
         return found
 
     def _pair(self, pair: tuple[int, int]) -> list[Part]:
@@ -141,7 +143,7 @@ class _Classes:
         trial = windows_trial(
             self.setting,
             self.settings,
-            f"{purpose}, {self.size} byte",
+            phrase("{purpose}, {size} byte", purpose=purpose, size=self.size),
             self.size,
             self.full,
             parts,
@@ -238,18 +240,18 @@ class _Classes:
     def _limit_row(self, code: int, own: Limit | None, filled: Limit | None) -> Row:
         figures: dict[str, Quantity] = {}
         if own is None:
-            return self._row(LIMITS, code, figures, "; ".join(self.spoiled))
+            return self._row(LIMITS, code, figures, joined("; ", self.spoiled))
         if own.kind == "nothing arrived":
-            return self._row(LIMITS, code, figures, "no frame of this class arrived")
+            return self._row(LIMITS, code, figures, phrase("no frame of this class arrived"))
         remark = ""
         if own.kind == "none":
-            remark = "neither policer nor shaper: all that one port sent was forwarded"
+            remark = phrase("neither policer nor shaper: all that one port sent was forwarded")
             figures["rate"] = Quantity(value=8 * own.fps * self.counted_bytes, unit="bit/s", bound="at least")
         elif self._is_link(own):
-            remark = "neither policer nor shaper: forwarded at the rate of the link"
+            remark = phrase("neither policer nor shaper: forwarded at the rate of the link")
         else:
-            kind = "policer: it loses frames and delays none"
-            queue = "shaper, or a slower link behind it: frames wait"
+            kind = phrase("policer: it loses frames and delays none")
+            queue = phrase("shaper, or a slower link behind it: frames wait")
             remark = kind if own.kind == "policer" else queue
             if own.bucket is not None:
                 figures["rate"], figures["burst"] = own.bucket.rate, own.bucket.burst
@@ -261,18 +263,18 @@ class _Classes:
     def _order_row(self, code: int, order: Mapping[int, Mapping[int, Sharing]]) -> Row:
         own = order[code]
         if not own:
-            return self._row(SHARING, code, {}, "; ".join(self.spoiled))
+            return self._row(SHARING, code, {}, joined("; ", self.spoiled))
         unknown = [other for other, told in own.items() if told.kind == "unknown"]
         if unknown:
             listed = ", ".join(map(str, unknown))
-            remark = f"not told against {listed}: one of both had no frames waiting all the time"
+            remark = phrase("not told against {listed}: one of both had no frames waiting all the time", listed=listed)
             return self._row(SHARING, code, {}, remark)
         levels = {one: sum(told.kind == "behind" for told in order[one].values()) for one in order}
         ahead = [one for one, told in own.items() if told.kind == "behind"]
         figures = {"level": Quantity(value=1 + len({levels[one] for one in ahead}), unit="", uncertainty=0)}
         beside = {one: told.ratio for one, told in own.items() if told.kind == "weighted" and told.ratio is not None}
         if not beside:
-            return self._row(SHARING, code, figures, "strict priority: alone at its level")
+            return self._row(SHARING, code, figures, phrase("strict priority: alone at its level"))
         smallest = max(beside, key=lambda one: beside[one].value)
         largest = beside[smallest]
         if largest.value >= 1:
@@ -281,7 +283,7 @@ class _Classes:
             figures["weight"] = Quantity(value=1.0, unit="", uncertainty=0)
         guaranteed = 100 / (1 + sum(1 / ratio.value for ratio in beside.values()))
         figures["guaranteed"] = Quantity(value=guaranteed, unit="%")
-        return self._row(SHARING, code, figures, "shared by weight")
+        return self._row(SHARING, code, figures, phrase("shared by weight"))
 
     def _row(self, group: str, code: int, figures: dict[str, Quantity], remark: str, trial: int | None = None) -> Row:
         case = f"{self.settings.field.upper()} {code}"
@@ -289,11 +291,11 @@ class _Classes:
 
 
 def _deviations(setting: Setting, rates: Sequence[FullRate]) -> list[str]:
-    found = ["RFC 4689 §3.2: forwarding delay and jitter are those of every frame of the class from each port"]
+    found = [phrase("RFC 4689 §3.2: forwarding delay and jitter are those of every frame of the class from each port")]
     if any(rate.source == "given" for rate in rates):
-        found.append("RFC 2544 §26: the load of each port is a rate that was given, not the line rate")
+        found.append(phrase("RFC 2544 §26: the load of each port is a rate that was given, not the line rate"))
     if not setting.plan.phases.learning:
-        found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
+        found.append(phrase("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded"))
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found

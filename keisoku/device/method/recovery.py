@@ -94,7 +94,9 @@ def _trial(
         for share, start_ns, duration_ns in ((1.0, 0, step_ns), (STEP, step_ns, watch_ns))
         for transmit, receive in ways
     ]
-    purpose = f"recovery {number} of {settings.repetitions}, {size} byte"
+    purpose = phrase(
+        "recovery {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
+    )
     trial = setting.trial(purpose, size, overload, settings.overload_s + settings.watch_s)
     record = yield from repetition(trial.model_copy(update={"flows": tuple(flows)}), 1 + RETRIES)
     return _recovery(record, len(ways), step_ns, watch_ns) if record.valid else None

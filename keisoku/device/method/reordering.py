@@ -17,7 +17,7 @@ from keisoku.device.plan.rfc8219_settings import ReorderingSettings
 from keisoku.device.record.counts import Extents, Reordering, Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 _TCP_DEGREE = 3
@@ -44,11 +44,20 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 record = yield from _trial(setting, size, maximum, percent)
             rows.append(_row(setting, record, percent))
         if limited:
-            remarks.append(f"{size} byte: 100 % is {maximum:,.0f} frames/s, the most that the tester could offer")
+            remarks.append(
+                phrase(
+                    "{size} byte: 100 % is {maximum:,.0f} frames/s, the most that the tester could offer",
+                    size=size,
+                    maximum=maximum,
+                )
+            )
     discarded = max((row.figures["beyond"].value for row in rows if "beyond" in row.figures), default=0)
     if discarded:
         remarks.append(
-            f"up to {discarded:,.0f} frames of a trial were displaced beyond the threshold and are not in RD"
+            phrase(
+                "up to {discarded:,.0f} frames of a trial were displaced beyond the threshold and are not in RD",
+                discarded=discarded,
+            )
         )
     return Result(measurement="reordering", rows=rows, deviations=_deviations(setting), remarks=remarks)
 
@@ -56,7 +65,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Generator[Trial, TrialRecord, TrialRecord]:
     for _ in range(RETRIES):
         record = yield setting.trial(
-            f"reordering at {percent:g} %, {size} byte",
+            phrase("reordering at {percent:g} %, {size} byte", percent=percent, size=size),
             size,
             maximum * percent / 100,
             setting.plan.of(ReorderingSettings).trial_s,
@@ -90,7 +99,8 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
         case=f"{percent:g} %",
         figures=figures,
         trial=record.index,
-        remark=joined("; ", why_invalid(record)) or ("" if tracked.forwarded_frames else "nothing was forwarded"),
+        remark=joined("; ", why_invalid(record))
+        or ("" if tracked.forwarded_frames else phrase("nothing was forwarded")),
     )
 
 
@@ -145,14 +155,16 @@ def _mean(extents: Extents) -> Quantity:
         return Quantity(value=0.0, unit="frames")
     mean = extents.sum_frames / count
     squares = sum(each * (1.5 * 2**power - mean) ** 2 for power, each in enumerate(extents.by_power_of_two))
-    return budget.figure(mean, "frames", [budget.normal("scatter of the distances", math.sqrt(squares) / count)])
+    return budget.figure(
+        mean, "frames", [budget.normal(phrase("scatter of the distances"), math.sqrt(squares) / count)]
+    )
 
 
 def _free_run(found: Reordering, reordered: int) -> Quantity:
     """RFC 4737 §4.6.3: a / x, from runs whose lengths scatter."""
     mean = found.in_order_frames / reordered
     square = max(0.0, found.run_squares / reordered - mean**2)
-    return budget.figure(mean, "frames", [budget.normal("scatter of the runs", math.sqrt(square / reordered))])
+    return budget.figure(mean, "frames", [budget.normal(phrase("scatter of the runs"), math.sqrt(square / reordered))])
 
 
 def _at(n_reordered: list[int], degree: int) -> int:
@@ -161,9 +173,15 @@ def _at(n_reordered: list[int], degree: int) -> int:
 
 def _deviations(setting: Setting) -> list[str]:
     used, standard = setting.plan.of(ReorderingSettings), ReorderingSettings()
-    found = ["RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads"]
+    found = [phrase("RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads")]
     if used.trial_s < standard.trial_s:
-        found.append(f"RFC 2544 §24: each trial lasts {used.trial_s:g} s instead of at least {standard.trial_s:g} s")
+        found.append(
+            phrase(
+                "RFC 2544 §24: each trial lasts {trial:g} s instead of at least {wanted:g} s",
+                trial=used.trial_s,
+                wanted=standard.trial_s,
+            )
+        )
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found

@@ -39,7 +39,15 @@ def repeat(
     """
     records = []
     for number in range(1, trials + 1):
-        trial = setting.latency_trial(f"{purpose} {number} of {trials}, {size} byte", size, fps, seconds, **more)
+        trial = setting.latency_trial(
+            phrase(
+                "{purpose} {number} of {trials}, {size} byte", purpose=purpose, number=number, trials=trials, size=size
+            ),
+            size,
+            fps,
+            seconds,
+            **more,
+        )
         records.append((yield from repetition(trial)))
     return records
 

@@ -80,9 +80,11 @@ def _trial(
     setting: Setting, size: int, rate: float, number: int, by_hand: bool
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
     settings = setting.plan.of(ResetSettings)
-    purpose = f"reset {number} of {settings.repetitions}, {size} byte"
+    purpose = phrase(
+        "reset {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
+    )
     if by_hand:
-        purpose += f": reset the device after {settings.stable_s:g} s of load"
+        purpose += phrase(": reset the device after {stable_s:g} s of load", stable_s=settings.stable_s)
     trial = setting.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
     # A device that is reset takes the links of its ports down.
     trial = trial.model_copy(update={"links_may_fail": True})

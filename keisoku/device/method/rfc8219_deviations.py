@@ -11,6 +11,7 @@ from keisoku.device.method import deviations
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.rate import LinePercent
+from keisoku.language import joined, phrase
 from keisoku.units import NAMED_SIZES
 
 RFC5180_ADDRESSES = ip_network("2001:2::/48")
@@ -24,20 +25,31 @@ def delay(
     plan = setting.plan
     found = []
     if used_s < wanted_s:
-        found.append(f"RFC 8219 {clause}: the stream lasts {used_s:g} s instead of at least {wanted_s:g} s")
+        found.append(
+            phrase(
+                "RFC 8219 {clause}: the stream lasts {used_s:g} s instead of at least {wanted_s:g} s",
+                clause=clause,
+                used_s=used_s,
+                wanted_s=wanted_s,
+            )
+        )
     if trials < 20:
-        found.append(f"RFC 8219 {clause}: {trials} repetitions instead of at least 20")
+        found.append(
+            phrase("RFC 8219 {clause}: {trials} repetitions instead of at least 20", clause=clause, trials=trials)
+        )
     if rate_fps is not None:
-        found.append(f"RFC 8219 {clause}: measured at a given load, not at the throughput")
+        found.append(phrase("RFC 8219 {clause}: measured at a given load, not at the throughput", clause=clause))
     elif "throughput" not in plan.methods:
         found += deviations.throughput(plan)
     missing = [size for size in NAMED_SIZES["rfc8219"] if size not in plan.frame_bytes]
     # §5.1.1: "in the IPv6 -> IPv4 translation direction, 64-byte frames SHOULD be replaced by 84-byte frames"
     if missing and not (missing == [64] and 84 in plan.frame_bytes):
-        found.append(f"RFC 8219 §5.1.1: frame sizes {', '.join(map(str, missing))} were not tested")
+        found.append(
+            phrase("RFC 8219 §5.1.1: frame sizes {missing} were not tested", missing=joined(", ", map(str, missing)))
+        )
     found += rfc5180(plan)
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 
 
@@ -49,7 +61,13 @@ def rfc5180(plan: Plan) -> list[str]:
     own = [ip_address(text.partition("-")[0].strip()) for text in plan.address]
     outside = [str(address) for address in own if address.version == 6 and address not in RFC5180_ADDRESSES]
     if outside:
-        found.append(f"RFC 5180 §5.2.2: addresses {', '.join(outside)} are not in {RFC5180_ADDRESSES}")
+        found.append(
+            phrase(
+                "RFC 5180 §5.2.2: addresses {outside} are not in {rfc5180_addresses}",
+                outside=joined(", ", outside),
+                rfc5180_addresses=RFC5180_ADDRESSES,
+            )
+        )
     if not any("IPv6ExtHdr" in content.headers for content in plan.contents()):
-        found.append("RFC 5180 §5.3: traffic with extension headers was not tested")
+        found.append(phrase("RFC 5180 §5.3: traffic with extension headers was not tested"))
     return found

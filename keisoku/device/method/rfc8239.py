@@ -14,6 +14,7 @@ from keisoku.device.plan.procedure import RFC8239_SIZES
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 
 _PROBE_S = 0.2
 """Length of the trial that finds the tester's highest rate, which does not depend on a longer time."""
@@ -78,7 +79,9 @@ def full_rate(
     if line is not None:
         return FullRate(line, "link")
     beyond = FullRate(CEILING_WITHOUT_LINK_FPS, "tester")
-    record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
+    record = yield flows_trial(
+        setting, phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, beyond, _PROBE_S, flows
+    )
     # The ratio of offered to intended load gives a port's full rate; the slowest port sets that of all.
     shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in record.senders]
     return FullRate(max(1 / _PROBE_S, TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares)), "tester")
@@ -98,19 +101,26 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
     found = []
     missing = [str(size) for size in RFC8239_SIZES if size not in setting.plan.frame_bytes]
     if all_sizes and missing:
-        found.append(f"RFC 8239 §2.3: frame sizes {', '.join(missing)} were not tested")
+        found.append(phrase("RFC 8239 §2.3: frame sizes {missing} were not tested", missing=joined(", ", missing)))
     if any(rate.source == "given" for rate in full):
-        found.append("RFC 8239 §2.2: 100 % is a rate that was given, not the line rate")
+        found.append(phrase("RFC 8239 §2.2: 100 % is a rate that was given, not the line rate"))
     if any(rate.source == "tester" for rate in full):
         found.append(
-            "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once;"
-            " the frames' buffer is then a port's receive queue or the host's queue for a CPU, not that of a port"
+            phrase(
+                "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer "
+                "on all ports at once; the frames' buffer is then a port's receive queue or the "
+                "host's queue for a CPU, not that of a port"
+            )
         )
     count = len(setting.plan.port_fields())
-    found.append(f"RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were treated as all ports of the DUT")
-    found.append("RFC 8239 §3.3 to §6.3: the mean and a variation of the repetitions are reported, not each repetition")
+    found.append(
+        phrase("RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were treated as all ports of the DUT", count=count)
+    )
+    found.append(
+        phrase("RFC 8239 §3.3 to §6.3: the mean and a variation of the repetitions are reported, not each repetition")
+    )
     if not setting.plan.phases.learning:
-        found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
+        found.append(phrase("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded"))
     if setting.capabilities.simulated:
-        found.append("the DUT is simulated: results describe the model")
+        found.append(phrase("the DUT is simulated: results describe the model"))
     return found

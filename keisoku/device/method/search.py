@@ -132,7 +132,9 @@ def maximum_rate(
 ) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
     """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link."""
     line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds, flat_out=True)
+    record = yield setting.trial(
+        phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, line, seconds, flat_out=True
+    )
     if record.offered_share >= 1 - TOLERANCE:
         return line, False
     return EVENLY * min(line, record.offered_fps), True
@@ -216,7 +218,7 @@ class _Bracket:
 
     def _most(self, seconds: float) -> Generator[Trial, TrialRecord, float]:
         """The highest load that the tester can offer evenly through this DUT, whatever becomes of the frames."""
-        purpose = f"maximum {self.frame_bytes} byte"
+        purpose = phrase("maximum {frame_bytes} byte", frame_bytes=self.frame_bytes)
         record = yield self.setting.trial(purpose, self.frame_bytes, self.high_fps, seconds, flat_out=True)
         self.high_fps, self.high_by = EVENLY * min(self.high_fps, record.offered_fps), "tester"
         return self.high_fps
@@ -265,7 +267,11 @@ class _Bracket:
         offered_fps, shortfalls = 0.0, 0
         for _ in range(DISTURBED_TRIES):
             record = yield self.setting.trial(
-                f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds, stop_after_lost=self.stop
+                phrase("{purpose} {frame_bytes} byte", purpose=purpose, frame_bytes=self.frame_bytes),
+                self.frame_bytes,
+                fps,
+                seconds,
+                stop_after_lost=self.stop,
             )
             if record.valid:
                 self.fell_short = 0

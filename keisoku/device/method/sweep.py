@@ -122,7 +122,7 @@ def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Measured]:
     """At the smallest gap; again at a lower load if frames queue up there because two clocks differ."""
-    first = record = yield from _trial(setting, size, f"sweep {size} byte", _rate(setting, size))
+    first = record = yield from _trial(setting, size, phrase("sweep {size} byte", size=size), _rate(setting, size))
     if setting.plan.of(SweepSettings).rate_fps is not None or setting.line_fps(size) is None or not first.valid:
         return _Measured(first, first)
     for _ in range(LOWERED):
@@ -130,7 +130,12 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Meas
         if not 0 < excess_ppm < 1e6:
             break
         rate = record.offered_fps * (1 - excess_ppm * 1e-6)
-        record = yield from _trial(setting, size, f"sweep {size} byte, {100 * rate / first.offered_fps:.6g} %", rate)
+        record = yield from _trial(
+            setting,
+            size,
+            phrase("sweep {size} byte, {rate:.6g} %", size=size, rate=100 * rate / first.offered_fps),
+            rate,
+        )
         if not record.valid:
             break
     # Losses and changes that remain are no clock's: then the smallest gap is as good a load as any.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from keisoku.device.record.changes import Kind
 from keisoku.frame.difference import Change, Header, differences
+from keisoku.language import phrase
 
-NOT_KEPT = Change("a header that was not kept", "", "")
+NOT_KEPT = Change(phrase("a header that was not kept"), "", "")
 """In place of the differences of a kind whose front found no room."""
 _ETHERNET_BYTES = 14
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from keisoku.language import phrase
+
 EVENTS = {
-    "path-lost": "the path in use loses every frame for a while",
-    "link-down": "the link in use loses its carrier",
-    "neighbour-lost": "the routing neighbour in use no longer receives anything, while the link keeps its carrier",
-    "route-withdrawn": "the route in use is withdrawn by its origin",
-    "next-hop-killed": "the routing process of the next hop in use is killed",
-    "master-killed": "the VRRP master is killed",
-    "member-lost": "one of several equal paths or links is lost",
-    "port-blocked": "the spanning tree's root port is taken away",
-    "rebooted": "the device forwards nothing and forgets what it has learned (RFC 6201)",
-    "conntrack-flushed": "the table of connections is emptied",
+    "path-lost": phrase("the path in use loses every frame for a while"),
+    "link-down": phrase("the link in use loses its carrier"),
+    "neighbour-lost": phrase(
+        "the routing neighbour in use no longer receives anything, while the link keeps its carrier"
+    ),
+    "route-withdrawn": phrase("the route in use is withdrawn by its origin"),
+    "next-hop-killed": phrase("the routing process of the next hop in use is killed"),
+    "master-killed": phrase("the VRRP master is killed"),
+    "member-lost": phrase("one of several equal paths or links is lost"),
+    "port-blocked": phrase("the spanning tree's root port is taken away"),
+    "rebooted": phrase("the device forwards nothing and forgets what it has learned (RFC 6201)"),
+    "conntrack-flushed": phrase("the table of connections is emptied"),
 }
 """Events by name, of which a device offers some. Everything else that a user asks for is a command."""
 

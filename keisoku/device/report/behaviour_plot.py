@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from keisoku.device.record.trial import NS_PER_S
 from keisoku.device.report.device import Device, frame_sizes
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -32,14 +33,16 @@ def behaviour_plot(devices: Sequence[Device]) -> Plot | None:
     sizes = frame_sizes(devices, METHOD)
     plot = Plot(
         name="behaviour",
-        caption="Mean latency of each interval of one trial with the range from minimum to maximum, and the straight "
-        "pieces found in it by change-point detection.",
+        caption=phrase(
+            "Mean latency of each interval of one trial with the range from minimum to maximum, "
+            "and the straight pieces found in it by change-point detection."
+        ),
         axes={
-            "xaxis": {"title": {"text": "time since the first frame (s)"}},
-            "yaxis": {"title": {"text": f"latency ({unit})"}},
+            "xaxis": {"title": {"text": phrase("time since the first frame (s)")}},
+            "yaxis": {"title": {"text": phrase("latency ({unit})", unit=unit)}},
         },
         choices=size_choices(sizes),
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
         height=460,
     )
     drawn: set[tuple[int, int]] = set()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from keisoku.device.method.changes import CHANGE
 from keisoku.device.report.device import Device, frame_sizes
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -26,20 +27,24 @@ def changes_plot(devices: Sequence[Device]) -> Plot | None:
     most = max(len(_own(rows, device, size)) for device in devices for size in sizes)
     plot = Plot(
         name="changes",
-        caption="Each change from the first frame that shows it to the last. Changes of most frames are drawn first.",
+        caption=phrase(
+            "Each change from the first frame that shows it to the last. Changes of most frames are drawn first."
+        ),
         axes={
-            "xaxis": {"title": {"text": "time of arrival (s)"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": phrase("time of arrival (s)")}, "rangemode": "tozero"},
             "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
         },
         choices=size_choices(sizes),
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
         height=max(300, _ROW_PX * most * len(devices) + _MARGIN_PX),
     )
     for device in devices:
         for size in sizes:
             for row in _own(rows, device, size):
                 ends = [row.figures[name].value for name in ("first", "last")]
-                text = f"{row.case}: {digits.count(int(row.figures['frames'].value))} frames"
+                text = phrase(
+                    "{case}: {count} frames", case=row.case, count=digits.count(int(row.figures["frames"].value))
+                )
                 plot.add(
                     {
                         "x": ends,

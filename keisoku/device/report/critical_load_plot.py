@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from keisoku.device.record.trial import TrialRecord
 from keisoku.device.report.device import Device, frame_sizes, rows_of_curves
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -25,14 +26,16 @@ def critical_load_plot(devices: Sequence[Device]) -> Plot | None:
     sizes = frame_sizes(devices, METHOD)
     plot = Plot(
         name="critical-load",
-        caption="Share of clean trials against load: median and 95 % credible band of the curve. Each point is a "
-        "trial, at 100 % if no frame was lost and at 0 % if one was.",
+        caption=phrase(
+            "Share of clean trials against load: median and 95 % credible band of the curve. "
+            "Each point is a trial, at 100 % if no frame was lost and at 0 % if one was."
+        ),
         axes={
-            "xaxis": {"title": {"text": f"load ({unit})"}},
-            "yaxis": {"title": {"text": "clean trials (%)"}, "range": [-4, 104]},
+            "xaxis": {"title": {"text": phrase("load ({unit})", unit=unit)}},
+            "yaxis": {"title": {"text": phrase("clean trials (%)")}, "range": [-4, 104]},
         },
         choices=size_choices(sizes),
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
     )
     for device in devices:
         for size in sizes:
@@ -60,7 +63,12 @@ def _add_curve(plot: Plot, device: Device, rows: list[Row], divisor: float) -> N
             "mode": "lines",
             "name": label(device.name),
             "line": {"color": device_colour(device.index), "width": 2},
-            "text": [hover(device.name, f"{row.case} clean at {digits.text(row.figures['load'])}") for row in rows],
+            "text": [
+                hover(
+                    device.name, phrase("{case} clean at {load}", case=row.case, load=digits.text(row.figures["load"]))
+                )
+                for row in rows
+            ],
             "hovertemplate": "%{text}<extra></extra>",
         },
         choice,
@@ -74,7 +82,7 @@ def _add_trials(plot: Plot, device: Device, size: int, divisor: float) -> None:
             "x": [record.offered_fps / divisor for record in trials],
             "y": [0 if record.loss_ratio else 100 for record in trials],
             "mode": "markers",
-            "name": label(f"{device.name}: trials"),
+            "name": label(phrase("{name}: trials", name=device.name)),
             "marker": {
                 "color": device_colour(device.index, 0.5),
                 "size": 7,
@@ -82,8 +90,12 @@ def _add_trials(plot: Plot, device: Device, size: int, divisor: float) -> None:
             },
             "text": [
                 hover(
-                    f"{device.name}, trial {record.index}",
-                    f"{record.offered_fps:,.0f} frames/s, {'frames were lost' if record.loss_ratio else 'clean'}",
+                    phrase("{name}, trial {index}", name=device.name, index=record.index),
+                    phrase(
+                        "{offered_fps:,.0f} frames/s, {loss}",
+                        offered_fps=record.offered_fps,
+                        loss=phrase("frames were lost") if record.loss_ratio else phrase("clean"),
+                    ),
                 )
                 for record in trials
             ],

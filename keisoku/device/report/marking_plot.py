@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.device.report.device import Device, frame_sizes, rows_of_curves
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -21,13 +22,13 @@ def marking_plot(devices: Sequence[Device]) -> Plot | None:
     sizes = frame_sizes(devices, METHOD)
     plot = Plot(
         name="marking",
-        caption="Share of marked frames against the queue that each frame met, with intervals of 95 %.",
+        caption=phrase("Share of marked frames against the queue that each frame met, with intervals of 95 %."),
         axes={
-            "xaxis": {"title": {"text": f"queue ({unit})"}, "rangemode": "tozero"},
-            "yaxis": {"title": {"text": "marked frames (%)"}, "range": [-4, 104]},
+            "xaxis": {"title": {"text": phrase("queue ({unit})", unit=unit)}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": phrase("marked frames (%)")}, "range": [-4, 104]},
         },
         choices=size_choices(sizes),
-        choice_title="frame size",
+        choice_title=phrase("frame size"),
     )
     for device in devices:
         for size in sizes:

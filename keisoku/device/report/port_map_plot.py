@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.report.device import Device
+from keisoku.language import phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, hover, label
 from keisoku.run.result import Row
 
-FIGURES = {"offset": "offset", "largest_frame": "largest frame", "latency": "latency"}
+FIGURES = {"offset": phrase("offset"), "largest_frame": phrase("largest frame"), "latency": phrase("latency")}
 """A matrix each, as the reader may choose."""
 _CELL_PX, _MARGIN_PX = 36, 150
 
@@ -32,12 +33,15 @@ def port_map_plot(devices: Sequence[Device]) -> Plot | None:
     most = max(len(_ports(ways)) for _, ways in found)
     plot = Plot(
         name="port-map",
-        caption="From each port (row) to each other (column). Offset: how much longer a frame takes than inside a"
-        " group of ports. Largest frame: without loss at the load of the map; blank where no limit was found.",
+        caption=phrase(
+            "From each port (row) to each other (column). Offset: how much longer a frame takes "
+            "than inside a group of ports. Largest frame: without loss at the load of the map; "
+            "blank where no limit was found."
+        ),
         axes={
-            "xaxis": {"title": {"text": "to port"}, "type": "category", "constrain": "domain"},
+            "xaxis": {"title": {"text": phrase("to port")}, "type": "category", "constrain": "domain"},
             "yaxis": {
-                "title": {"text": "from port"},
+                "title": {"text": phrase("from port")},
                 "type": "category",
                 "autorange": "reversed",
                 "scaleanchor": "x",
@@ -71,7 +75,12 @@ def _matrix(device: Device, ways: dict[tuple[str, str], Row], figure: str) -> di
         "colorbar": {"title": {"text": f"{FIGURES[figure]} ({unit})"}},
         "text": [
             [
-                "" if quantity is None else hover(device.name, f"{one} to {other}: {digits.text(quantity)}")
+                ""
+                if quantity is None
+                else hover(
+                    device.name,
+                    phrase("{one} to {other}: {quantity}", one=one, other=other, quantity=digits.text(quantity)),
+                )
                 for other, quantity in zip(ports, line, strict=True)
             ]
             for one, line in zip(ports, cells, strict=True)

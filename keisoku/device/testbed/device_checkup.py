@@ -10,13 +10,14 @@ from keisoku.host.checkup.finding import Finding
 from keisoku.lab.available import available
 from keisoku.lab.device.catalogue import FAMILIES
 from keisoku.lab.device.kernel_part import absence
+from keisoku.language import joined, phrase
 
-ABOUT = "what can be measured"
+ABOUT = phrase("what can be measured")
 
 
 def device_findings(ports: Sequence[HostPort]) -> list[Finding]:
     """Tries each part of the kernel that a lab device needs, in namespaces without a name."""
-    said = "simulated devices (--dut sim:NAME): 'keisoku devices' lists them"
+    said = phrase("simulated devices (--dut sim:NAME): 'keisoku devices' lists them")
     return [Finding(ABOUT, "good", said), *_labs(), *_real(ports)]
 
 
@@ -35,14 +36,25 @@ def _labs() -> Iterator[Finding]:
             if absence(part) is not None:
                 modules.setdefault(part.module, []).append(family)
     without = {family for families in (*packages.values(), *modules.values()) for family in families}
-    said = f"lab devices (--dut lab:NAME): {len(FAMILIES) - len(without)} of {len(FAMILIES)} kinds"
-    yield Finding(ABOUT, "good", f"{said}: 'keisoku lab --kinds' lists them")
+    said = phrase(
+        "lab devices (--dut lab:NAME): {count} of {every} kinds",
+        count=len(FAMILIES) - len(without),
+        every=len(FAMILIES),
+    )
+    yield Finding(ABOUT, "good", phrase("{said}: 'keisoku lab --kinds' lists them", said=said))
     if packages:
-        said = f"lab devices whose programs are not installed: {_families(packages)}"
+        said = phrase("lab devices whose programs are not installed: {families}", families=_families(packages))
         yield Finding(ABOUT, "note", said, f"sudo apt install {' '.join(sorted(packages))}")
     if modules:
-        said = f"lab devices whose part of the kernel cannot be used here: {_families(modules)}"
-        yield Finding(ABOUT, "note", said, f"sudo modprobe -a {' '.join(sorted(modules))}, if this kernel has them")
+        said = phrase(
+            "lab devices whose part of the kernel cannot be used here: {families}", families=_families(modules)
+        )
+        yield Finding(
+            ABOUT,
+            "note",
+            said,
+            phrase("sudo modprobe -a {modules}, if this kernel has them", modules=joined(" ", sorted(modules))),
+        )
 
 
 def _families(by_need: dict[str, list[str]]) -> str:
@@ -52,9 +64,16 @@ def _families(by_need: dict[str, list[str]]) -> str:
 def _real(ports: Sequence[HostPort]) -> Iterator[Finding]:
     free = [port.name for port in ports if port.up and port.carrier and not port.default_route]
     if len(free) > 1:
-        said = f"a device between two of these ports: {', '.join(free)}"
-        yield Finding(ABOUT, "good", f"{said}: keisoku throughput --tx {free[0]} --rx {free[1]}")
+        said = phrase("a device between two of these ports: {free}", free=joined(", ", free))
+        yield Finding(
+            ABOUT,
+            "good",
+            phrase("{said}: keisoku throughput --tx {tx} --rx {rx}", said=said, tx=free[0], rx=free[1]),
+        )
     else:
-        has = f"only {free[0]} is" if free else "none is"
-        said = f"no device between ports of this host: two ports are needed that are up and have a cable, and {has}"
-        yield Finding(ABOUT, "note", said, "connect two ports to the device: docs/measure-your-switch.md")
+        has = phrase("only {port} is", port=free[0]) if free else phrase("none is")
+        said = phrase(
+            "no device between ports of this host: two ports are needed that are up and have a cable, and {has}",
+            has=has,
+        )
+        yield Finding(ABOUT, "note", said, phrase("connect two ports to the device: docs/measure-your-switch.md"))

@@ -17,6 +17,7 @@ from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.errors import EngineError
+from keisoku.language import joined, phrase
 
 ENGINES: tuple[PortEngine, ...] = get_args(PortEngine)
 """In the order of preference: a program stamps closer to the wire than a socket, and sends what BPF paces."""
@@ -51,11 +52,24 @@ class EngineChoice:
     def sentence(self) -> str:
         """For the user."""
         if self.untested is not None:
-            return f"{self.interface}: engine {self.engine}, by the driver's features ({self.untested})"
+            return phrase(
+                "{interface}: engine {engine}, by the driver's features ({untested})",
+                interface=self.interface,
+                engine=self.engine,
+                untested=self.untested,
+            )
         rates = [f"{name} {rate / 1e6:.2f}" for name, rate in self.frames_per_second.items()]
-        tested = f"a self-test forwarded {', '.join(rates)} million frames/s"
-        refused = "".join(f"; {name} is refused: {why}" for name, why in self.refusals.items())
-        return f"{self.interface}: engine {self.engine}, because {tested}{refused}"
+        tested = phrase("a self-test forwarded {rates} million frames/s", rates=joined(", ", rates))
+        refused = joined(
+            "", [phrase("; {name} is refused: {why}", name=name, why=why) for name, why in self.refusals.items()]
+        )
+        return phrase(
+            "{interface}: engine {engine}, because {tested}{refused}",
+            interface=self.interface,
+            engine=self.engine,
+            tested=tested,
+            refused=refused,
+        )
 
 
 def by_features(ports: Sequence[Alternatives]) -> dict[int, EngineChoice]:

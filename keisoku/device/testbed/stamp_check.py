@@ -16,6 +16,7 @@ from keisoku.device.engine.wired import UnstampedError
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.device.record.validity import unstamped
+from keisoku.language import phrase
 
 CHECK_S = 0.1
 FRAMES_PER_SECOND = 10_000.0
@@ -33,7 +34,11 @@ class StampFallback:
     @property
     def sentence(self) -> str:
         """For the user."""
-        return f"{self.interface}: the kernel's timestamps instead of the hardware's, because {self.reason}"
+        return phrase(
+            "{interface}: the kernel's timestamps instead of the hardware's, because {reason}",
+            interface=self.interface,
+            reason=self.reason,
+        )
 
 
 def lenient(port: WiredPort) -> WiredPort:
@@ -85,8 +90,11 @@ def settled(
 def some_unstamped(ports: Sequence[WiredPort], facts: Facts) -> dict[int, str]:
     """By port, why its hardware is not used: it left out more frames of the check than a valid trial may have."""
     return {
-        receiver.port: f"the hardware stamped {receiver.stamped.by_hardware} of "
-        f"{receiver.stamped.by_hardware + receiver.stamped.by_kernel} received frames"
+        receiver.port: phrase(
+            "the hardware stamped {by_hardware} of {received} received frames",
+            by_hardware=receiver.stamped.by_hardware,
+            received=receiver.stamped.by_hardware + receiver.stamped.by_kernel,
+        )
         for receiver in facts.receivers
         if receiver.stamped and unstamped("", receiver) and _is_left_to_us(ports[receiver.port])
     }

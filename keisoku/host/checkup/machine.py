@@ -12,7 +12,10 @@ from keisoku.host.checkup.finding import Finding, Mend
 from keisoku.host.context import NOT_VISIBLE, host_context
 from keisoku.host.governor import CPUS
 from keisoku.host.look import HostLook, look_at_host
+from keisoku.language import joined, phrase
 
+HOST = phrase("host")
+"""What the findings are about."""
 CPUS_WANTED = 3
 """One for the sender, one for the accounting, one for the device and everything else."""
 STEAL = 0.01
@@ -31,66 +34,87 @@ def machine_findings(look: HostLook | None = None) -> list[Finding]:
 
 def _rights() -> Iterator[Finding]:
     if absent := missing(_NEEDED):
-        remedy = "run keisoku with sudo, or give the capabilities with setpriv or systemd (docs/install.md)"
-        yield Finding("host", "problem", f"this user may not measure on real ports: {', '.join(absent)} absent", remedy)
+        remedy = phrase("run keisoku with sudo, or give the capabilities with setpriv or systemd (docs/install.md)")
+        yield Finding(
+            HOST,
+            "problem",
+            phrase("this user may not measure on real ports: {absent} absent", absent=joined(", ", absent)),
+            remedy,
+        )
     elif missing(["CAP_SYS_ADMIN"]):
-        yield Finding("host", "note", "this user may measure on ports, but not build labs", "labs need root")
+        yield Finding(
+            HOST, "note", phrase("this user may measure on ports, but not build labs"), phrase("labs need root")
+        )
     else:
-        yield Finding("host", "good", "this user may measure on ports and build labs")
+        yield Finding(HOST, "good", phrase("this user may measure on ports and build labs"))
 
 
 def _engines() -> Iterator[Finding]:
     if HAS_BPF:
-        yield Finding("host", "good", "all engines are built in")
+        yield Finding(HOST, "good", phrase("all engines are built in"))
     else:
-        remedy = "install clang and libbpf-dev and build again, or install a wheel"
-        yield Finding("host", "problem", "the engines xdp and afxdp were left out of this build", remedy)
+        remedy = phrase("install clang and libbpf-dev and build again, or install a wheel")
+        yield Finding(HOST, "problem", phrase("the engines xdp and afxdp were left out of this build"), remedy)
 
 
 def _cpus() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0))
     if usable < CPUS_WANTED:
-        said = f"{usable} CPU{'s' if usable > 1 else ''} for sender, accounting and device: they share them"
-        yield Finding("host", "note", said, f"use a machine with {CPUS_WANTED} CPUs or more for the highest loads")
+        said = (
+            phrase("1 CPU for sender, accounting and device: they share it")
+            if usable == 1
+            else phrase("{usable} CPUs for sender, accounting and device: they share them", usable=usable)
+        )
+        yield Finding(
+            HOST,
+            "note",
+            said,
+            phrase("use a machine with {cpus_wanted} CPUs or more for the highest loads", cpus_wanted=CPUS_WANTED),
+        )
     else:
-        yield Finding("host", "good", f"{usable} CPUs")
+        yield Finding(HOST, "good", phrase("{usable} CPUs", usable=usable))
 
 
 def _quiet(look: HostLook) -> Iterator[Finding]:
-    remedy = "end other programs, or measure with --repeat or ab: their intervals contain the noise"
-    yield Finding("host", "good", look.sentence()) if look.quiet else Finding("host", "note", look.sentence(), remedy)
+    remedy = phrase("end other programs, or measure with --repeat or ab: their intervals contain the noise")
+    yield Finding(HOST, "good", look.sentence()) if look.quiet else Finding(HOST, "note", look.sentence(), remedy)
 
 
 def _steal() -> Iterator[Finding]:
     fields = [int(field) for field in Path("/proc/stat").read_text().partition("\n")[0].split()[1:]]
     share = fields[7] / max(1, sum(fields[:8])) if len(fields) > 7 else 0.0
     if share >= STEAL:
-        said = f"the hypervisor has given {100 * share:.1f} % of this machine's CPU time to others since it was booted"
-        remedy = "trials that it spoils are marked and repeated; CPUs of its own (pinned by the hypervisor) have none"
-        yield Finding("host", "note", said, remedy)
+        said = phrase(
+            "the hypervisor has given {share:.1f} % of this machine's CPU time to others since it was booted",
+            share=100 * share,
+        )
+        remedy = phrase(
+            "trials that it spoils are marked and repeated; CPUs of its own (pinned by the hypervisor) have none"
+        )
+        yield Finding(HOST, "note", said, remedy)
     else:
-        yield Finding("host", "good", "no CPU time was given to other machines by a hypervisor (steal)")
+        yield Finding(HOST, "good", phrase("no CPU time was given to other machines by a hypervisor (steal)"))
 
 
 def _governor(now: str) -> Iterator[Finding]:
     if now == NOT_VISIBLE:
-        remedy = "where the machine is a virtual one, set it on its host"
+        remedy = phrase("where the machine is a virtual one, set it on its host")
         yield Finding(
-            "host", "note", "the CPU's frequency governor is not visible, as in most virtual machines", remedy
+            HOST, "note", phrase("the CPU's frequency governor is not visible, as in most virtual machines"), remedy
         )
     elif now == "performance":
-        yield Finding("host", "good", "the CPU's frequency governor is 'performance'")
+        yield Finding(HOST, "good", phrase("the CPU's frequency governor is 'performance'"))
     else:
         remedy = f"echo performance | sudo tee {CPUS}/cpu*/cpufreq/scaling_governor"
-        said = f"the CPU's frequency governor is '{now}': latencies include the change of its speed"
+        said = phrase("the CPU's frequency governor is '{now}': latencies include the change of its speed", now=now)
         yield Finding(
-            "host", "problem", said, remedy, Mend("governor", "performance", "the CPUs' governor 'performance'")
+            HOST, "problem", said, remedy, Mend("governor", "performance", phrase("the CPUs' governor 'performance'"))
         )
 
 
 def _clock(now: str) -> Iterator[Finding]:
     if now in _STEADY:
-        yield Finding("host", "good", f"the clock source is {now}")
+        yield Finding(HOST, "good", phrase("the clock source is {now}", now=now))
     else:
-        remedy = f"echo tsc | sudo tee {_CLOCK}, if the kernel offers it"
-        yield Finding("host", "problem", f"the clock source is {now}, which is slow to read", remedy)
+        remedy = phrase("echo tsc | sudo tee {clock}, if the kernel offers it", clock=_CLOCK)
+        yield Finding(HOST, "problem", phrase("the clock source is {now}, which is slow to read", now=now), remedy)

@@ -215,7 +215,8 @@ def carried_out_here(task: _Task) -> _Made:
 
     if task.version != version("keisoku"):
         mine = version("keisoku")
-        return made(failed=f"this worker has keisoku {mine}, and the campaign {task.version}", final=True)
+        said = phrase("this worker has keisoku {mine}, and the campaign {wanted}", mine=mine, wanted=task.version)
+        return made(failed=said, final=True)
     with TemporaryDirectory(prefix="keisoku-run-") as folder:
         path = Path(folder) / "run"
         try:

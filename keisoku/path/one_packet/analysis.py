@@ -11,6 +11,7 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Interval, Quantity
+from keisoku.language import joined, phrase
 from keisoku.path.one_packet.fit import PathFit
 from keisoku.path.one_packet.flags import flags_of, loss_flags, remarks_of
 from keisoku.path.one_packet.loss import HopLoss, path_loss
@@ -52,7 +53,7 @@ def analyse(
     routers = [_router_row(samples, path.quoting[samples.hop], losses.hops[samples.hop]) for samples in path.hops]
     return Result(
         measurement=NAME,
-        title=f"one-packet bandwidth of the hops to {host}",
+        title=phrase("one-packet bandwidth of the hops to {host}", host=host),
         rows=[*rows, *routers],
         flags=[*loss_flags(losses, loop), *flags_of(path, reached)],
         remarks=list(remarks_of(path, probes, stamp_noise_ns)),
@@ -63,13 +64,13 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     figures: dict[str, Quantity] = {}
     said = []
     for name, span, gain, words in (
-        ("forward", segment.forward, segment.forward_gain, "forward"),
-        ("reverse", segment.reverse, segment.reverse_gain, "reverse"),
-        ("if_symmetric", segment.both, segment.forward_gain, "both ways together"),
+        ("forward", segment.forward, segment.forward_gain, phrase("forward")),
+        ("reverse", segment.reverse, segment.reverse_gain, phrase("reverse")),
+        ("if_symmetric", segment.both, segment.forward_gain, phrase("both ways together")),
     ):
         if span is None:
             if name == "reverse" and segment.both is None:
-                said.append("reverse not identifiable: replies are of one length")
+                said.append(phrase("reverse not identifiable: replies are of one length"))
             continue
         speed = rate(span)
         if speed is None:
@@ -79,17 +80,25 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
             continue
         figures[name] = _rate_figure(span, _ways(name), gain, noise)
     if segment.both is not None:
-        said.append("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
+        said.append(
+            phrase("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
+        )
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
     if (train := path.trains.get(segment.last_hop)) is not None:
         spread = (train.upper - train.lower) / 2
         figures["train"] = Quantity(value=train.rate, unit="bit/s", uncertainty=spread if train.trains > 1 else None)
     if segment.joined:
-        said.append(f"hops {segment.first_hop} to {segment.last_hop} together, as the hops between them never answered")
+        said.append(
+            phrase(
+                "hops {first_hop} to {last_hop} together, as the hops between them never answered",
+                first_hop=segment.first_hop,
+                last_hop=segment.last_hop,
+            )
+        )
     if verdict.kind == "not-checked" and verdict.why:
-        said.append(f"hidden stages not checked: {verdict.why}")
+        said.append(phrase("hidden stages not checked: {why}", why=verdict.why))
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
-    return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark="; ".join(said))
+    return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark=joined("; ", said))
 
 
 def _ways(name: str) -> float:
@@ -99,10 +108,14 @@ def _ways(name: str) -> float:
 
 def _unresolved(words: str, span: Span) -> str:
     if not np.isfinite(span.upper):
-        return f"{words}: too few repeats for an interval"
+        return phrase("{words}: too few repeats for an interval", words=words)
     if span.upper <= 0:
-        return f"{words}: longer packets did not take longer, so its bandwidth is unknown"
-    return f"{words}: no serialisation seen; faster than {BITS / span.upper / 1e6:.0f} Mb/s, or a token bucket"
+        return phrase("{words}: longer packets did not take longer, so its bandwidth is unknown", words=words)
+    return phrase(
+        "{words}: no serialisation seen; faster than {rate:.0f} Mb/s, or a token bucket",
+        words=words,
+        rate=BITS / span.upper / 1e6,
+    )
 
 
 def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Quantity:
@@ -113,11 +126,11 @@ def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Q
     # The scatter of the round trips contains that of their stamps: it is told apart, and counted once.
     stamps = min(total, noise * gain) if noise is not None else 0.0
     parts: list[Contribution] = [
-        budget.normal("repeats and sizes", float(np.sqrt(total**2 - stamps**2)), sensitivity=sensitivity),
-        budget.rectangular("rate of the system clock", STEERED * value),
+        budget.normal(phrase("repeats and sizes"), float(np.sqrt(total**2 - stamps**2)), sensitivity=sensitivity),
+        budget.rectangular(phrase("rate of the system clock"), STEERED * value),
     ]
     if noise is not None:
-        parts.append(budget.normal("noise of the stamps", stamps, kind="A", sensitivity=sensitivity))
+        parts.append(budget.normal(phrase("noise of the stamps"), stamps, kind="A", sensitivity=sensitivity))
     quantity = budget.figure(value, "bit/s", parts)
     relative = (quantity.uncertainty or 0.0) / value
     if relative < WIDE or span.lower <= 0:
@@ -145,12 +158,21 @@ def _router_row(samples: HopSamples, quoting: Quoting, loss: HopLoss) -> Row:
     for name, count in (("refused", loss.refused), ("in_outages", loss.in_outages)):
         if count:
             figures[name] = Quantity(value=count, unit="packets", uncertainty=0.0)
-    said = [f"quotes {quoting.text}" if quoting.style != "unknown" else f"quoting {quoting.text}"]
+    said = [
+        phrase("quotes {text}", text=quoting.text)
+        if quoting.style != "unknown"
+        else phrase("quoting {text}", text=quoting.text)
+    ]
     if quoting.kink_bytes is not None:
-        said.append(f"replies grow with probes up to {quoting.kink_bytes} byte, which the fit accounts for")
+        said.append(
+            phrase(
+                "replies grow with probes up to {kink_bytes} byte, which the fit accounts for",
+                kink_bytes=quoting.kink_bytes,
+            )
+        )
     limit = loss.limit
     if limit.interval_ns is not None:
         half = (limit.longest_ns - limit.shortest_ns) / 2
         figures["reply_interval"] = Quantity(value=limit.interval_ns, unit="ns", uncertainty=half)
-        said.append(f"limits its replies after a burst of {limit.burst}")
-    return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
+        said.append(phrase("limits its replies after a burst of {burst}", burst=limit.burst))
+    return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark=joined("; ", said))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.path.one_packet.wire import HopPacket, HopReply, HopWire
 
 UNREACHABLE, EXCEEDED, ECHO_REPLY = 3, 11, 0
@@ -23,12 +24,12 @@ SILENT_HOPS = 4
 PLATEAUS = (9000, 4352, 1500, 1492, 1400, 1280, 576)
 """Lengths to try where a router drops packets that are too long without an ICMP error (after RFC 1191 §7)."""
 REASONS = {
-    0: "the network is unreachable",
-    1: "the host is unreachable",
-    2: "the host does not speak UDP",
-    9: "the network is administratively prohibited",
-    10: "the host is administratively prohibited",
-    13: "a filter forbids it",
+    0: phrase("the network is unreachable"),
+    1: phrase("the host is unreachable"),
+    2: phrase("the host does not speak UDP"),
+    9: phrase("the network is administratively prohibited"),
+    10: phrase("the host is administratively prohibited"),
+    13: phrase("a filter forbids it"),
 }
 
 
@@ -93,16 +94,26 @@ def _ends(path: KnownPath, ttl: int, reply: HopReply, host: str) -> bool:
     """Enters what answered at this TTL; whether no hop lies behind it."""
     assert reply.replier is not None
     if reply.icmp_type == UNREACHABLE and reply.icmp_code != PORT_UNREACHABLE:
-        reason = REASONS.get(reply.icmp_code or 0, "it is unreachable")
-        who = "the host itself" if reply.replier == host else f"the router {reply.replier}"
-        path.refusal = f"{who} says that {reason} (ICMP 3/{reply.icmp_code})"
+        reason = REASONS.get(reply.icmp_code or 0, phrase("it is unreachable"))
+        who = (
+            phrase("the host itself")
+            if reply.replier == host
+            else phrase("the router {replier}", replier=reply.replier)
+        )
+        path.refusal = phrase(
+            "{who} says that {reason} (ICMP 3/{icmp_code})", who=who, reason=reason, icmp_code=reply.icmp_code
+        )
         return True
     path.repliers[ttl] = reply.replier
     path.reached = path.reached or reply.replier == host
     if (loop := _loop(path.repliers, ttl)) is not None:
         path.loop = loop
-        members = " and ".join(path.repliers[hop] for hop in range(loop[0], loop[1] + 1) if hop in path.repliers)
-        path.refusal = f"a routing loop: from hop {loop[0]} on, {members} hand the packets round in a circle"
+        members = ", ".join(path.repliers[hop] for hop in range(loop[0], loop[1] + 1) if hop in path.repliers)
+        path.refusal = phrase(
+            "a routing loop: from hop {loop} on, {members} hand the packets round in a circle",
+            loop=loop[0],
+            members=members,
+        )
     return reply.replier == host or path.loop is not None
 
 

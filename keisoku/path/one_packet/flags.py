@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase
 from keisoku.path.one_packet import slope as hop_slope
 from keisoku.path.one_packet.covariance import FORWARD
 from keisoku.path.one_packet.fit import PathFit
@@ -16,46 +17,62 @@ from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
 from keisoku.run.result import Flag
 
-HOST_SILENT = "the host itself was silent or refused the probes: the path behind the last hop listed is unknown"
+HOST_SILENT = phrase("the host itself was silent or refused the probes: the path behind the last hop listed is unknown")
 
 
 def flags_of(path: PathFit, reached: bool) -> list[Flag]:
     """Findings that change the meaning of the figures."""
     flags = []
     for segment, verdict in zip(path.segments, path.verdicts, strict=True):
-        where = f"hop {segment.last_hop} ({segment.far})"
+        where = phrase("hop {last_hop} ({far})", last_hop=segment.last_hop, far=segment.far)
         stage = {} if verdict.stage_rate is None else {"stage_rate": Quantity(value=verdict.stage_rate, unit="bit/s")}
         if verdict.kind == "hidden-stages":
-            text = (
-                f"{where}: one link of that rate would spread a train more, so at least"
-                f" {verdict.stages} store-and-forward stages (switches) lie in this hop; its one-packet rate is that of"
-                " all of them in series"
+            text = phrase(
+                "{where}: one link of that rate would spread a train more, so at least {stages} "
+                "store-and-forward stages (switches) lie in this hop; its one-packet rate is that of "
+                "all of them in series",
+                where=where,
+                stages=verdict.stages,
             )
             flags.append(Flag(name="hidden-stages", text=text, figures=stage))
         elif verdict.kind == "token-bucket":
-            text = (
-                f"{where}: single packets pass without serialisation but a train does not: a token bucket (shaper),"
-                " whose sustained rate is at most that of the train; the one-packet method cannot measure it"
+            text = phrase(
+                "{where}: single packets pass without serialisation but a train does not: a token "
+                "bucket (shaper), whose sustained rate is at most that of the train; the one-packet "
+                "method cannot measure it",
+                where=where,
             )
             flags.append(Flag(name="token-bucket", text=text, figures=stage))
         elif verdict.kind == "not-serialising":
-            text = f"{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst"
+            text = phrase(
+                "{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst",
+                where=where,
+            )
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
         if (kink := path.kinks.get(hop.samples.hop)) is not None:
-            text = (
-                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
-                f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"
-                " its figures are means over all sizes"
+            text = phrase(
+                "hop {hop} ({replier}): the slope changes at about {kink} byte by {kink2:+.2f} ns "
+                "per byte, which the lengths of its replies do not explain; its figures are means "
+                "over all sizes",
+                hop=hop.samples.hop,
+                replier=hop.samples.replier,
+                kink=kink[0],
+                kink2=kink[1],
             )
             flags.append(Flag(name="kink", text=text))
         if (odd := _theil_sen_differs(hop)) is not None:
             flags.append(Flag(name="fits-disagree", text=odd))
     if mixed := [_ways(samples) for samples in path.hops if samples.mixed]:
-        text = f"replies came over several paths, of which only the most frequent one is measured: {'; '.join(mixed)}"
+        text = phrase(
+            "replies came over several paths, of which only the most frequent one is measured: {mixed}",
+            mixed=joined("; ", mixed),
+        )
         flags.append(Flag(name="mixed-paths", text=text))
     if any(samples.user_stamps for samples in path.hops):
-        text = "some packets were stamped by the program instead of the kernel: microseconds of noise, not nanoseconds"
+        text = phrase(
+            "some packets were stamped by the program instead of the kernel: microseconds of noise, not nanoseconds"
+        )
         flags.append(Flag(name="user-stamps", text=text))
     if not reached:
         flags.append(
@@ -71,8 +88,11 @@ def _ways(samples: HopSamples) -> str:
     """The addresses that answered at a hop, each with its share, the measured one first."""
     kept = samples.answered - samples.mixed
     ways = [(samples.replier, kept), *samples.others.items()]
-    shares = [f"{100 * count / samples.answered:.0f} % from {address}" for address, count in ways]
-    return f"hop {samples.hop}: {', '.join(shares)}"
+    shares = [
+        phrase("{share:.0f} % from {address}", share=100 * count / samples.answered, address=address)
+        for address, count in ways
+    ]
+    return phrase("hop {hop}: {shares}", hop=samples.hop, shares=joined(", ", shares))
 
 
 def loss_flags(losses: PathLoss, loop: str) -> list[Flag]:
@@ -81,10 +101,13 @@ def loss_flags(losses: PathLoss, loop: str) -> list[Flag]:
     if losses.outages:
         seconds = sum(outage.seconds for outage in losses.outages)
         nearest = min(outage.hop for outage in losses.outages)
-        times = f"{len(losses.outages)} times" if len(losses.outages) > 1 else "once"
-        text = (
-            f"nothing came back from hop {nearest} on, {times}, for {seconds:.1f} s in all: the path was interrupted;"
-            " these probes are not in the loss ratios"
+        times = phrase("{count} times", count=len(losses.outages)) if len(losses.outages) > 1 else phrase("once")
+        text = phrase(
+            "nothing came back from hop {nearest} on, {times}, for {seconds:.1f} s in all: the "
+            "path was interrupted; these probes are not in the loss ratios",
+            nearest=nearest,
+            times=times,
+            seconds=seconds,
         )
         figures = {
             "longest": Quantity(value=max(outage.seconds for outage in losses.outages), unit="s"),
@@ -102,35 +125,52 @@ def _theil_sen_differs(hop: HopFit) -> str | None:
     allowed = max(8 * hop.known.error((FORWARD,)), 0.1 * abs(hop.fit.forward), 0.4)
     if abs(forward - hop.fit.forward) <= allowed:
         return None
-    return (
-        f"hop {hop.samples.hop} ({hop.samples.replier}): the trimmed fit gives {hop.fit.forward:.2f} ns per byte, the"
-        f" median of all pairs {forward:.2f}: too few undelayed probes"
+    return phrase(
+        "hop {hop} ({replier}): the trimmed fit gives {forward:.2f} ns per byte, the median "
+        "of all pairs {forward2:.2f}: too few undelayed probes",
+        hop=hop.samples.hop,
+        replier=hop.samples.replier,
+        forward=hop.fit.forward,
+        forward2=forward,
     )
 
 
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
     """Other sentences that a reader needs."""
-    remarks = ["latency is the round trip of a packet of zero length, with the time that routers take to reply"]
+    remarks = [phrase("latency is the round trip of a packet of zero length, with the time that routers take to reply")]
     sent = [probe.sent_ns for probe in probes]
     if sent:
         volume = sum(probe.size_bytes for probe in probes)
         seconds = (max(sent) - min(sent)) / 1e9
-        remarks.append(f"{len(sent)} probes of {volume} byte in {seconds:.1f} s")
+        remarks.append(
+            phrase(
+                "{count} probes of {volume} byte in {seconds:.1f} s", count=len(sent), volume=volume, seconds=seconds
+            )
+        )
     answered = {samples.hop for samples in path.hops}
     asked = {probe.hop for probe in probes if probe.hop <= max(answered, default=0)}
     if silent := sorted(asked - answered):
         hops = ", ".join(str(hop) for hop in silent)
-        remarks.append(f"never answered: hop {hops}; its links are part of the next hop that did")
+        remarks.append(phrase("never answered: hop {hops}; its links are part of the next hop that did", hops=hops))
     fitted = {hop.samples.hop for hop in path.fits}
     if few := sorted(answered - fitted):
         hops = ", ".join(str(hop) for hop in few)
-        remarks.append(f"answered too few sizes for a fit: hop {hops}; its links are part of the next hop")
+        remarks.append(
+            phrase("answered too few sizes for a fit: hop {hops}; its links are part of the next hop", hops=hops)
+        )
     if raised := [f"{hop.samples.hop} ({100 * hop.level:.0f} %)" for hop in path.fits if hop.level]:
         remarks.append(
-            f"in place of the minimum a low quantile was fitted, which is known better, at hop {', '.join(raised)}"
+            phrase(
+                "in place of the minimum a low quantile was fitted, which is known better, at hop {raised}",
+                raised=joined(", ", raised),
+            )
         )
     if noise is None:
-        remarks.append("the noise of the stamps alone is not known")
+        remarks.append(phrase("the noise of the stamps alone is not known"))
     else:
-        remarks.append(f"noise of the stamps of one round trip: {noise:.0f} ns (standard deviation, on loopback)")
+        remarks.append(
+            phrase(
+                "noise of the stamps of one round trip: {noise:.0f} ns (standard deviation, on loopback)", noise=noise
+            )
+        )
     return remarks

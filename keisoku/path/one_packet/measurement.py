@@ -9,6 +9,7 @@ import numpy as np
 from keisoku.clock import rated
 from keisoku.errors import PlanError
 from keisoku.host.place import Place
+from keisoku.language import joined, phrase, recorded
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.one_packet.analysis import NAME
 from keisoku.path.one_packet.analysis import analyse as analyse_probes
@@ -78,15 +79,19 @@ def analyse(directory: RunDirectory) -> Findings:
         raise PlanError("run", problem, "measure again with a longer --budget")
     reached = any(probe.replier == context["address"] for probe in probes)
     kernel = noise.get("kernel")
-    loop = str(directory.facts.get(REFUSAL, "")) if directory.facts.get(LOOP) else ""
+    loop = recorded(str(directory.facts.get(REFUSAL, ""))) if directory.facts.get(LOOP) else ""
     result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached, loop)
-    why = directory.facts.get(REFUSAL, "neither the host nor any hop behind the last one shown ever answered")
+    why = recorded(directory.facts.get(REFUSAL, "")) or (
+        phrase("neither the host nor any hop behind the last one shown ever answered")
+    )
     result = result.model_copy(
         update={
             "rows": [*result.rows, *source_rows(probes, noise)],
             "flags": [*_unfinished(directory, probes), *result.flags],
             "remarks": [*result.remarks, *_imprecise(fitted, float(directory.plan["precision_percent"]))],
-            "failure": "" if reached else f"{host.partition('@')[0]}: not measured as far as the host: {why}",
+            "failure": ""
+            if reached
+            else phrase("{host}: not measured as far as the host: {why}", host=host.partition("@")[0], why=why),
         }
     )
     return Findings([rated.with_rate_of(directory, result)], hop_plots(fitted))
@@ -115,13 +120,17 @@ def _imprecise(path: PathFit, precision_percent: float) -> list[str]:
     if not lacking:
         return []
     return [
-        f"the probing ended before the precision of {precision_percent:g} % was reached at hop {', '.join(lacking)}"
+        phrase(
+            "the probing ended before the precision of {precision_percent:g} % was reached at hop {lacking}",
+            precision_percent=precision_percent,
+            lacking=joined(", ", lacking),
+        )
     ]
 
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Bandwidth of the hops from single packets",
+    title=phrase("Bandwidth of the hops from single packets"),
     settings=OnePacketSettings,
     seconds=lambda settings: settings.budget_s + _AROUND_S,
     shortens=("budget_s",),

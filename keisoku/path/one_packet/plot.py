@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from keisoku.language import phrase
 from keisoku.path.one_packet.fit import PathFit
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label
@@ -20,26 +21,29 @@ def hop_plots(path: PathFit) -> list[Plot]:
     rtt = Plot(
         name="minimum-rtt",
         caption=(
-            "Smallest round trip of each probe size, or the low quantile that the remarks name, and the fit; crosses"
-            " were trimmed as delayed. Below the kink replies grow with the probe: the slope is of both directions."
+            phrase(
+                "Smallest round trip of each probe size, or the low quantile that the remarks name, "
+                "and the fit; crosses were trimmed as delayed. Below the kink replies grow with the "
+                "probe: the slope is of both directions."
+            )
         ),
         axes={
-            "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
-            "yaxis": {"title": {"text": f"minimum round trip, {unit}"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": phrase("probe, byte")}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": phrase("minimum round trip, {unit}", unit=unit)}, "rangemode": "tozero"},
         },
     )
     residuals = Plot(
         name="residuals",
-        caption="Residual of each point.",
+        caption=phrase("Residual of each point."),
         axes={
-            "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
-            "yaxis": {"title": {"text": "residual, ns"}},
+            "xaxis": {"title": {"text": phrase("probe, byte")}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": phrase("residual, ns")}},
         },
     )
     for number, hop in enumerate(path.fits):
         samples, fit, values = hop.samples, hop.fit, hop.fitted
         fitted = fit.at(samples.sizes, samples.replies)
-        name = label(f"hop {samples.hop} {samples.replier}")
+        name = label(phrase("hop {hop} {replier}", hop=samples.hop, replier=samples.replier))
         points = {
             "mode": "markers",
             "type": "scatter",
@@ -48,7 +52,10 @@ def hop_plots(path: PathFit) -> list[Plot]:
             "x": samples.sizes.tolist(),
             "marker": {"color": device_colour(number), "symbol": [_MARKS[bool(kept)] for kept in fit.kept], "size": 6},
             "text": [
-                hover(f"{size:.0f} byte out, {reply:.0f} back", f"{value / divisor:.4g} {unit}")
+                hover(
+                    phrase("{size:.0f} byte out, {reply:.0f} back", size=size, reply=reply),
+                    f"{value / divisor:.4g} {unit}",
+                )
                 for size, reply, value in zip(samples.sizes, samples.replies, values, strict=True)
             ],
             "hoverinfo": "text+name",

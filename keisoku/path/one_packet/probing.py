@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
+from keisoku.language import joined, phrase
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
 from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
@@ -104,7 +105,7 @@ class HopProbing:
         self._wire = TimedWire(wire, budget_ns, tell)
         self._settings, self._keep, self._progress = settings, keep, progress
         self._found = found
-        self._doing = "looking for the hops"
+        self._doing = phrase("looking for the hops")
         self._fit_ns = 0
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
@@ -122,7 +123,14 @@ class HopProbing:
         # Silent hops are in the raw rows too, as the record that they were probed.
         self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
         sizes = probe_sizes(path.mtu_bytes, of_ipv6=":" in self._wire.destination)
-        self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
+        self._progress(
+            phrase(
+                "{answering} of {hops} hops answer, path MTU {mtu_bytes} byte",
+                answering=len(path.repliers),
+                hops=max(path.repliers),
+                mtu_bytes=path.mtu_bytes,
+            )
+        )
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
         budget_ns = self._wire.end - self._wire.began
         end = self._wire.end - round(TRAINS_SHARE * budget_ns if self._settings.trains else 0)
@@ -149,7 +157,9 @@ class HopProbing:
         """Probes one by one until every hop is known well enough, or until `end`."""
         active, target = list(hops), self._settings.repetitions
         while active and self._wire.now_ns() < end:
-            self._doing = f"{target} repeats of {len(sizes)} sizes to {_hops(active)}"
+            self._doing = phrase(
+                "{repeats} repeats of {sizes} sizes to {hops}", repeats=target, sizes=len(sizes), hops=_hops(active)
+            )
             self._repeat(active, sizes, target, end)
             self._flush()
             # A fit cannot be interrupted: one that would last beyond the end is left to the analysis.
@@ -229,15 +239,30 @@ class HopProbing:
     def _state(self, number: int, hops: Sequence[_Hop], active: Sequence[_Hop]) -> str:
         seconds = (self._wire.now_ns() - self._wire.began) / NS_PER_S
         waits = [(hop.ttl, hop.limit.interval_ns) for hop in hops]
-        limits = [f"hop {ttl} every {wait_ns / 1e9:.2f} s" for ttl, wait_ns in waits if wait_ns is not None]
-        told = f"; replies limited: {', '.join(limits)}" if limits else ""
-        known = ", ".join(f"hop {ttl} ± {100 * width:.2g} %" for ttl, width in self._widths.items() if width < 1)
-        left = f"more to {_hops(active)}" if active else "enough"
-        return f"{number} repeats in {seconds:.0f} s: {known or 'no hop known yet'}; {left}{told}"
+        limits = [
+            phrase("hop {ttl} every {wait:.2f} s", ttl=ttl, wait=wait_ns / 1e9)
+            for ttl, wait_ns in waits
+            if wait_ns is not None
+        ]
+        told = phrase("; replies limited: {limits}", limits=joined(", ", limits)) if limits else ""
+        known = [
+            phrase("hop {ttl} ± {percent:.2g} %", ttl=ttl, percent=100 * width)
+            for ttl, width in self._widths.items()
+            if width < 1
+        ]
+        left = phrase("more to {hops}", hops=_hops(active)) if active else phrase("enough")
+        return phrase(
+            "{number} repeats in {seconds:.0f} s: {known}; {left}{told}",
+            number=number,
+            seconds=seconds,
+            known=joined(", ", known) if known else phrase("no hop known yet"),
+            left=left,
+            told=told,
+        )
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
         """Trains of long packets, then of small ones; those that a loss made useless again, at most as often."""
-        self._progress("back-to-back trains to each hop")
+        self._progress(phrase("back-to-back trains to each hop"))
         # What goes on to a host that limits its replies uses them up: its own trains come first.
         host = [hop for hop in hops if hop.limit.limited and hop.replier == self._wire.destination]
         rest = [hop for hop in hops if hop not in host]
@@ -245,7 +270,9 @@ class HopProbing:
         for group, small, wanted in ((host, False, few), (rest, False, self._settings.trains), (rest, True, few)):
             done = {hop.ttl: 0 for hop in group}
             for number in itertools.islice(rounds, 2 * wanted):
-                self._doing = f"back-to-back trains, round {number + 1}, to {_hops(group)}"
+                self._doing = phrase(
+                    "back-to-back trains, round {number}, to {hops}", number=number + 1, hops=_hops(group)
+                )
                 for hop in group:  # in turn, so that limits on replies pass together
                     if hop.gone or done[hop.ttl] >= wanted:
                         continue
@@ -292,7 +319,8 @@ class HopProbing:
 
 
 def _hops(hops: Sequence[_Hop]) -> str:
-    return f"hop{'s' if len(hops) > 1 else ''} {', '.join(str(hop.ttl) for hop in hops)}"
+    ttls = ", ".join(str(hop.ttl) for hop in hops)
+    return phrase("hops {ttls}", ttls=ttls) if len(hops) > 1 else phrase("hop {ttl}", ttl=ttls)
 
 
 def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:

@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from keisoku.language import phrase
+
 REPLY_HEADERS = 28
 """IP and ICMP header of a reply without options."""
 RFC792_BYTES = REPLY_HEADERS + 28
@@ -23,13 +25,13 @@ RFC4443_BYTES = 1280
 Style = Literal["rfc792", "rfc1812", "rfc4443", "whole", "constant", "other", "unknown"]
 
 TEXT: dict[Style, str] = {
-    "rfc792": "28 bytes of the probe (RFC 792)",
-    "rfc1812": "as much of the probe as fits into 576 bytes (RFC 1812)",
-    "rfc4443": "as much of the probe as fits into 1280 bytes (RFC 4443)",
-    "whole": "the whole probe, however long",
-    "constant": "a constant number of bytes",
-    "other": "in no known way",
-    "unknown": "unknown: too few sizes answered",
+    "rfc792": phrase("28 bytes of the probe (RFC 792)"),
+    "rfc1812": phrase("as much of the probe as fits into 576 bytes (RFC 1812)"),
+    "rfc4443": phrase("as much of the probe as fits into 1280 bytes (RFC 4443)"),
+    "whole": phrase("the whole probe, however long"),
+    "constant": phrase("a constant number of bytes"),
+    "other": phrase("in no known way"),
+    "unknown": phrase("unknown: too few sizes answered"),
 }
 
 

@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase
 from keisoku.path.one_packet.fit import fit_path
 from keisoku.path.one_packet.probe import HopProbe, by_source
 from keisoku.path.one_packet.segment import BITS, SLOWEST_COPY
 from keisoku.path.time_source import SOURCES
 from keisoku.run.result import Row
 
-GROUP = "Source of time"
+GROUP = phrase("Source of time")
 REPETITIONS, LEAST_REPETITIONS = 10, 5
 REPEATS = 4
 """Of every size in a repetition, at least."""
@@ -60,7 +61,14 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
                     gains[segment.last_hop] = segment.forward_gain
         for hop, found in sorted(rates.items()):
             if len(found) >= LEAST_REPETITIONS:
-                rows.append(_row(f"hop {hop}, {source}", np.array(found), gains[hop], noise_ns.get(source)))
+                rows.append(
+                    _row(
+                        phrase("hop {hop}, {source}", hop=hop, source=source),
+                        np.array(found),
+                        gains[hop],
+                        noise_ns.get(source),
+                    )
+                )
     return sorted(rows, key=lambda row: row.case.partition(",")[0])
 
 
@@ -79,4 +87,4 @@ def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], ga
         figures["clock_predicted"] = Quantity(value=spread**2, unit="(Mb/s)²")
         if variance > 0:
             figures["clock_share"] = Quantity(value=100 * min(spread**2 / variance, 1.0), unit="%")
-    return Row(case=name, figures=figures, group=GROUP, remark=f"{count} repetitions")
+    return Row(case=name, figures=figures, group=GROUP, remark=phrase("{count} repetitions", count=count))

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from keisoku.language import phrase
 from keisoku.path.one_packet.segment import Segment, Span, rate
 from keisoku.path.one_packet.train import Dispersion
 
@@ -89,28 +90,28 @@ def _verdict(
 ) -> PathVerdict:
     out = segment.forward or segment.both
     if out is None or not np.isfinite(out.half_width):
-        return PathVerdict("not-checked", why="its slope is not known")
+        return PathVerdict("not-checked", why=phrase("its slope is not known"))
     if train is None:
-        return PathVerdict("not-checked", why="no train to it was answered")
+        return PathVerdict("not-checked", why=phrase("no train to it was answered"))
     if not train.limited_by_sender and train.shortest_ns > BUCKET_RATIO * explained.longest_ns(train) + noise_ns:
         return PathVerdict("token-bucket", stage_rate=train.upper)
     if (one := rate(out)) is None:
         if _sure(segment):
-            return PathVerdict("not-serialising", why="no train showed a limit")
-        return PathVerdict("not-checked", why="its slope is not significant")
+            return PathVerdict("not-serialising", why=phrase("no train showed a limit"))
+        return PathVerdict("not-checked", why=phrase("its slope is not significant"))
     if segment.joined:
-        return PathVerdict("not-checked", why="it is several hops")
+        return PathVerdict("not-checked", why=phrase("it is several hops"))
     if segment.forward is None:
-        return PathVerdict("not-checked", why="only the sum of both directions is known")
+        return PathVerdict("not-checked", why=phrase("only the sum of both directions is known"))
     if kinked:
-        return PathVerdict("not-checked", why="its slope is not that of a link")
+        return PathVerdict("not-checked", why=phrase("its slope is not that of a link"))
     alone_ns = train.passed_bytes * _shared_slope(segment.forward, segment.reverse)
     if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
     if train.span_ns > HIDDEN_RATIO * alone_ns:
-        return PathVerdict("not-checked", why="an earlier hop is slower")
+        return PathVerdict("not-checked", why=phrase("an earlier hop is slower"))
     if alone_ns < 2 * (COALESCED_NS + noise_ns):
-        return PathVerdict("not-checked", why="it is too fast for the trains")
+        return PathVerdict("not-checked", why=phrase("it is too fast for the trains"))
     return PathVerdict("one-stage")
 
 

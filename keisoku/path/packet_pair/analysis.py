@@ -12,6 +12,7 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.language import joined, phrase, recorded
 from keisoku.path.packet_pair.bucket import Bucket, find_bucket
 from keisoku.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
 from keisoku.path.packet_pair.kind import best_kind, contributions
@@ -28,7 +29,7 @@ from keisoku.path.unfinished import unfinished
 from keisoku.run.result import Flag, Result, Row
 
 NAME = "path packet-pair"
-_STAGES = {"train": "long trains", "pair": "pairs", "sweep": "packet sizes"}
+_STAGES = {"train": phrase("long trains"), "pair": phrase("pairs"), "sweep": phrase("packet sizes")}
 """In the order of sending, in each direction."""
 
 
@@ -67,7 +68,7 @@ def analyse(
     rows += [_mode_row(way, mode) for way in ways for mode in way.modes]
     return Result(
         measurement=NAME,
-        title=f"packet pairs to {settings.host}",
+        title=phrase("packet pairs to {host}", host=settings.host),
         rows=rows,
         flags=[*_unfinished(ways, facts), *(flag for way in ways for flag in flags_of(way, settings))],
         remarks=_remarks(settings, facts, noise),
@@ -163,12 +164,12 @@ def _row(way: PairDirection) -> Row:
             unit="",
             uncertainty=2 * way.serialisation.links_error(found.bps, found.error_bps),
         )
-    remark = f"trains of {way.count} packets of {way.ip_bytes} byte"
+    remark = phrase("trains of {count} packets of {ip_bytes} byte", count=way.count, ip_bytes=way.ip_bytes)
     if not found:
-        remark = "no pair arrived complete: only the long trains give figures"
+        remark = phrase("no pair arrived complete: only the long trains give figures")
     else:
-        remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
-    return Row(case=way.direction, figures=figures, group="Direction", remark=remark)
+        remark = joined("; ", [part for part in (remark, _limit(way, found)) if part])
+    return Row(case=recorded(way.direction), figures=figures, group=phrase("Direction"), remark=remark)
 
 
 def _capacity(way: PairDirection, found: Capacity) -> Quantity:
@@ -184,22 +185,22 @@ def _capacity(way: PairDirection, found: Capacity) -> Quantity:
 def _limit(way: PairDirection, found: Capacity) -> str:
     """Why the capacity of a row is not that of the path; empty if it is."""
     if too_coarse(way):
-        return "the timestamps are too coarse for these trains: the capacity shows mostly their error"
+        return phrase("the timestamps are too coarse for these trains: the capacity shows mostly their error")
     if queued_throughout(way):
-        return (
+        return phrase(
             "hardly a train met no queue: the capacity is not known, only that it is at least the rate of long trains"
         )
-    return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
+    return phrase("the sender was slower than the path: a lower bound") if found.limited_by_sender else ""
 
 
 def _size_row(way: PairDirection, size: int, found: Capacity) -> Row:
     interval = Interval(lower=found.lower_bps, upper=found.upper_bps)
     figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps, interval=interval)
     return Row(
-        case=f"{size} byte, {way.direction}",
+        case=phrase("{size} byte, {direction}", size=size, direction=recorded(way.direction)),
         figures={"capacity": figure, "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0)},
         at=Quantity(value=size, unit="byte", uncertainty=0.0),
-        group="Packet size",
+        group=phrase("Packet size"),
         remark=_limit(way, found),
     )
 
@@ -210,23 +211,30 @@ def _mode_row(way: PairDirection, mode: Mode) -> Row:
         "pairs": Quantity(value=mode.pairs, unit="", uncertainty=0.0),
         "share": Quantity(value=100 * mode.share, unit="%"),
     }
-    return Row(case=way.direction, figures=figures, group="Mode of dispersion rates")
+    return Row(case=recorded(way.direction), figures=figures, group=phrase("Mode of dispersion rates"))
 
 
 def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns: float | None) -> list[str]:
     remarks = [
-        "rates are of IP packets with their headers; Ethernet adds 38 byte to each (42 with a VLAN tag)",
-        "a token bucket whose burst is longer than 50 packets is not detected",
-        f"time: {settings.stamps} stamps",
+        phrase("rates are of IP packets with their headers; Ethernet adds 38 byte to each (42 with a VLAN tag)"),
+        phrase("a token bucket whose burst is longer than 50 packets is not detected"),
+        phrase("time: {stamps} stamps", stamps=settings.stamps),
     ]
     if "path_mtu_bytes" in facts:
-        remarks.append(f"path MTU {facts['path_mtu_bytes']} byte, which no packet exceeded")
+        remarks.append(
+            phrase("path MTU {path_mtu_bytes} byte, which no packet exceeded", path_mtu_bytes=facts["path_mtu_bytes"])
+        )
     if noise_ns is None:
-        remarks.append("the stamps' own noise could not be measured: its part of the uncertainty is missing")
+        remarks.append(phrase("the stamps' own noise could not be measured: its part of the uncertainty is missing"))
     if facts.get("dropped_by_sockets"):
-        remarks.append(f"{facts['dropped_by_sockets']} probes found no room in a receiving socket")
+        remarks.append(
+            phrase(
+                "{dropped_by_sockets} probes found no room in a receiving socket",
+                dropped_by_sockets=facts["dropped_by_sockets"],
+            )
+        )
     if facts.get("clock_steps"):
-        remarks.append("the time of day was stepped during the measurement: measure again")
+        remarks.append(phrase("the time of day was stepped during the measurement: measure again"))
     if "duration_s" in facts:
-        remarks.append(f"measured in {facts['duration_s']} s")
+        remarks.append(phrase("measured in {duration_s} s", duration_s=facts["duration_s"]))
     return remarks

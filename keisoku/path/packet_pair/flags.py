@@ -9,6 +9,7 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase, recorded
 from keisoku.path.packet_pair.coalescence import find_coalescence
 from keisoku.path.packet_pair.kind import USELESS, contributions
 from keisoku.path.packet_pair.minimum_sum import CHECK
@@ -41,7 +42,7 @@ COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 SHORT_BYTES, SHORT_NOISES = 64, 2.0
 """Of a packet, and the standard deviations of a stamp below which its time on the narrow link stays unseen."""
-TOO_LOW = "the capacity may be 10 to 30 % too low"
+TOO_LOW = phrase("the capacity may be 10 to 30 % too low")
 """Under a dense load of packets much shorter than those of a train; chosen on random paths
 (benchmarks/pair_intervals.py)."""
 NEAR_WHOLE = 0.15
@@ -88,9 +89,11 @@ def _bucket(way: PairDirection) -> Flag | None:
         "burst": Quantity(value=bucket.burst_bytes, unit="byte", uncertainty=2 * bucket.burst_error_bytes),
         "peak_rate": Quantity(value=bucket.peak_bps, unit="bit/s"),
     }
-    where = " at the sending host itself" if bucket.at_sender else ""
-    text = (
-        f"{way.direction}: a token bucket{where} lets a burst pass at once and then sustains less; pairs see its peak"
+    where = phrase(" at the sending host itself") if bucket.at_sender else ""
+    text = phrase(
+        "{direction}: a token bucket{where} lets a burst pass at once and then sustains less; pairs see its peak",
+        direction=recorded(way.direction),
+        where=where,
     )
     return Flag(name="token-bucket", text=text, figures=figures)
 
@@ -99,7 +102,10 @@ def _sender(way: PairDirection) -> Flag | None:
     # By coarse stamps trains seem to arrive faster than they left, whatever the path does.
     if way.capacity is None or not way.capacity.limited_by_sender or too_coarse(way):
         return None
-    text = f"{way.direction}: most trains were sent more slowly than the path allows: the capacity is a lower bound"
+    text = phrase(
+        "{direction}: most trains were sent more slowly than the path allows: the capacity is a lower bound",
+        direction=recorded(way.direction),
+    )
     return Flag(name="sender-limited", text=text)
 
 
@@ -112,7 +118,10 @@ def _coalescence(way: PairDirection) -> Flag | None:
         "in_clusters": Quantity(value=100 * found.clustered_share, unit="%"),
         "period": Quantity(value=found.period_ns, unit="ns"),
     }
-    text = f"{way.direction}: timestamps come in clusters, as with interrupt coalescing or receive offload of a NIC"
+    text = phrase(
+        "{direction}: timestamps come in clusters, as with interrupt coalescing or receive offload of a NIC",
+        direction=recorded(way.direction),
+    )
     return Flag(name="interrupt-coalescence", text=text, figures=figures)
 
 
@@ -125,7 +134,10 @@ def _clock(way: PairDirection) -> Flag | None:
     if not coarse and way.clock_share < 0.01:
         return None
     figures = {"of_stamps": Quantity(value=100 * way.clock_share, unit="%")}
-    text = f"{way.direction}: timestamp noise is most of a rate's scatter: use longer packets or better timestamps"
+    text = phrase(
+        "{direction}: timestamp noise is most of a rate's scatter: use longer packets or better timestamps",
+        direction=recorded(way.direction),
+    )
     return Flag(name="clock-limited", text=text, figures=figures)
 
 
@@ -137,8 +149,12 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
         ratio = way.capacity.bps / settings.one_packet_bps
         if ratio >= 2 - NEAR_WHOLE:
             whole = abs(ratio - round(ratio)) <= NEAR_WHOLE * round(ratio) / 2
-            like = f" like {round(ratio)} equal stages in a row" if whole else ""
-            text = f"{way.direction}: one packet is delayed longer than the narrow link explains,{like} of layer 2"
+            like = phrase(" like {count} equal stages in a row", count=round(ratio)) if whole else ""
+            text = phrase(
+                "{direction}: one packet is delayed longer than the narrow link explains,{like} of layer 2",
+                direction=recorded(way.direction),
+                like=like,
+            )
             figures = {"ratio": Quantity(value=ratio, unit="")}
             return Flag(name="hidden-l2-stage", text=text.replace(",  ", ", "), figures=figures)
     found = way.serialisation
@@ -152,7 +168,10 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
     # byte of a lone packet to cost more than that. No number of packets averages this.
     if found.excess_ns(way.ip_links, way.capacity.bps) < STAMPS_MOST * math.sqrt(2) * (way.stamp_ns or 0.0):
         return None
-    text = f"{way.direction}: packets are stored more often than there are IP links: stages of layer 2 are hidden"
+    text = phrase(
+        "{direction}: packets are stored more often than there are IP links: stages of layer 2 are hidden",
+        direction=recorded(way.direction),
+    )
     figures = {
         "like_links": Quantity(value=links, unit="", uncertainty=2 * error),
         "ip_links": Quantity(value=way.ip_links, unit="", uncertainty=0.0),
@@ -178,10 +197,14 @@ def _busy(way: PairDirection) -> Flag | None:
         figures["average_dispersion_rate"] = Quantity(
             value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
         )
-    check = "" if not delayed else ", and every train met one"
-    text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
+    check = "" if not delayed else phrase(", and every train met one")
+    text = phrase(
+        "{direction}: trains met queues{check}: other traffic uses the path",
+        direction=recorded(way.direction),
+        check=check,
+    )
     if way.adr_bps and way.adr_bps[0] < MIXED * found.bps:
-        text += f"; if its packets are much shorter than those of the trains, {TOO_LOW}"
+        text += phrase("; if its packets are much shorter than those of the trains, {too_low}", too_low=TOO_LOW)
     return Flag(name="busy-path", text=text, figures=figures)
 
 
@@ -193,9 +216,12 @@ def _hidden(way: PairDirection) -> Flag | None:
     short_ns = 8e9 * SHORT_BYTES / found.bps
     if short_ns > SHORT_NOISES * way.stamp_ns:
         return None
-    text = (
-        f"{way.direction}: these timestamps do not show waiting for packets of {SHORT_BYTES} byte: if such packets of"
-        f" others fill half of the link or more, {TOO_LOW}"
+    text = phrase(
+        "{direction}: these timestamps do not show waiting for packets of {size} byte: if such packets of others fill "
+        "half of the link or more, {too_low}",
+        direction=recorded(way.direction),
+        size=SHORT_BYTES,
+        too_low=TOO_LOW,
     )
     figures = {
         "short_packet": Quantity(value=short_ns, unit="ns"),

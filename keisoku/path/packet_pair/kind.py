@@ -12,6 +12,7 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution
+from keisoku.language import phrase
 from keisoku.path.packet_pair.minimum_sum import CHECK, LOWEST, Capacity, capacity
 from keisoku.path.train.dispersion import Dispersions, dispersions
 from keisoku.path.train.log import Train
@@ -72,15 +73,17 @@ def best_kind(trains: Sequence[Train], noise_ns: float | None) -> Kind | None:
 
 def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
     """Of a capacity's uncertainty, in bit/s. The stamps' part counts once: the median is of few trains."""
-    parts = [budget.normal("scatter of the trains with the lowest delay sum", found.error_bps)]
+    parts = [budget.normal(phrase("scatter of the trains with the lowest delay sum"), found.error_bps)]
     if clock is not None:
-        parts.append(budget.normal("stamps (√2·σ_t of the dispersion)", clock * found.bps, "B"))
+        parts.append(budget.normal(phrase("stamps (√2·σ_t of the dispersion)"), clock * found.bps, "B"))
     # What was still queued in the best train widens or narrows its dispersion by as much at most.
-    parts.append(budget.rectangular("queueing that delayed every train", max(found.check_excess, 0.0) * found.bps))
+    parts.append(
+        budget.rectangular(phrase("queueing that delayed every train"), max(found.check_excess, 0.0) * found.bps)
+    )
     # Where some trains passed undisturbed those of low sum are alike but for their stamps; else none did.
     if found.low_scatter > STAMPS_SCATTER * (clock or 0.0):
         between = found.low_shift + found.low_scatter
-        parts.append(budget.normal("other packets between those of a train", between * found.bps))
+        parts.append(budget.normal(phrase("other packets between those of a train"), between * found.bps))
     return parts
 
 

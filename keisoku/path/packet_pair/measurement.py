@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keisoku.clock import rated
 from keisoku.host.place import Place
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.packet_pair.analysis import NAME, way_of
 from keisoku.path.packet_pair.analysis import analyse as analyse_trains
@@ -22,7 +23,9 @@ def measure(work: Work[PacketPairSettings]) -> None:
     with TrainSession(Place.parse(settings.host), settings.port) as session:
         run = TrainRun(work.begin(rated.context()))
         session.keep = run.append
-        run.end(measure_stages(session, settings, lambda text: work.tell(f"measuring {text}"), run.know))
+        run.end(
+            measure_stages(session, settings, lambda text: work.tell(phrase("measuring {text}", text=text)), run.know)
+        )
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -38,7 +41,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Packet pairs and trains",
+    title=phrase("Packet pairs and trains"),
     settings=PacketPairSettings,
     measure=measure,
     analyse=analyse,

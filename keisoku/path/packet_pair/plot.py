@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.language import phrase, recorded
 from keisoku.path.packet_pair.analysis import PairDirection
 from keisoku.path.packet_pair.modes import bin_width
 from keisoku.report import digits
@@ -26,8 +27,10 @@ def pair_plots(ways: Sequence[PairDirection]) -> list[Plot]:
 
 
 def _histogram(ways: Sequence[PairDirection]) -> Plot:
-    axes = {"xaxis": axis("rate of a train, Mb/s"), "yaxis": axis("trains in a bin")}
-    caption = "Rates of single trains, and their modes (lines: the capacity by the trains with the lowest delay sum)."
+    axes = {"xaxis": axis(phrase("rate of a train, Mb/s")), "yaxis": axis(phrase("trains in a bin"))}
+    caption = phrase(
+        "Rates of single trains, and their modes (lines: the capacity by the trains with the lowest delay sum)."
+    )
     plot = Plot("dispersion", caption, axes)
     for position, way in enumerate(ways):
         rates = way.pairs.rates_bps[np.isfinite(way.pairs.rates_bps)]
@@ -45,7 +48,9 @@ def _histogram(ways: Sequence[PairDirection]) -> Plot:
                 "x": ((edges[1:] + edges[:-1]) / 2 / _MEGA).tolist(),
                 "y": counts.tolist(),
                 "marker": {"color": device_colour(position, 0.6)},
-                "hovertemplate": hover(f"{way.direction}: %{{y}} trains at %{{x:.5g}} Mb/s") + "<extra></extra>",
+                "hovertemplate": hover(
+                    phrase("{direction}: %{{y}} trains at %{{x:.5g}} Mb/s", direction=recorded(way.direction))
+                ),
             }
         )
         lines = [(mode.centre_bps, mode.pairs, "mode") for mode in way.modes]
@@ -61,15 +66,15 @@ def _histogram(ways: Sequence[PairDirection]) -> Plot:
                     "y": [0, height] if what == "capacity" else [height, height],
                     "line": {"color": device_colour(position)},
                     "marker": {"color": device_colour(position), "symbol": "diamond", "size": 9},
-                    "hovertemplate": hover(f"{what}: %{{x:.5g}} Mb/s") + "<extra></extra>",
+                    "hovertemplate": hover(f"{what}: %{{x:.5g}} Mb/s"),
                 }
             )
     return plot
 
 
 def _sizes(ways: Sequence[PairDirection]) -> Plot:
-    axes = {"xaxis": axis("IP bytes of a packet"), "yaxis": axis("capacity, Mb/s")}
-    caption = "Capacity by packets of each size, with intervals of 95 %."
+    axes = {"xaxis": axis(phrase("IP bytes of a packet")), "yaxis": axis(phrase("capacity, Mb/s"))}
+    caption = phrase("Capacity by packets of each size, with intervals of 95 %.")
     plot = Plot("sizes", caption, axes)
     for position, way in enumerate(ways):
         if not way.sweep:
@@ -86,7 +91,14 @@ def _sizes(ways: Sequence[PairDirection]) -> Plot:
                 "x": list(way.sweep),
                 "line": {"color": device_colour(position)},
                 "text": [
-                    hover(f"{way.direction}: {digits.text(figure)} by {size} byte")
+                    hover(
+                        phrase(
+                            "{direction}: {figure} by {size} byte",
+                            direction=recorded(way.direction),
+                            figure=digits.text(figure),
+                            size=size,
+                        )
+                    )
                     for size, figure in zip(way.sweep, figures, strict=True)
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
@@ -97,8 +109,10 @@ def _sizes(ways: Sequence[PairDirection]) -> Plot:
 
 
 def _trains(ways: Sequence[PairDirection]) -> Plot:
-    axes = {"xaxis": axis("ms since the first packet arrived"), "yaxis": axis("place in the train")}
-    caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for interrupt coalescing."
+    axes = {"xaxis": axis(phrase("ms since the first packet arrived")), "yaxis": axis(phrase("place in the train"))}
+    caption = phrase(
+        "Arrivals of long trains: one line for a link, two for a token bucket, steps for interrupt coalescing."
+    )
     plot = Plot("trains", caption, axes)
     for position, way in enumerate(ways):
         for train in (one for one in way.trains if one.stage == "train" and one.received > 1):
@@ -107,12 +121,14 @@ def _trains(ways: Sequence[PairDirection]) -> Plot:
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
-                    "name": f"{way.direction}, train {train.number}",
+                    "name": phrase(
+                        "{direction}, train {number}", direction=recorded(way.direction), number=train.number
+                    ),
                     "x": ((train.received_ns[came] - train.received_ns[came[0]]) / 1e6).tolist(),
                     "y": came.tolist(),
                     "line": {"color": device_colour(position), "width": 1},
                     "marker": {"size": 4},
-                    "hovertemplate": hover("packet %{y} after %{x:.5g} ms") + "<extra></extra>",
+                    "hovertemplate": hover(phrase("packet %{y} after %{x:.5g} ms")),
                 }
             )
     return plot

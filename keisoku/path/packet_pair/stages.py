@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase, recorded
 from keisoku.path.packet_pair.bucket import find_bucket
 from keisoku.path.packet_pair.kind import USEFUL, Kind, best_length, free_length, of_kind
 from keisoku.path.packet_pair.minimum_sum import agree
@@ -58,17 +59,17 @@ def measure(
     Raises EngineError if no probe passes.
     """
     started_s = time.monotonic()
-    told("the path's MTU")
+    told(phrase("the path's MTU"))
     mtu = session.path_mtu(sorted(set(MTU_SIZES)))
     if mtu == 0:
         raise EngineError(f"no UDP probe passed to {settings.host} and back, although it answers TCP; let UDP pass")
-    told("the stamps' own noise")
+    told(phrase("the stamps' own noise"))
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
     facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
     know(facts)
     watch = settings.stamps.startswith("user")
     for direction in DIRECTIONS:
-        told(f"trains, {direction}")
+        told(phrase("trains, {direction}", direction=recorded(direction)))
         rough, bucket = _buckets(session, direction, min(mtu, ORDINARY_BYTES), settings.stamps, watch)
         if bucket:
             # Pairs would only show the rate before the bucket limits.
@@ -76,10 +77,10 @@ def measure(
                 [TrainPlan("pair", direction, min(mtu, ORDINARY_BYTES), 2)] * settings.pairs, _LEAST_GAP_S, watch
             )
             continue
-        told(f"pairs, {direction}")
+        told(phrase("pairs, {direction}", direction=recorded(direction)))
         noise_ns = noise.get(settings.stamps, 0.0)
         best = pairs(session, settings, direction, mtu, rough, noise_ns, watch, told)
-        told(f"packet sizes, {direction}")
+        told(phrase("packet sizes, {direction}", direction=recorded(direction)))
         bps = best.capacity.bps if best else rough
         count = best_length(best.capacity, mtu, noise_ns) if best else 2
         if best and best.kind[1] == 2:
@@ -189,9 +190,21 @@ def _until_agreed(
 
 
 def _said(plan: TrainPlan, trains: int, found: Kind) -> str:
-    what = f"{trains} trains of {plan.count} packets of {plan.ip_bytes} byte, {plan.direction}"
-    queued = "" if found.capacity.passes_check else ", all of them queued"
-    return f"{what}: {found.capacity.bps / 1e6:.4g} Mb/s ± {100 * found.uncertainty:.2g} %{queued}"
+    what = phrase(
+        "{trains} trains of {count} packets of {ip_bytes} byte, {direction}",
+        trains=trains,
+        count=plan.count,
+        ip_bytes=plan.ip_bytes,
+        direction=recorded(plan.direction),
+    )
+    queued = "" if found.capacity.passes_check else phrase(", all of them queued")
+    return phrase(
+        "{what}: {rate:.4g} Mb/s ± {percent:.2g} %{queued}",
+        what=what,
+        rate=found.capacity.bps / 1e6,
+        percent=100 * found.uncertainty,
+        queued=queued,
+    )
 
 
 def _sweep(settings: PacketPairSettings, direction: Direction, mtu: int, count: int) -> list[TrainPlan]:

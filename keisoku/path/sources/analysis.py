@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase
 from keisoku.path.packet_pair.minimum_sum import capacity
 from keisoku.path.packet_pair.serialisation import serialisation
 from keisoku.path.sources.settings import SourceComparisonSettings
@@ -25,7 +26,7 @@ from keisoku.run.result import Flag, Result, Row
 NAME = "path clocks"
 PAIR, LONE = "pair", "lone"
 """Stages of a repetition, whose number follows: 'pair 3'."""
-PAIRS, ONE_PACKET = "Packet pairs", "One packet"
+PAIRS, ONE_PACKET = phrase("Packet pairs"), phrase("One packet")
 _PER_QUARTILE_RANGE = 1.349
 
 
@@ -48,16 +49,25 @@ def analyse(
             rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
     return Result(
         measurement=NAME,
-        title=f"sources of time on the path to {settings.host}",
+        title=phrase("sources of time on the path to {host}", host=settings.host),
         rows=sorted(rows, key=lambda row: row.group, reverse=True),
         flags=[] if ended else [_unfinished(by_source["kernel"], settings)],
         remarks=[
-            f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
-            "one packet: least one-way delay against size; on a path of several links it is that of all in series",
-            f"the clock's part: predicted (at least) from each source's noise on loopback;"
-            f" observed against {best} stamps",
-            "rates are of IP packets with their headers; variances are of repetitions",
-            "user timestamps are of a receiver that sleeps until a packet comes, as most programs do",
+            phrase(
+                "{repetitions} repetitions of {pairs} pairs; capacity by the lowest delay sums of each",
+                repetitions=settings.repetitions,
+                pairs=settings.pairs,
+            ),
+            phrase(
+                "one packet: least one-way delay against size; on a path of several links it is that of all in series"
+            ),
+            phrase(
+                "the clock's part: predicted (at least) from each source's noise on loopback; "
+                "observed against {best} stamps",
+                best=best,
+            ),
+            phrase("rates are of IP packets with their headers; variances are of repetitions"),
+            phrase("user timestamps are of a receiver that sleeps until a packet comes, as most programs do"),
         ],
     )
 
@@ -76,9 +86,9 @@ def _repetitions(trains: Sequence[Train]) -> _Stages:
 
 def _unfinished(stages: _Stages, settings: SourceComparisonSettings) -> Flag:
     begun = sorted({*stages[PAIR], *stages[LONE]})
-    names = [f"repetition {number + 1}" for number in begun]
+    names = [phrase("repetition {number}", number=number + 1) for number in begun]
     left = settings.repetitions - len(begun)
-    more = f"{left} of {settings.repetitions} repetitions"
+    more = phrase("{left} of {repetitions} repetitions", left=left, repetitions=settings.repetitions)
     return unfinished(names, [more] if left > 0 else [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keisoku.host.place import Place
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.sources.analysis import NAME
 from keisoku.path.sources.analysis import analyse as analyse_log
@@ -19,7 +20,9 @@ def measure(work: Work[SourceComparisonSettings]) -> None:
     with TrainSession(Place.parse(settings.host), settings.port) as session:
         run = TrainRun(work.begin({}))
         session.keep = run.append
-        run.end(measure_stages(session, settings, lambda text: work.tell(f"measuring {text}"), run.know))
+        run.end(
+            measure_stages(session, settings, lambda text: work.tell(phrase("measuring {text}", text=text)), run.know)
+        )
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -31,7 +34,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Sources of time on one path",
+    title=phrase("Sources of time on one path"),
     settings=SourceComparisonSettings,
     measure=measure,
     analyse=analyse,

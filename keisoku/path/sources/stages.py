@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.path.packet_pair.stages import MTU_SIZES, SMALL_SIZES, Know, larger_noise
 from keisoku.path.sources.analysis import LONE, PAIR
 from keisoku.path.sources.settings import SourceComparisonSettings
@@ -25,12 +26,12 @@ def measure(
     know: Know = lambda _: None,
 ) -> dict[str, object]:
     """All repetitions; the trains are in `session.log`. Returns facts. Raises EngineError if nothing passes."""
-    told("the path's MTU")
+    told(phrase("the path's MTU"))
     mtu = session.path_mtu(sorted({*MTU_SIZES, *([settings.size_bytes] if settings.size_bytes else [])}))
     if mtu == 0 or settings.size_bytes > mtu:
         problem = f"packets of {settings.size_bytes or MTU_SIZES[0]} byte do not pass to {settings.host} and back"
         raise EngineError(f"{problem}; choose shorter ones")
-    told("the stamps' own noise")
+    told(phrase("the stamps' own noise"))
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
     facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
     know(facts)
@@ -38,7 +39,7 @@ def measure(
     sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
     gap_s = _gap_s(session, settings, ip_bytes)
     for number in range(settings.repetitions):
-        told(f"repetition {number + 1} of {settings.repetitions}")
+        told(phrase("repetition {number} of {repetitions}", number=number + 1, repetitions=settings.repetitions))
         plans = [TrainPlan(f"{PAIR} {number}", settings.direction, ip_bytes, 2)] * settings.pairs
         plans += [
             TrainPlan(f"{LONE} {number}", settings.direction, size, 1) for _ in range(_LONE_PACKETS) for size in sizes

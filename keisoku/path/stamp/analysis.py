@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import phrase
 from keisoku.path.stamp.exchanges import Exchanges, exchanges
 from keisoku.path.stamp.pace import not_offered
 from keisoku.path.stamp.settings import DelaySettings
@@ -72,14 +73,16 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         "doubled": Quantity(value=doubled, unit="", uncertainty=0.0),
         "lost": lost,
     }
-    table = [Row(case="packets", figures=counts, group="Packets")]
+    table = [Row(case=phrase("packets"), figures=counts, group=phrase("Packets"))]
     flags = used.flags()
     if sent < settings.packets:
-        flags.append(unfinished([], [f"{settings.packets - sent} of {settings.packets} packets"]))
+        flags.append(
+            unfinished([], [phrase("{lost} of {sent} packets", lost=settings.packets - sent, sent=settings.packets)])
+        )
     if found is not None:
         known_ns = _clock_error_ns(rows)
         least = float(found.two_way_ns.min())
-        table.append(_row("two-way", found.two_way_ns, None))
+        table.append(_row(phrase("two-way"), found.two_way_ns, None))
         if known_ns is None:
             offset, bound = found.offset_ns, abs(least) / 2
             flags.append(_not_synchronised(found, least))
@@ -88,24 +91,26 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         table.append(_row("forward", found.forward_ns - offset - found.skew * _since_least(found), bound))
         table.append(_row("reverse", found.reverse_ns + offset + found.skew * _since_least(found), bound))
         if least < 0:
-            text = "a two-way delay is below zero: the timestamps of the reflector or of this host are wrong"
+            text = phrase("a two-way delay is below zero: the timestamps of the reflector or of this host are wrong")
             flags.append(Flag(name="stamps-disagree", text=text))
         if known_ns is not None and min(found.forward_ns.min(), found.reverse_ns.min()) < 0:
-            text = "a packet arrived before it was sent: the clocks differ by more than they report"
+            text = phrase("a packet arrived before it was sent: the clocks differ by more than they report")
             flags.append(Flag(name="clocks-disagree", text=text))
     if slow := not_offered(rows, settings.interval_s):
         flags.append(slow)
     if answered and not (rows["t1_ns"].to_numpy() > 0).all():
-        flags.append(Flag(name="stamps-missing", text="packets without a kernel timestamp are left out"))
+        flags.append(Flag(name="stamps-missing", text=phrase("packets without a kernel timestamp are left out")))
     return Result(
         measurement=NAME,
-        title=f"delay to {settings.host} (STAMP)",
+        title=phrase("delay to {host} (STAMP)", host=settings.host),
         rows=table,
         flags=flags,
         remarks=[
-            "framing of RFC 8762" + (", authenticated" if settings.key_file else ""),
-            "near end: kernel timestamps; far end: the reflector's own, the transmit one written before sending",
-            "a stateless reflector cannot show in which direction a packet was lost",
+            phrase("framing of RFC 8762") + (phrase(", authenticated") if settings.key_file else ""),
+            phrase(
+                "near end: kernel timestamps; far end: the reflector's own, the transmit one written before sending"
+            ),
+            phrase("a stateless reflector cannot show in which direction a packet was lost"),
         ],
     )
 
@@ -139,13 +144,13 @@ def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> R
         # RFC 5481 §4.2: PDV, delays above the least one; its clocks cancel.
         "variation_p99": Quantity(value=float(np.quantile(values_ns, 0.99) - values_ns.min()), unit="ns"),
     }
-    return Row(case=name, figures=figures, group="Delay")
+    return Row(case=name, figures=figures, group=phrase("Delay"))
 
 
 def _not_synchronised(found: Delays, least_ns: float) -> Flag:
-    text = (
-        "the clocks are not both synchronised: one-way delays assume equal least delays in both directions, which"
-        " no measurement between two unsynchronised clocks can verify"
+    text = phrase(
+        "the clocks are not both synchronised: one-way delays assume equal least delays in "
+        "both directions, which no measurement between two unsynchronised clocks can verify"
     )
     figures = {
         "far_clock_leads_by": Quantity(value=found.offset_ns, unit="ns", uncertainty=float(abs(least_ns) / np.sqrt(3))),

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from keisoku.language import phrase
 from keisoku.run.result import Flag
 
 RUNS_FAST_MOST = 1e-3
@@ -37,15 +38,19 @@ class Exchanges:
         """What was left out."""
         found = []
         if self.contradictory:
-            text = (
-                f"{self.contradictory} answers are left out: by the reflector's stamps they left before their packets"
-                " came, or stayed there for longer than they were away; its clock was set, or its stamps are wrong"
+            text = phrase(
+                "{contradictory} answers are left out: by the reflector's stamps they left before "
+                "their packets came, or stayed there for longer than they were away; its clock was "
+                "set, or its stamps are wrong",
+                contradictory=self.contradictory,
             )
             found.append(Flag(name="reflector-stamps", text=text))
         if self.jumps:
-            text = (
-                f"the clock of the reflector or of this host was set {self.jumps} times; {self.before_or_after} answers"
-                " outside of the longest stretch between are left out"
+            text = phrase(
+                "the clock of the reflector or of this host was set {times} times; {count} answers "
+                "outside of the longest stretch between are left out",
+                times=self.jumps,
+                count=self.before_or_after,
             )
             found.append(Flag(name="clock-jumped", text=text))
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from keisoku.host.place import Place
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.stamp.analysis import NAME, delays_of
 from keisoku.path.stamp.analysis import analyse as analyse_rows
@@ -27,7 +28,7 @@ def measure(work: Work[DelaySettings]) -> None:
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
         kept += part.num_rows
-        work.came_to(kept, settings.packets, f"{kept} packets")
+        work.came_to(kept, settings.packets, phrase("{kept} packets", kept=kept))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
 
@@ -42,7 +43,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Delay to a STAMP reflector",
+    title=phrase("Delay to a STAMP reflector"),
     settings=DelaySettings,
     seconds=lambda settings: settings.packets * settings.interval_s + settings.wait_s,
     shortens=("packets",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from keisoku.language import phrase
 from keisoku.run.result import Flag
 
 TOLERANCE = 0.005
@@ -25,8 +26,9 @@ def not_offered(rows: pa.Table, interval_s: float) -> Flag | None:
     if took_ns <= intended_ns + max(_LATE_NS, TOLERANCE * intended_ns):
         return None
     packets = last - first
-    text = (
-        f"the packets left at {packets / took_ns * 1e9:,.4g} instead of {1 / interval_s:,.4g} packets/s: this host was"
-        " too slow for the interval"
+    text = phrase(
+        "the packets left at {rate:,.4g} instead of {wanted:,.4g} packets/s: this host was too slow for the interval",
+        rate=packets / took_ns * 1e9,
+        wanted=1 / interval_s,
     )
     return Flag(name="not-offered", text=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keisoku.language import phrase
 from keisoku.path.stamp.analysis import Delays
 from keisoku.report.plot import Plot, axis, device_colour, hover
 
@@ -9,12 +10,14 @@ from keisoku.report.plot import Plot, axis, device_colour, hover
 def delay_plot(found: Delays) -> Plot:
     """Two-way delay, and both ways' delays above their least."""
     series = {
-        "two-way": found.two_way_ns,
-        "forward, above its minimum": found.forward_ns - found.forward_ns.min(),
-        "reverse, above its minimum": found.reverse_ns - found.reverse_ns.min(),
+        phrase("two-way"): found.two_way_ns,
+        phrase("forward, above its minimum"): found.forward_ns - found.forward_ns.min(),
+        phrase("reverse, above its minimum"): found.reverse_ns - found.reverse_ns.min(),
     }
-    axes = {"xaxis": axis("s since the first packet"), "yaxis": axis("delay, µs")}
-    caption = "Delay of each packet. One-way delays are shown above their minimum, which the clocks do not determine."
+    axes = {"xaxis": axis(phrase("s since the first packet")), "yaxis": axis(phrase("delay, µs"))}
+    caption = phrase(
+        "Delay of each packet. One-way delays are shown above their minimum, which the clocks do not determine."
+    )
     plot = Plot("delay", caption, axes, scales=["yaxis"])
     for position, (name, values) in enumerate(series.items()):
         plot.add(
@@ -25,7 +28,7 @@ def delay_plot(found: Delays) -> Plot:
                 "x": (found.time_ns / 1e9).tolist(),
                 "y": (values / 1e3).tolist(),
                 "marker": {"size": 4, "color": device_colour(position)},
-                "hovertemplate": hover(f"{name}: %{{y:.4g}} µs at %{{x:.4g}} s") + "<extra></extra>",
+                "hovertemplate": hover(phrase("{name}: %{{y:.4g}} µs at %{{x:.4g}} s", name=name)),
             }
         )
     return plot

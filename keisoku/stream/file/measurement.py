@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.run.settings import parsed
@@ -51,7 +52,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Transfer of a file",
+    title=phrase("Transfer of a file"),
     settings=FileSettings,
     measure=measure,
     analyse=analyse,

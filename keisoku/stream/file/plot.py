@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from keisoku.language import phrase
 from keisoku.report.plot import Plot, axis, device_colour
 from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE
 
 
 def stage_plot(bps: Mapping[str, Sequence[float]]) -> Plot:
     """Bit/s of each stage by round."""
-    axes = {"xaxis": axis("round"), "yaxis": axis("throughput, Gb/s")}
-    plot = Plot("stages", "Throughput of each stage by itself and of all together, by round.", axes)
+    axes = {"xaxis": axis(phrase("round")), "yaxis": axis(phrase("throughput, Gb/s"))}
+    plot = Plot("stages", phrase("Throughput of each stage by itself and of all together, by round."), axes)
     for place, stage in enumerate((SOURCE, NETWORK, SINK, WHOLE)):
         plot.add(
             {

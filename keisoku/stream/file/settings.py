@@ -7,12 +7,13 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.run.settings import RunSettings, argument, not_an_option
 from keisoku.stream.far_end import ToFarEnd
 from keisoku.stream.session import PORT
 
 Over = Literal["keisoku", "ftp"]
-SOURCE, NETWORK, SINK, WHOLE = "source disk", "network", "destination disk", "together"
+SOURCE, NETWORK, SINK, WHOLE = phrase("source disk"), phrase("network"), phrase("destination disk"), phrase("together")
 STAGES = (SOURCE, NETWORK, SINK)
 PASSWORD = "KEISOKU_FTP_PASSWORD"
 """Variable of the environment that holds the password, if the settings hold none."""

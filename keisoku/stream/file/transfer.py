@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.run.directory import RunDirectory
 from keisoku.stream.file.bottleneck import find_bottleneck
 from keisoku.stream.file.chunks import CHUNK_BYTES, forget, read_chunks
@@ -136,7 +137,7 @@ def transfer(work: FileTransfer, settings: FileSettings, directory: RunDirectory
         rows = []
         # The whole comes last, so that the file which is there at the end is the one that was verified.
         for stage in [*order.sample(STAGES, len(STAGES)), WHOLE]:
-            told(f"round {number + 1}: {stage}")
+            told(phrase("round {number}: {stage}", number=number + 1, stage=stage))
             found = work.measure(stage)
             rows.append({"round": number, "stage": stage, "same": None, "sha256": None, **found})
             if stage in bps:

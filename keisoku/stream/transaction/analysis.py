@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import combined
+from keisoku.language import joined, phrase
 from keisoku.path.unfinished import UNFINISHED
 from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.transaction.rows import FAILURES, NOT_BEGUN
@@ -25,7 +26,8 @@ from keisoku.stream.transaction.settings import TransactionSettings
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 ABOVE = 10
 """A trial has a percentile if so many of its transactions are beyond it: with fewer, chance decides which one it is."""
-WHOLE, SETUP, ANSWER = "transaction", "connection", "request to response"
+WHOLE, SETUP, ANSWER = phrase("transaction"), phrase("connection"), phrase("request to response")
+NETWORK = phrase("network")
 LATE_SHARE = 0.05
 """Share of the median latency from which on it matters that the tester itself began late."""
 
@@ -87,12 +89,12 @@ def outcome(part: pa.Table, trial: Mapping[str, Any]) -> TrialOutcome:
     if stamped.any() and trial["far_all_ns"] is not None:
         left, arrived = columns["left_ns"][stamped], columns["arrived_ns"][stamped]
         found.parts = {
-            "client sends": float((left - sent[stamped]).mean()),
-            "network": float((arrived - left).mean()) - trial["far_all_ns"],
-            "server reads": trial["far_reading_ns"],
-            "server answers": trial["far_answering_ns"],
-            "server sends": trial["far_sending_ns"],
-            "client reads": float((ended[stamped] - arrived).mean()),
+            phrase("client sends"): float((left - sent[stamped]).mean()),
+            NETWORK: float((arrived - left).mean()) - trial["far_all_ns"],
+            phrase("server reads"): trial["far_reading_ns"],
+            phrase("server answers"): trial["far_answering_ns"],
+            phrase("server sends"): trial["far_sending_ns"],
+            phrase("client reads"): float((ended[stamped] - arrived).mean()),
         }
     return found
 
@@ -108,7 +110,7 @@ def analyse(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> tu
         apart = {SETUP: [one.setup for one in counted], ANSWER: [one.answer for one in counted]}
         if settings.kind == "crr":
             for name, times in apart.items():
-                rows.append(Row(case=name, figures=_percentiles(times), group="Of which"))
+                rows.append(Row(case=name, figures=_percentiles(times), group=phrase("Of which")))
                 curves[name] = np.sort(np.concatenate(times))
         elif settings.kind == "rr":
             rows += _setup_rows(np.concatenate(apart[SETUP]))
@@ -116,7 +118,9 @@ def analyse(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> tu
         rows += _failure_rows(counted)
     result = Result(
         measurement=f"stream {settings.kind}",
-        title=f"{_TITLES[settings.kind]} to {settings.address}, {_load(settings)}",
+        title=phrase(
+            "{what} to {address}, {load}", what=_TITLES[settings.kind], address=settings.address, load=_load(settings)
+        ),
         rows=rows,
         flags=_flags(settings, counted),
         remarks=_remarks(settings, counted),
@@ -125,15 +129,23 @@ def analyse(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> tu
 
 
 _TITLES = {
-    "rr": "transactions over TCP",
-    "crr": "transactions over TCP connections of their own",
-    "udp-rr": "transactions over UDP",
+    "rr": phrase("transactions over TCP"),
+    "crr": phrase("transactions over TCP connections of their own"),
+    "udp-rr": phrase("transactions over UDP"),
 }
 
 
 def _load(settings: TransactionSettings) -> str:
-    many = "1 connection" if settings.connections == 1 else f"{settings.connections} connections"
-    return f"{many}, closed loop" if settings.rate_rps is None else f"{many}, {settings.rate_rps:g} requests/s"
+    many = (
+        phrase("1 connection")
+        if settings.connections == 1
+        else phrase("{connections} connections", connections=settings.connections)
+    )
+    return (
+        phrase("{many}, closed loop", many=many)
+        if settings.rate_rps is None
+        else phrase("{many}, {rate_rps:g} requests/s", many=many, rate_rps=settings.rate_rps)
+    )
 
 
 def _whole_row(trials: Sequence[TrialOutcome]) -> Row:
@@ -141,7 +153,7 @@ def _whole_row(trials: Sequence[TrialOutcome]) -> Row:
     figures |= _percentiles([one.whole for one in trials])
     figures["answered"] = _count(sum(one.answered for one in trials))
     figures["failed"] = _count(sum(sum(one.failures.values()) for one in trials))
-    return Row(case=WHOLE, figures=figures, group="Time of a")
+    return Row(case=WHOLE, figures=figures, group=phrase("Time of a"))
 
 
 def _setup_rows(times: Times) -> list[Row]:
@@ -153,7 +165,7 @@ def _setup_rows(times: Times) -> list[Row]:
         "max": Quantity(value=float(times.max()), unit="ns"),
         "connections": _count(len(times)),
     }
-    return [Row(case="before the transactions", figures=figures, group="Connections made")]
+    return [Row(case=phrase("before the transactions"), figures=figures, group=phrase("Connections made"))]
 
 
 def _percentiles(trials: Sequence[Times]) -> dict[str, Quantity]:
@@ -185,13 +197,13 @@ def _share_rows(trials: Sequence[TrialOutcome]) -> list[Row]:
             "mean": combined([Quantity(value=one.parts[name], unit="ns") for one in trials]),
             "of_time": combined([Quantity(value=value, unit="%") for value in of_all]),
         }
-        rows.append(Row(case=name, figures=figures, group="Where the time goes"))
-    hosts = [100 - 100 * one.parts["network"] / sum(one.parts.values()) for one in trials]
+        rows.append(Row(case=name, figures=figures, group=phrase("Where the time goes")))
+    hosts = [100 - 100 * one.parts[NETWORK] / sum(one.parts.values()) for one in trials]
     figures = {
-        "mean": combined([Quantity(value=sum(one.parts.values()) - one.parts["network"], unit="ns") for one in trials]),
+        "mean": combined([Quantity(value=sum(one.parts.values()) - one.parts[NETWORK], unit="ns") for one in trials]),
         "of_time": combined([Quantity(value=value, unit="%") for value in hosts]),
     }
-    return [*rows, Row(case="both hosts together", figures=figures, group="Where the time goes")]
+    return [*rows, Row(case=phrase("both hosts together"), figures=figures, group=phrase("Where the time goes"))]
 
 
 def _failure_rows(trials: Sequence[TrialOutcome]) -> list[Row]:
@@ -200,7 +212,7 @@ def _failure_rows(trials: Sequence[TrialOutcome]) -> list[Row]:
         Row(
             case=FAILURES[reason],
             figures={"failed": _count(sum(one.failures.get(reason, 0) for one in trials))},
-            group="Failed",
+            group=phrase("Failed"),
         )
         for reason in reasons
     ]
@@ -212,25 +224,39 @@ def _flags(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> lis
     total = failed + sum(one.answered for one in trials)
     if failed:
         reasons = sorted({reason for one in trials for reason in one.failures})
-        named = "; ".join(FAILURES[reason] for reason in reasons)
-        text = f"{failed} of {total} transactions failed and count as longer than any other: {named}"
+        named = joined("; ", [FAILURES[reason] for reason in reasons])
+        text = phrase(
+            "{failed} of {total} transactions failed and count as longer than any other: {named}",
+            failed=failed,
+            total=total,
+            named=named,
+        )
         flags.append(Flag(name="failed", text=text))
     if waited := sum(one.failures.get(NOT_BEGUN, 0) for one in trials):
-        text = f"{waited} transactions were due and could not begin in time: use more connections, or a lower rate"
+        text = phrase(
+            "{waited} transactions were due and could not begin in time: use more connections, or a lower rate",
+            waited=waited,
+        )
         flags.append(Flag(name="not-offered", text=text))
     if late := _late(settings, trials):
         flags.append(late)
     if any(one.full for one in trials):
-        text = "trials ended before their time, with as many transactions as one trial can hold"
+        text = phrase("trials ended before their time, with as many transactions as one trial can hold")
         flags.append(Flag(name="cut-short", text=text))
     if foreign := sum(one.foreign for one in trials):
-        text = f"{foreign} connections or datagrams of others came to the ports of this measurement"
+        text = phrase(
+            "{foreign} connections or datagrams of others came to the ports of this measurement", foreign=foreign
+        )
         flags.append(Flag(name="foreign", text=text))
     if settings.stamps and trials and not all(one.parts for one in trials):
-        text = "the kernels did not stamp packets at both ends, so the hosts' share is not known"
+        text = phrase("the kernels did not stamp packets at both ends, so the hosts' share is not known")
         flags.append(Flag(name="no-stamps", text=text))
     if len(trials) < settings.repetitions:
-        text = f"the measurement was stopped before its end: {len(trials)} of {settings.repetitions} trials"
+        text = phrase(
+            "the measurement was stopped before its end: {count} of {repetitions} trials",
+            count=len(trials),
+            repetitions=settings.repetitions,
+        )
         flags.append(Flag(name=UNFINISHED, text=text))
     return flags
 
@@ -243,20 +269,26 @@ def _late(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> Flag
     late = np.concatenate([one.late for one in trials])
     if not len(late) or np.median(late) <= LATE_SHARE * np.median(whole):
         return None
-    text = (
-        f"half of the transactions began at least {np.median(late) / 1e3:.3g} µs after they were due, which their"
-        " times contain: more connections, or a host with more free CPUs, would begin them earlier"
+    text = phrase(
+        "half of the transactions began at least {late:.3g} µs after they were due, which "
+        "their times contain: more connections, or a host with more free CPUs, would begin "
+        "them earlier",
+        late=np.median(late) / 1e3,
     )
     return Flag(name="begun-late", text=text)
 
 
 def _remarks(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> list[str]:
-    since = "it was due" if settings.rate_rps is not None else "it began"
+    since = phrase("it was due") if settings.rate_rps is not None else phrase("it began")
     remarks = [
-        f"a transaction is timed from when {since} until the program had read the whole response"
-        + (", with the connection that it opens" if settings.kind == "crr" else ""),
-        f"figures are medians of {len(trials)} trials of {settings.duration_s:g} s, with intervals of 95 % that contain"
-        " how trials differ; a first trial does not count",
+        phrase("a transaction is timed from when {since} until the program had read the whole response", since=since)
+        + (phrase(", with the connection that it opens") if settings.kind == "crr" else ""),
+        phrase(
+            "figures are medians of {trials} trials of {duration_s:g} s, with intervals of 95 % "
+            "that contain how trials differ; a first trial does not count",
+            trials=len(trials),
+            duration_s=settings.duration_s,
+        ),
     ]
     if trials:
         least = min(len(one.whole) for one in trials)
@@ -264,15 +296,24 @@ def _remarks(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> l
         if missing and least:
             needed = settings.duration_s * ABOVE / (1 - PERCENTILES[missing[-1]]) / least
             remarks.append(
-                f"{', '.join(missing)}: not given, as the shortest trial has {least} transactions; trials of about"
-                f" {needed:.2g} s would have enough"
+                phrase(
+                    "{missing}: not given, as the shortest trial has {least} transactions; trials of "
+                    "about {needed:.2g} s would have enough",
+                    missing=joined(", ", missing),
+                    least=least,
+                    needed=needed,
+                )
             )
         if all(one.parts for one in trials):
             share = 100 * sum(one.stamped for one in trials) / max(sum(one.answered for one in trials), 1)
             remarks.append(
-                "where the time goes: by the kernels' stamps of packets that leave and arrive, at both ends; the"
-                " network is what lies between the stamps of both hosts, with interface, driver and interrupt of each."
-                f" Means of the {share:.3g} % of transactions that have all stamps"
+                phrase(
+                    "where the time goes: by the kernels' stamps of packets that leave and arrive, at "
+                    "both ends; the network is what lies between the stamps of both hosts, with "
+                    "interface, driver and interrupt of each. Means of the {share:.3g} % of transactions "
+                    "that have all stamps",
+                    share=share,
+                )
             )
     return remarks
 

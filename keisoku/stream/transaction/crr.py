@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from keisoku.language import phrase
 from keisoku.stream.transaction.measurement import transaction_measurement
 from keisoku.stream.transaction.settings import CrrSettings
 
 MEASUREMENT = transaction_measurement(
     CrrSettings,
-    title="Transactions over TCP connections of their own",
+    title=phrase("Transactions over TCP connections of their own"),
     summary="Measures transactions to HOST, where 'keisoku stream serve' runs, each on a connection of its own.",
     help_="""\b
     keisoku stream crr 192.0.2.7

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.stream.session import StreamSession
@@ -74,7 +75,11 @@ def _measure(work: Work[_Settings]) -> None:
             directory.append(TRANSACTIONS, rows)
             directory.append(TRIALS, trial)
             counted += number > 0
-            work.came_to(counted, settings.repetitions, f"{counted} of {settings.repetitions} trials")
+            work.came_to(
+                counted,
+                settings.repetitions,
+                phrase("{counted} of {repetitions} trials", counted=counted, repetitions=settings.repetitions),
+            )
 
 
 def _held(directory: RunDirectory) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from keisoku.language import phrase
 from keisoku.report.plot import Plot, axis, device_colour, hover
 from keisoku.stream.transaction.analysis import Times
 from keisoku.stream.transaction.settings import TransactionSettings
@@ -18,10 +19,12 @@ def latency_plot(settings: TransactionSettings, curves: Mapping[str, Times]) -> 
     longest = max(len(times) for times in curves.values())
     finite = [float(value) / 1e3 for times in curves.values() for value in times[[0, -1]] if np.isfinite(value)]
     axes = {
-        "xaxis": {"title": {"text": "one in so many takes longer"}, "type": "log"},
-        "yaxis": axis("time, µs", finite),
+        "xaxis": {"title": {"text": phrase("one in so many takes longer")}, "type": "log"},
+        "yaxis": axis(phrase("time, µs"), finite),
     }
-    caption = "Times of all transactions: one in 2 takes longer than the median, one in 100 longer than 99 % of them."
+    caption = phrase(
+        "Times of all transactions: one in 2 takes longer than the median, one in 100 longer than 99 % of them."
+    )
     plot = Plot("times", caption, axes, scales=["yaxis"])
     for position, (name, times) in enumerate(curves.items()):
         if not len(times):
@@ -39,8 +42,7 @@ def latency_plot(settings: TransactionSettings, curves: Mapping[str, Times]) -> 
                 "x": one_in[known].tolist(),
                 "y": (values[known] / 1e3).tolist(),
                 "line": {"color": device_colour(position)},
-                "hovertemplate": hover(f"{name}: one in %{{x:.4g}} takes longer than %{{y:.4g}} µs")
-                + "<extra></extra>",
+                "hovertemplate": hover(phrase("{name}: one in %{{x:.4g}} takes longer than %{{y:.4g}} µs", name=name)),
             }
         )
     return plot

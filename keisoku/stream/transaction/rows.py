@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from keisoku.language import phrase
+
 TRANSACTIONS, TRIALS = "transactions", "trials"
 """Names of the tables: a row for each transaction, and a row for each trial that came to its end."""
 FAILURES = {
-    1: "no answer in time",
-    2: "no connection in time",
-    3: "refused by the far host",
-    4: "the connection broke",
-    5: "something else than the answer came",
-    6: "this host could not send (no port, buffer or file was free)",
-    7: "no connection became free in time",
+    1: phrase("no answer in time"),
+    2: phrase("no connection in time"),
+    3: phrase("refused by the far host"),
+    4: phrase("the connection broke"),
+    5: phrase("something else than the answer came"),
+    6: phrase("this host could not send (no port, buffer or file was free)"),
+    7: phrase("no connection became free in time"),
 }
 """By the number in the column `failure`; 0: it was answered."""
 NOT_BEGUN = 7

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from keisoku.language import phrase
 from keisoku.stream.transaction.measurement import transaction_measurement
 from keisoku.stream.transaction.settings import RrSettings
 
 MEASUREMENT = transaction_measurement(
     RrSettings,
-    title="Transactions over TCP",
+    title=phrase("Transactions over TCP"),
     summary="Measures transactions to HOST, where 'keisoku stream serve' runs, over TCP connections that stay open.",
     help_="""\b
     keisoku stream rr 192.0.2.7

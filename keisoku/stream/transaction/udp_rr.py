@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from keisoku.language import phrase
 from keisoku.stream.transaction.measurement import transaction_measurement
 from keisoku.stream.transaction.settings import UdpRrSettings
 
 MEASUREMENT = transaction_measurement(
     UdpRrSettings,
-    title="Transactions over UDP",
+    title=phrase("Transactions over UDP"),
     summary="Measures transactions to HOST, where 'keisoku stream serve' runs, over UDP.",
     help_="""\b
     keisoku stream udp-rr 192.0.2.7

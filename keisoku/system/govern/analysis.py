@@ -12,17 +12,19 @@ from itertools import groupby
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.language import joined, phrase, recorded
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
 from keisoku.system.govern.inference import Inference, Inferred
 from keisoku.system.interval_log import KeptInterval, not_as_asked
+from keisoku.system.objective import GOALS
 from keisoku.system.search.candidate import limit_text
 from keisoku.system.settings import GovernSettings
-from keisoku.system.state import State
+from keisoku.system.state import SAID, State
 
 NAME = "app govern"
-HELD, STATES, CLIENTS = "Held from", "State", "Client"
+HELD, STATES, CLIENTS = phrase("Held from"), phrase("State"), phrase("Client")
 _MOST_ROWS = 50
 """Periods of holding that are shown; a day has hundreds."""
 
@@ -42,10 +44,15 @@ def analyse(
 ) -> Result:
     """`inference` and `wholes` are what `believed` gives."""
     periods = _periods(intervals, wholes, settings)
-    goal = settings.objective.value.replace("_", " ")
+    goal = GOALS[settings.objective]
     return Result(
         measurement=NAME,
-        title=f"{settings.system}: governed at {', '.join(settings.client)} for {goal}",
+        title=phrase(
+            "{system}: governed at {clients} for {goal}",
+            system=settings.system,
+            clients=joined(", ", settings.client),
+            goal=goal,
+        ),
         rows=[*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)],
         flags=[*_flags(intervals), *not_as_asked(intervals, settings.client)],
         remarks=_remarks(intervals, wholes, len(periods)),
@@ -68,7 +75,7 @@ def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], sett
             "duration": Quantity(value=1e9 * float(starts[mine[-1] + 1] - starts[mine[0]]), unit="ns", uncertainty=0.0),
             merit.name: merit.mean(scores),
         }
-        remark = f"{limit_text(intervals[mine[0]].commanded_bps)}: {key[1]}; {state}"
+        remark = joined("", [limit_text(intervals[mine[0]].commanded_bps), ": ", recorded(key[1]), "; ", SAID[state]])
         at = Quantity(value=1e9 * float(starts[mine[0]]), unit="ns", uncertainty=0.0)
         rows.append(Row(case=f"{starts[mine[0]]:,.0f} s", figures=figures, at=at, group=HELD, remark=remark))
     return rows
@@ -87,14 +94,16 @@ def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> li
             right = 100 * sum(kept.truth is state for kept in known) / len(known)
             figures["right"] = Quantity(value=right, unit="%", uncertainty=0.0)
         last = max(i for i, whole in enumerate(wholes) if whole.state is state)
-        rows.append(Row(case=state.value, figures=figures, group=STATES, remark=f"at last: {wholes[last].why}"))
+        rows.append(
+            Row(case=SAID[state], figures=figures, group=STATES, remark=phrase("at last: {why}", why=wholes[last].why))
+        )
     return rows
 
 
 def _clients(inference: Inference) -> list[Row]:
     """What limited each client in the last interval, and the reason for the inference."""
     return [
-        Row(case=name, figures={}, group=CLIENTS, remark=f"{one.state}: {one.why}")
+        Row(case=name, figures={}, group=CLIENTS, remark=joined(": ", [SAID[one.state], one.why]))
         for name, one in inference.clients.items()
     ]
 
@@ -102,24 +111,40 @@ def _clients(inference: Inference) -> list[Row]:
 def _flags(intervals: Sequence[KeptInterval]) -> list[Flag]:
     last = intervals[-1]
     if last.purpose == Phase.HOLD:
-        return [Flag(name="held", text=f"At the end {limit_text(last.commanded_bps)} was held: {last.why}.")]
-    return [Flag(name="searching", text="The run ended while the governor observed or searched.")]
+        return [
+            Flag(
+                name="held",
+                text=phrase(
+                    "At the end {limit} was held: {why}.", limit=limit_text(last.commanded_bps), why=recorded(last.why)
+                ),
+            )
+        ]
+    return [Flag(name="searching", text=phrase("The run ended while the governor observed or searched."))]
 
 
 def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], periods: int) -> list[str]:
     total = sum(kept.observation.seconds for kept in intervals)
     held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD and kept.used)
     said = [
-        f"Of {total:,.0f} s, {100 * held / total:.1f} % were spent holding a limit, the rest observing and searching;"
-        f" it was held {periods} times."
+        phrase(
+            "Of {total:,.0f} s, {percent:.1f} % were spent holding a limit, the rest observing "
+            "and searching; it was held {periods} times.",
+            total=total,
+            percent=100 * held / total,
+            periods=periods,
+        )
     ]
     if periods > _MOST_ROWS:
-        said.append(f"The first {_MOST_ROWS} of them are shown.")
+        said.append(phrase("The first {count} of them are shown.", count=_MOST_ROWS))
     known = [(kept, whole) for kept, whole in zip(intervals, wholes, strict=True) if kept.truth is not None]
     if known:
         right = sum(kept.truth is whole.state for kept, whole in known)
         said.append(
-            f"The state of the whole system was inferred correctly in {right} of {len(known)}"
-            " intervals, by the simulation's own record, which the governor cannot see."
+            phrase(
+                "The state of the whole system was inferred correctly in {right} of {count} "
+                "intervals, by the simulation's own record, which the governor cannot see.",
+                right=right,
+                count=len(known),
+            )
         )
     return said

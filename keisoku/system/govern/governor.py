@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.errors import PlanError
+from keisoku.language import joined, phrase
 from keisoku.system.govern.change_watch import ALARM, ChangeWatch
 from keisoku.system.govern.cost_account import SHARE, WINDOW_S, CostAccount
 from keisoku.system.govern.expected_loss import expected_losses
@@ -21,7 +22,7 @@ from keisoku.system.govern.seen_load import SeenLoad, changed, rates, scatter, s
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import Observation
 from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.search.evaluation import Evaluation
+from keisoku.system.search.evaluation import PURPOSES, Evaluation
 from keisoku.system.search.reach import within_reach
 from keisoku.system.search.search import LimitFound, SearchSettings, limit_search
 from keisoku.system.state import State
@@ -47,6 +48,15 @@ class Phase(StrEnum):
     WAIT = "wait"
     """No limit, as searching has cost what it may for now."""
     HOLD = "hold"
+
+
+DOING = {
+    Phase.SEARCH: phrase("search"),
+    Phase.LOOK: phrase("look"),
+    Phase.WAIT: phrase("wait"),
+    Phase.HOLD: phrase("hold"),
+}
+"""Phases in words for a reader."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ def _loop(
     held: Limit = None
     last: list[Observation] = []
     alarm, searches = ALARM, 0
-    why = "this system has not been observed yet"
+    why = phrase("this system has not been observed yet")
     while True:
         shown = yield from _look(settings, why)
         load = seen_load(shown)
@@ -138,22 +148,22 @@ def _loop(
         known = next((one for one in reversed(seen) if one.load.alike(load)), None)
         under, sds = load, () if known is None else known.scatter
         if _content(inference, objective, shown):
-            limit, reason = None, f"a limit could only reduce rates: {inference.whole.why}"
+            limit, reason = None, phrase("a limit could only reduce rates: {why}", why=inference.whole.why)
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
             searches += 1
             reach = within_reach(candidates, shown, ports)
-            search = _Search(objective, settings, shown, ports, account, f"{why}")
+            search = _Search(objective, settings, shown, ports, account, why)
             found, known = yield from search.run(reach, searches)
             if known is None:
-                why = f"the load changed {search.changed}"
+                why = search.changed
                 last, held = [], None
                 continue
             seen = [*seen[1 - MEMORY :], known]
             limit, reason, alarm = known.limit, _reason(found), ALARM
             under, sds = known.under, known.scatter
         else:
-            limit, reason = known.limit, "the load is one that was searched before"
+            limit, reason = known.limit, phrase("the load is one that was searched before")
             # After a false alarm the load that was seen last is the expected one.
             under = latest if known is current and latest is not None else known.under
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
@@ -215,7 +225,7 @@ class _Search:
         self._none = list(shown)
         """All observations without a limit, in order."""
         self._each_s = (settings.settle + 1) * sum(at.seconds for at in shown) / len(shown)
-        self.changed = "during the search"
+        self.changed = phrase("the load changed during the search")
         """When the load changed, if it did."""
 
     def run(
@@ -238,7 +248,7 @@ class _Search:
             while not self._account.allows(cost[asked.limit] * self._each_s):
                 before = None
                 if (yield from self._wait()):
-                    self.changed = "while the search waited"
+                    self.changed = phrase("the load changed while the search waited")
                     return None, None
             observation = yield from self._evaluate(asked, before)
             before = asked.limit
@@ -253,7 +263,7 @@ class _Search:
                 found: LimitFound = end.value
                 break
         if found.gain is None:
-            self._none += yield from _look(self._settings, "was the load the same during the search?")
+            self._none += yield from _look(self._settings, phrase("was the load the same during the search?"))
         if changed(self._none):
             return found, None
         return found, self._remembered(found.limit, under.get(found.limit, self._none)[-4:])
@@ -265,7 +275,7 @@ class _Search:
         return _Searched(load.scattering(sds[1:], looks), limit, held.scattering(sds[1:], looks), sds)
 
     def _evaluate(self, asked: Evaluation, before: Limit) -> Generator[Command, Observation, Observation]:
-        command = Command(asked.limit, Phase.SEARCH, f"{asked.purpose}: {self._why}")
+        command = Command(asked.limit, Phase.SEARCH, joined(": ", [PURPOSES[asked.purpose], self._why]))
         shown = []
         for _ in range((self._settings.settle if asked.limit != before else 0) + 1):
             shown.append((yield command))
@@ -277,7 +287,11 @@ class _Search:
 
     def _wait(self) -> Generator[Command, Observation, bool]:
         """Some intervals without a limit; True if they show another load."""
-        why = f"searching has cost {100 * SHARE:g} % of the last {WINDOW_S / 60:g} min, and goes on later"
+        why = phrase(
+            "searching has cost {percent:g} % of the last {minutes:g} min, and goes on later",
+            percent=100 * SHARE,
+            minutes=WINDOW_S / 60,
+        )
         seen = []
         for interval in range(self._settings.settle + self._settings.look):
             observation = yield Command(None, Phase.WAIT, why)
@@ -319,23 +333,31 @@ def _hold(
         observation = yield command
         latest, told = [*latest, observation][-LATE:], told + 1
         if watch is None:
-            names = ["the objective", *(client.name for client in observation.clients)]
+            names = [phrase("the objective"), *(client.name for client in observation.clients)]
             watch = ChangeWatch(names, alarm=alarm, least=sds)
         another = watch.tell([objective.score(observation), *rates(observation)])
         if not another and told <= watch.reference and told % settings.look == 0:
             least = ELSE * alarm / ALARM
-            another = None if seen_load(latest[-settings.look :]).alike(expected, least) else "the load"
+            another = None if seen_load(latest[-settings.look :]).alike(expected, least) else phrase("the load")
         if another:
             lately = latest[-settings.look :]
-            return f"{another} has changed", seen_load(lately) if len(lately) > 1 else None, latest
+            return (
+                phrase("{another} has changed", another=another),
+                seen_load(lately) if len(lately) > 1 else None,
+                latest,
+            )
 
 
 def _reason(found: LimitFound | None) -> str:
     if found is None:
-        return "no limit can be tried at a cost that is allowed: give a shorter --interval"
+        return phrase("no limit can be tried at a cost that is allowed: give a shorter --interval")
     if found.gain is None:
-        return f"no limit was the best of {len(found.evaluations)} evaluations"
+        return phrase("no limit was the best of {count} evaluations", count=len(found.evaluations))
     bound = f"{100 * math.expm1(found.gain.lower):+.1f} %"
     if found.limit is None:
-        return f"the best limit may gain nothing: {found.gain.percent:+.1f} %, lower 95 % bound {bound}"
-    return f"it gains {found.gain.percent:+.1f} %, lower 95 % bound {bound}"
+        return phrase(
+            "the best limit may gain nothing: {percent:+.1f} %, lower 95 % bound {bound}",
+            percent=found.gain.percent,
+            bound=bound,
+        )
+    return phrase("it gains {percent:+.1f} %, lower 95 % bound {bound}", percent=found.gain.percent, bound=bound)

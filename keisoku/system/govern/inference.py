@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from keisoku.language import joined, phrase
 from keisoku.system.observation import ClientView, Observation
 from keisoku.system.state import State, whole
 
@@ -74,7 +75,7 @@ class Inference:
     def __init__(self) -> None:
         self.clients: dict[str, Inferred] = {}
         """Of the last interval, by name."""
-        self.whole = Inferred(State.IDLE, "nothing was observed yet")
+        self.whole = Inferred(State.IDLE, phrase("nothing was observed yet"))
         """Of the last interval."""
         self._usual: dict[str, _Usual] = {}
         self._did: dict[int, float] = {}
@@ -107,10 +108,11 @@ class Inference:
         """The reason of the client that does most of those in that state, and who is like it."""
         alike = [client for client in observation.clients if self.clients[client.name].state is state]
         if not alike:
-            return "no clients"
+            return phrase("no clients")
         most = max(alike, key=lambda client: _weight(client, observation)).name
         others = ", ".join(client.name for client in alike if client.name != most)
-        return f"{most}: {self.clients[most].why}" + (f"; likewise {others}" if others else "")
+        likewise = phrase("; likewise {others}", others=others) if others else ""
+        return joined("", [most, ": ", self.clients[most].why, likewise])
 
     def _learn(self, client: ClientView, seconds: float) -> None:
         usual = self._usual.setdefault(client.name, _Usual())
@@ -133,43 +135,76 @@ class Inference:
         if full > FULL and queued >= max(QUEUED, waiting):
             return Inferred(
                 State.NETWORK_BOUND,
-                f"its port carries {full:.0%} of {client.capacity_bps / 1e6:,.0f} Mb/s and {queued:,.0f} connections"
-                f" wait there, {waiting:,.0f} at the server",
+                phrase(
+                    "its port carries {full:.0%} of {rate:,.0f} Mb/s and {queued:,.0f} connections wait "
+                    "there, {waiting:,.0f} at the server",
+                    full=full,
+                    rate=client.capacity_bps / 1e6,
+                    queued=queued,
+                    waiting=waiting,
+                ),
             )
         if (line := observation.server_line_bps) and observation.bits_per_second > FULL * line:
             return Inferred(
                 State.NETWORK_BOUND,
-                f"the server's link carries {observation.bits_per_second / line:.0%} of {line / 1e6:,.0f} Mb/s, which"
-                " all clients share",
+                phrase(
+                    "the server's link carries {full:.0%} of {line:,.0f} Mb/s, which all clients share",
+                    full=observation.bits_per_second / line,
+                    line=line / 1e6,
+                ),
             )
         if slowed <= SLOWED:
             usual.alone_per_s = max(usual.alone_per_s, _surely(client, observation.seconds))
         elif waiting >= max(WAITING, usual.at_client(per_s)):
-            reason = f"{waiting:,.0f} connections wait for answers, {slowed:,.0f} times as long as for the fastest"
+            reason = phrase(
+                "{waiting:,.0f} connections wait for answers, {slowed:,.0f} times as long as for the fastest",
+                waiting=waiting,
+                slowed=slowed,
+            )
             return self._waste(reason, reopened, at_server, observation.requests_per_second)
         if per_s < LITTLE * usual.most_per_s and full < LITTLE:
             return Inferred(
-                State.IDLE, f"{per_s:,.0f} requests/s are {per_s / usual.most_per_s:.0%} of its highest observed rate"
+                State.IDLE,
+                phrase(
+                    "{rate:,.0f} requests/s are {share:.0%} of its highest observed rate",
+                    rate=per_s,
+                    share=per_s / usual.most_per_s,
+                ),
             )
         if not client.opened and not client.open_connections:
-            return Inferred(State.IDLE, "it sends no requests")
+            return Inferred(State.IDLE, phrase("it sends no requests"))
         return Inferred(
             State.CLIENT_BOUND,
-            f"its port carries {full:.0%} of what it could and answers take {slowed:.1f} times as long as the fastest:"
-            f" it sends no more than {per_s:,.0f} requests/s",
+            phrase(
+                "its port carries {full:.0%} of what it could and answers take {slowed:.1f} times as "
+                "long as the fastest: it sends no more than {per_s:,.0f} requests/s",
+                full=full,
+                slowed=slowed,
+                per_s=per_s,
+            ),
         )
 
     def _waste(self, reason: str, reopened: float, at_server: float, per_s: float) -> Inferred:
         """Decides whether a busy server does less than it could."""
         if reopened > REOPENED:
-            return Inferred(State.OVERLOADED, f"{reason}; {reopened:.1%} of SYNs are retransmissions")
+            return Inferred(
+                State.OVERLOADED,
+                phrase("{reason}; {reopened:.1%} of SYNs are retransmissions", reason=reason, reopened=reopened),
+            )
         best = max((did for crowd, did in self._did.items() if crowd < _crowd(at_server)), default=0.0)
         if per_s < LESS * best:
             return Inferred(
                 State.OVERLOADED,
-                f"{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
+                phrase(
+                    "{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
+                    reason=reason,
+                    per_s=per_s,
+                    best=best,
+                ),
             )
-        return Inferred(State.SERVER_BOUND, f"{reason}; no higher rate was observed with fewer connections")
+        return Inferred(
+            State.SERVER_BOUND, phrase("{reason}; no higher rate was observed with fewer connections", reason=reason)
+        )
 
 
 def _by_bytes(client: ClientView, seconds: float) -> Inferred:
@@ -178,17 +213,24 @@ def _by_bytes(client: ClientView, seconds: float) -> Inferred:
     if bps > FULL * client.capacity_bps:
         return Inferred(
             State.NETWORK_BOUND,
-            f"its port carries {bps / client.capacity_bps:.0%} of {client.capacity_bps / 1e6:,.0f} Mb/s",
+            phrase(
+                "its port carries {full:.0%} of {rate:,.0f} Mb/s",
+                full=bps / client.capacity_bps,
+                rate=client.capacity_bps / 1e6,
+            ),
         )
     line_bps = client.passed_line_bps
     if line_bps and client.passed_bytes and 8 * client.passed_bytes / seconds > FULL * line_bps:
         return Inferred(
             State.NETWORK_BOUND,
-            f"the port before its own carries {8 * client.passed_bytes / seconds / line_bps:.0%} of"
-            f" {line_bps / 1e6:,.0f} Mb/s",
+            phrase(
+                "the port before its own carries {full:.0%} of {rate:,.0f} Mb/s",
+                full=8 * client.passed_bytes / seconds / line_bps,
+                rate=line_bps / 1e6,
+            ),
         )
     state = State.IDLE if bps < LITTLE * client.capacity_bps else State.CLIENT_BOUND
-    return Inferred(state, f"it takes {bps / 1e6:,.1f} Mb/s, and no line before it is full")
+    return Inferred(state, phrase("it takes {rate:,.1f} Mb/s, and no line before it is full", rate=bps / 1e6))
 
 
 def _weight(client: ClientView, observation: Observation) -> float:

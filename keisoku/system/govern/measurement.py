@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.system.asked_limit import AskedLimit
 from keisoku.system.govern.analysis import NAME, believed
 from keisoku.system.govern.analysis import analyse as analyse_intervals
-from keisoku.system.govern.governor import Command, govern
+from keisoku.system.govern.governor import DOING, Command, govern
 from keisoku.system.govern.plot import govern_plots
 from keisoku.system.interval_log import IntervalLog, kept_intervals
 from keisoku.system.opening import from_afar
@@ -28,7 +29,7 @@ def measure(work: Work[GovernSettings]) -> None:
         except KeyboardInterrupt:
             if settings.duration_s is not None or not log.intervals:
                 raise
-            work.warn("interrupted: the result until now follows")
+            work.warn(phrase("interrupted: the result until now follows"))
 
 
 def carry_out(
@@ -42,7 +43,15 @@ def carry_out(
     used = True
     while settings.duration_s is None or asked.passed_s < settings.duration_s:
         if told is None or (command.phase, command.why) != (told.phase, told.why):
-            tell(f"{asked.passed_s:,.0f} s: {command.phase}: {limit_text(command.limit)}: {command.why}")
+            tell(
+                phrase(
+                    "{time:,.0f} s: {phase}: {limit}: {why}",
+                    time=asked.passed_s,
+                    phase=DOING[command.phase],
+                    limit=limit_text(command.limit),
+                    why=command.why,
+                )
+            )
         told = command
         # The governor itself leaves out what follows a change that it asked for; of one that it did not ask for, the
         # settling is left out here, and it is told nothing.
@@ -66,7 +75,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Governed system",
+    title=phrase("Governed system"),
     settings=GovernSettings,
     seconds=lambda settings: settings.duration_s,
     measure=measure,

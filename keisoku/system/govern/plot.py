@@ -9,13 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover
+from keisoku.report.table import head
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
 from keisoku.system.interval_log import KeptInterval
 from keisoku.system.settings import GovernSettings
-from keisoku.system.state import State
+from keisoku.system.state import SAID, State
 
 POINTS_MAX = 4000
 """Of a curve: in longer runs every second, third … interval is drawn."""
@@ -26,7 +28,7 @@ def govern_plots(intervals: Sequence[KeptInterval], states: Sequence[State], set
     step = -(-len(intervals) // POINTS_MAX)
     times = np.cumsum([kept.observation.seconds for kept in intervals])[::step].tolist()
     drawn = intervals[::step]
-    thin = f" Every {step}th interval is drawn." if step > 1 else ""
+    thin = phrase(" Every {step}th interval is drawn.", step=step) if step > 1 else ""
     return [
         _merit(times, drawn, settings, thin),
         _limit(times, drawn, settings, thin),
@@ -38,14 +40,14 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
     merit, objective = FIGURES[settings.objective], settings.weighted_objective
     values = [merit.value(objective.score(kept.observation)) for kept in intervals]
     divisor, unit = digits.scale(merit.unit, max(values))
-    name = merit.name.replace("_", " ")
+    name = head(merit.name, of_frames=False)
     plot = Plot(
         "merit",
-        f"The objective over time.{thin}",
-        {"xaxis": axis("s"), "yaxis": axis(f"{name}, {unit}", rangemode="normal")},
+        phrase("The objective over time.{thin}", thin=thin),
+        {"xaxis": axis("s"), "yaxis": axis(joined(", ", [name, unit]), rangemode="normal")},
     )
     for number, (label, phases) in enumerate(
-        {"held": (Phase.HOLD,), "observing and searching": (Phase.LOOK, Phase.SEARCH)}.items()
+        {phrase("held"): (Phase.HOLD,), phrase("observing and searching"): (Phase.LOOK, Phase.SEARCH)}.items()
     ):
         chosen = [kept.purpose in phases for kept in intervals]
         plot.add(
@@ -56,7 +58,7 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
                 "x": [time for time, shown in zip(times, chosen, strict=True) if shown],
                 "y": [value / divisor for value, shown in zip(values, chosen, strict=True) if shown],
                 "marker": {"color": device_colour(number), "size": 4},
-                "hovertemplate": hover(f"%{{x:,.0f}} s: %{{y:.5g}} {unit}") + "<extra></extra>",
+                "hovertemplate": hover(f"%{{x:,.0f}} s: %{{y:.5g}} {unit}"),
             }
         )
     return plot
@@ -68,31 +70,40 @@ def _set(kept: KeptInterval, settings: GovernSettings) -> list[float]:
 
 
 def _limit(times: list[float], intervals: Sequence[KeptInterval], settings: GovernSettings, thin: str) -> Plot:
-    caption = f"The limit of the governed ports, read back from them; none where there is no line.{thin}"
+    caption = phrase(
+        "The limit of the governed ports, read back from them; none where there is no line.{thin}", thin=thin
+    )
     limits = [min(_set(kept, settings), default=None) for kept in intervals]
-    plot = Plot("limit", caption, {"xaxis": axis("s"), "yaxis": {"title": {"text": "limit, Mb/s"}, "type": "log"}})
+    plot = Plot(
+        "limit", caption, {"xaxis": axis("s"), "yaxis": {"title": {"text": phrase("limit, Mb/s")}, "type": "log"}}
+    )
     plot.add(
         {
             "type": "scatter",
             "mode": "lines",
-            "name": "limit",
+            "name": phrase("limit"),
             "connectgaps": False,
             "line": {"shape": "vh", "color": device_colour(0)},
             "x": times,
             "y": [None if limit is None else limit / 1e6 for limit in limits],
-            "hovertemplate": hover("%{x:,.0f} s: %{y:.4g} Mb/s") + "<extra></extra>",
+            "hovertemplate": hover("%{x:,.0f} s: %{y:.4g} Mb/s"),
         }
     )
     return plot
 
 
 def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequence[State], thin: str) -> Plot:
-    caption = f"What was inferred to limit the whole system, and what really did, where that is known.{thin}"
-    names = [state.value for state in State]
+    caption = phrase(
+        "What was inferred to limit the whole system, and what really did, where that is known.{thin}", thin=thin
+    )
+    names = list(SAID.values())
     categories = {"title": {"text": ""}, "type": "category", "categoryorder": "array", "categoryarray": names}
     plot = Plot("state", caption, {"xaxis": axis("s"), "yaxis": categories}, height=300)
-    truths = [None if kept.truth is None else kept.truth.value for kept in intervals]
-    curves: dict[str, list[str | None]] = {"inferred": [state.value for state in states], "truth": truths}
+    truths = [None if kept.truth is None else SAID[kept.truth] for kept in intervals]
+    curves: dict[str, list[str | None]] = {
+        phrase("inferred"): [SAID[state] for state in states],
+        phrase("truth"): truths,
+    }
     for number, (name, values) in enumerate(curves.items()):
         if any(values):
             plot.add(
@@ -103,7 +114,7 @@ def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequen
                     "x": times,
                     "y": values,
                     "marker": {"color": device_colour(number), "size": 7 - 3 * number},
-                    "hovertemplate": hover(f"%{{x:,.0f}} s: {name} %{{y}}") + "<extra></extra>",
+                    "hovertemplate": hover(joined("", ["%{x:,.0f} s: ", name, " %{y}"])),
                 }
             )
     return plot

@@ -16,17 +16,18 @@ import numpy as np
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import standard_error_of_mean
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
 from keisoku.system.load.host_time import host_rows
 from keisoku.system.load.latency_figures import Bucket, latency_figures
-from keisoku.system.load.lost_server import cause, silent_since_s
+from keisoku.system.load.lost_server import cause, failures, silent_since_s
 from keisoku.system.load.schedule import ALONE, TOGETHER
 from keisoku.system.load.settings import LoadSettings
 
 NAME = "app load"
-ALL = "all"
+ALL = phrase("all")
 _EVEN = 1.1
 """Times of streams that ended together differ by less."""
 TOLERANCE = 0.005
@@ -48,10 +49,12 @@ def analyse(
     bulk = settings.with_ in BULK
     lost = {} if bulk else lost_of(runs, answers or {})
     rows = rows_of(runs, latencies, bulk, lost)
-    failure = "" if any(row.figures for row in rows) else f"nothing was measured: {rows[0].remark}"
+    failure = (
+        "" if any(row.figures for row in rows) else phrase("nothing was measured: {remark}", remark=rows[0].remark)
+    )
     return Result(
         measurement=NAME,
-        title=f"{' '.join(settings.target)} by {settings.with_}",
+        title=phrase("{target} by {with_}", target=joined(" ", settings.target), with_=settings.with_),
         rows=rows + host_rows(_trials(runs), activity),
         flags=uneven(runs) if bulk else [*flags(runs), *not_offered(runs, settings, lost), *lost_servers(runs, lost)],
         remarks=_remarks(runs, settings, bool(activity)),
@@ -63,8 +66,24 @@ def analyse(
 def _sentence(rows: Sequence[Row], figure: str) -> str:
     """What all clients together got, at each concurrency; empty where no clients ran together."""
     whole = [row for row in rows if row.case.startswith(f"{ALL},") and figure in row.figures]
-    said = "; ".join(f"{row.case.partition(', ')[2]}: {digits.text(row.figures[figure])}" for row in whole)
-    return f"{'Received' if figure == 'received' else 'Requests'} of all clients together: {said}." if said else ""
+    if not whole:
+        return ""
+    said = joined(
+        "; ",
+        [
+            joined(
+                ": ",
+                [
+                    phrase("{concurrency:g} each", concurrency=row.at.value if row.at else 0),
+                    digits.text(row.figures[figure]),
+                ],
+            )
+            for row in whole
+        ],
+    )
+    if figure == "received":
+        return phrase("Received of all clients together: {said}.", said=said)
+    return phrase("Requests of all clients together: {said}.", said=said)
 
 
 def lost_of(runs: Sequence[Run], answers: Mapping[tuple[int, str], Sequence[int]]) -> Lost:
@@ -100,7 +119,7 @@ def rows_of(
         if any(len(group) > 1 for group in together.values()):
             trials[ALL] = list(together.values())
         for client, groups in trials.items():
-            title = ", ".join(filter(None, (group_title(pattern), file)))
+            title = joined(", ", filter(None, (group_title(pattern), file)))
             row = _bulk_row(title, concurrency, client, groups) if bulk else None
             row = row or _row(title, concurrency, client, groups, latencies, lost or {})
             figure = row.figures.get("received" if bulk else "requests")
@@ -131,9 +150,9 @@ def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
 def _trials(runs: Sequence[Run]) -> dict[str, list[int]]:
     """Numbers of the trials of each pattern, file and concurrency."""
     return {
-        ", ".join(filter(None, (group_title(pattern), file, f"{concurrency} each"))): list(
-            dict.fromkeys(int(run["trial"]) for run in of)
-        )
+        joined(
+            ", ", filter(None, (group_title(pattern), file, phrase("{concurrency:g} each", concurrency=concurrency)))
+        ): list(dict.fromkeys(int(run["trial"]) for run in of))
         for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0]))
     }
 
@@ -146,15 +165,23 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
         for name, count in json.loads(run["failures"]).items():
             why[name] = why.get(name, 0) + count
     if why:
-        words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(why.items()))
-        found.append(Flag(name="failed-requests", text=f"Some requests failed and count in no rate: {words}."))
+        words = joined(", ", [failures(name, count) for name, count in sorted(why.items())])
+        found.append(
+            Flag(
+                name="failed-requests", text=phrase("Some requests failed and count in no rate: {words}.", words=words)
+            )
+        )
     if unsent := sum(run["unsent"] for run in runs):
-        text = f"{unsent:,} requests fell due and were never sent: the server or the connections could not keep up."
+        text = phrase(
+            "{unsent:,} requests fell due and were never sent: the server or the connections could not keep up.",
+            unsent=unsent,
+        )
         found.append(Flag(name="unsent-requests", text=text))
     busy = sorted({run["client"] for run in runs if _busy(run) > 0.9})
     if busy:
-        text = (
-            f"The client's own thread was busy for more than 90 % of the time ({', '.join(busy)}): it may be the limit."
+        text = phrase(
+            "The client's own thread was busy for more than 90 % of the time ({busy}): it may be the limit.",
+            busy=joined(", ", busy),
         )
         found.append(Flag(name="client-limited", text=text))
     return found
@@ -175,9 +202,14 @@ def not_offered(runs: Sequence[Run], settings: LoadSettings, lost: Lost) -> list
     if not short:
         return []
     offered_rps, intended_rps = min(short, key=lambda one: one[0] / one[1])
-    text = (
-        f"In {len(short):,} of {len(runs):,} runs of a client less was offered than intended, at worst"
-        f" {offered_rps:,.4g} of {intended_rps:,.4g} requests/s: the connections or the client could not keep up."
+    text = phrase(
+        "In {count:,} of {runs:,} runs of a client less was offered than intended, at worst "
+        "{offered:,.4g} of {intended:,.4g} requests/s: the connections or the client could "
+        "not keep up.",
+        count=len(short),
+        runs=len(runs),
+        offered=offered_rps,
+        intended=intended_rps,
     )
     return [Flag(name="not-offered", text=text)]
 
@@ -189,10 +221,16 @@ def lost_servers(runs: Sequence[Run], lost: Lost) -> list[Flag]:
         return []
     first = found[0]
     since_s = lost[first["trial"], first["client"]]
-    when = f"from {since_s:.1f} s on" if since_s else "at all"
-    text = (
-        f"In {len(found):,} of {len(runs):,} runs of a client the server did not answer to the end (run"
-        f" {first['trial'] + 1}, {first['client']}: not {when}); these runs are in no figure: {cause(found)}."
+    when = phrase("from {since_s:.1f} s on", since_s=since_s) if since_s else phrase("at all")
+    text = phrase(
+        "In {count:,} of {runs:,} runs of a client the server did not answer to the end (run "
+        "{trial}, {client}: not {when}); these runs are in no figure: {cause}.",
+        count=len(found),
+        runs=len(runs),
+        trial=first["trial"] + 1,
+        client=first["client"],
+        when=when,
+        cause=cause(found),
     )
     return [Flag(name="server-lost", text=text)]
 
@@ -205,9 +243,12 @@ def uneven(runs: Sequence[Run]) -> list[Flag]:
     late = sum(max(group) > _EVEN * min(group) for group in trials.values())
     if not late:
         return []
-    text = (
-        f"In {late:,} of {len(trials):,} runs a client still emptied its buffers when others had long ended: the sum of"
-        " their rates may exceed the total rate at any one time. Give a longer --duration."
+    text = phrase(
+        "In {count:,} of {trials:,} runs a client still emptied its buffers when others had "
+        "long ended: the sum of their rates may exceed the total rate at any one time. Give "
+        "a longer --duration.",
+        count=late,
+        trials=len(trials),
     )
     return [Flag(name="uneven-ends", text=text)]
 
@@ -228,10 +269,12 @@ def _row(
     if left_out:
         silent = [run for group in every for run in group if (run["trial"], run["client"]) in lost]
         if any(run["completed"] for run in silent):
-            said = f"the server was lost in {left_out} of {len(every)} runs, which do not count"
+            said = phrase(
+                "the server was lost in {count} of {runs} runs, which do not count", count=left_out, runs=len(every)
+            )
         else:
-            said = f"the server never answered in {left_out} of {len(every)} runs"
-        remark = f"{said}: {cause(silent)}"
+            said = phrase("the server never answered in {count} of {runs} runs", count=left_out, runs=len(every))
+        remark = joined(": ", [said, cause(silent)])
     if groups:
         seconds = [_seconds(group) for group in groups]
         requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
@@ -245,7 +288,7 @@ def _row(
         )
         figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     return Row(
-        case=f"{client}, {connections} connections",
+        case=joined(", ", [client, phrase("{connections} connections", connections=connections)]),
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
         group=title,
@@ -258,7 +301,7 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
     rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
     streams = sum(run["connections"] for run in groups[0])
     return Row(
-        case=f"{client}, {streams} stream{'s' * (streams > 1)}",
+        case=joined(", ", [client, streams_text(streams)]),
         figures={
             "received": _mean(rates, "bit/s"),
             "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),
@@ -268,9 +311,14 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
     )
 
 
+def streams_text(count: float) -> str:
+    """'1 stream', '4 streams'."""
+    return phrase("1 stream") if count == 1 else phrase("{count:g} streams", count=count)
+
+
 def group_title(pattern: str) -> str:
     """What rows of a pattern are grouped by."""
-    return pattern.capitalize() if pattern in (ALONE, TOGETHER) else pattern
+    return {ALONE: phrase("Alone"), TOGETHER: phrase("Together")}.get(pattern, pattern)
 
 
 def _share(part: Quantity, whole: Quantity) -> Quantity:
@@ -313,21 +361,29 @@ def _error(values: Sequence[float]) -> float:
 def _remarks(runs: Sequence[Run], settings: LoadSettings, host: bool) -> list[str]:
     said = []
     if settings.rate_rps:
-        said.append("Open loop: each request is timed from when it was due, whether a connection was free or not.")
+        said.append(
+            phrase("Open loop: each request is timed from when it was due, whether a connection was free or not.")
+        )
     if settings.with_ in PROGRAMS:
         said.append(PROGRAMS[settings.with_].remark)
     if settings.with_ in BULK:
-        said.append("Received is what the servers read; of all clients together it is the sum of their rates.")
+        said.append(phrase("Received is what the servers read; of all clients together it is the sum of their rates."))
     if settings.with_ not in BULK:
         said.append(
-            "Intervals of percentiles are of the requests as if they were independent, or of the scatter between runs"
-            " where that is wider; 'at least' where there were too few requests. The maximum is of these requests."
+            phrase(
+                "Intervals of percentiles are of the requests as if they were independent, or of the "
+                "scatter between runs where that is wider; 'at least' where there were too few "
+                "requests. The maximum is of these requests."
+            )
         )
     if host:
         said.append(
-            "The rows of the host are of all CPUs of this host, whatever used them; the table 'activity' of the run has"
-            " them for each half second. Retransmissions are those of the clients' and servers' namespaces here."
+            phrase(
+                "The rows of the host are of all CPUs of this host, whatever used them; the table "
+                "'activity' of the run has them for each half second. Retransmissions are those of "
+                "the clients' and servers' namespaces here."
+            )
         )
     if len({run["repetition"] for run in runs}) < 2:
-        said.append("One repetition has no scatter: rates are without an uncertainty.")
+        said.append(phrase("One repetition has no scatter: rates are without an uncertainty."))
     return said

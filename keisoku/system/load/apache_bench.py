@@ -9,6 +9,7 @@ import csv
 import re
 
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.invocation import Ended, Invocation
@@ -75,6 +76,8 @@ PROGRAM = LoadProgram(
     "the Debian package apache2-utils",
     invoke,
     read,
-    "ab is a closed loop on one thread that reports percentiles in steps of 1 % only: those between them lie"
-    " between two of its figures.",
+    phrase(
+        "ab is a closed loop on one thread that reports percentiles in steps of 1 % only: "
+        "those between them lie between two of its figures."
+    ),
 )

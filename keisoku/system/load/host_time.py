@@ -10,9 +10,10 @@ import numpy as np
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.host.activity import SAMPLE_S
+from keisoku.language import phrase
 from keisoku.run.result import Row
 
-GROUP = "Host during"
+GROUP = phrase("Host during")
 _TICK_NS = 10_000_000
 """USER_HZ is 100 on every machine that Linux reports to user space from (time(7))."""
 _KINDS = ("user", "system", "softirq", "idle", "steal")
@@ -39,12 +40,12 @@ def _figures(trials: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Quantit
         f"cpu_{kind}": _mean(
             [100 * sum(one[f"{kind}_ns"] for one in trial) / whole for trial, whole in zip(trials, spent, strict=True)],
             "%",
-            budget.rectangular("tick of the kernel's counts, of each CPU", tick),
+            budget.rectangular(phrase("tick of the kernel's counts, of each CPU"), tick),
         )
         for kind in _KINDS
     }
     samples = min(sum(one["ended_ns"] - one["began_ns"] for one in trial) for trial in trials) / (SAMPLE_S * 1e9)
-    resolution = budget.rectangular("number of samples", 1 / max(1.0, samples))
+    resolution = budget.rectangular(phrase("number of samples"), 1 / max(1.0, samples))
     figures["runnable"] = _mean([_weighted(trial, "runnable") for trial in trials], "", resolution)
     waited = [
         100 * sum(one["waited_ns"] for one in trial) / sum(one["ended_ns"] - one["began_ns"] for one in trial)
@@ -52,7 +53,7 @@ def _figures(trials: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Quantit
         if all(one["waited_ns"] is not None for one in trial)
     ]
     if waited:
-        figures["cpu_waited_for"] = _mean(waited, "%", budget.rectangular("steps of the kernel's count", 0.1))
+        figures["cpu_waited_for"] = _mean(waited, "%", budget.rectangular(phrase("steps of the kernel's count"), 0.1))
     for name in ("retransmitted", "squeezed", "backlog_drops"):
         total = sum(one[name] for trial in trials for one in trial)
         figures[name] = Quantity(value=total, unit="", uncertainty=0.0)
@@ -66,6 +67,6 @@ def _weighted(trial: Sequence[Mapping[str, Any]], name: str) -> float:
 
 def _mean(values: Sequence[float], unit: str, resolution: Contribution) -> Quantity:
     """Of a single run the resolution only."""
-    scatter = budget.repeatability("scatter between the runs", values)
+    scatter = budget.repeatability(phrase("scatter between the runs"), values)
     found = budget.figure(float(np.mean(values)), unit, [resolution, *scatter])
     return found if scatter else found.model_copy(update={"covers": "resolution"})

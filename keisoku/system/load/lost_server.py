@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keisoku.language import joined, phrase
+
 SLICE_S = 0.1
 _SILENT_S, _SILENT_SHARE = 0.5, 0.1
 """A server that has not answered for so long at the end of a run, and for that share of it, may be lost."""
@@ -18,15 +20,16 @@ _BY_CHANCE = 1e-9
 _FAILED = 0.5
 """For clients that do not report when answers came: this share of requests failed."""
 _WORDS = {
-    "refused": "connections were refused",
-    "not_connected": "connections could not be made",
-    "broken": "connections broke",
-    "timed_out": "requests timed out",
-    "timeout": "requests timed out",
-    "malformed": "answers were no HTTP",
-    "local": "requests failed at this host, for lack of local ports for example",
-    "refusals": "answers had an error status",
-    "failed": "requests failed",
+    "refused": phrase("connections were refused"),
+    "not_connected": phrase("connections could not be made"),
+    "broken": phrase("connections broke"),
+    "timed_out": phrase("requests timed out"),
+    "timeout": phrase("requests timed out"),
+    "malformed": phrase("answers were no HTTP"),
+    "local": phrase("requests failed at this host, for lack of local ports for example"),
+    "refusals": phrase("answers had an error status"),
+    "failed": phrase("requests failed"),
+    "given_up": phrase("requests had no answer when the run ended"),
 }
 
 Run = Mapping[str, Any]
@@ -59,6 +62,10 @@ def cause(runs: Sequence[Run]) -> str:
         for name, count in json.loads(run["failures"]).items():
             why[name] = why.get(name, 0) + count
         why["given_up"] = why.get("given_up", 0) + int(run["given_up"])
-    words = {**_WORDS, "given_up": "requests had no answer when the run ended"}
-    said = [f"{count:,} {words.get(name, name.replace('_', ' '))}" for name, count in sorted(why.items()) if count]
-    return ", ".join(said) or "no request was sent"
+    said = [failures(name, count) for name, count in sorted(why.items()) if count]
+    return joined(", ", said) if said else phrase("no request was sent")
+
+
+def failures(name: str, count: int) -> str:
+    """'1,204 connections were refused', by the name that a client's program gives to this failure."""
+    return phrase("{count:,} {what}", count=count, what=_WORDS.get(name, name.replace("_", " ")))

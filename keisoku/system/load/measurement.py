@@ -9,6 +9,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.lab.system.name import find_system, is_system
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.system.load.analysis import NAME
@@ -129,7 +130,7 @@ def _seconds(settings: LoadSettings) -> float | None:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Load",
+    title=phrase("Load"),
     settings=LoadSettings,
     seconds=_seconds,
     shortens=("repetitions", "rest_s"),

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.invocation import Ended, Invocation
@@ -99,6 +100,8 @@ PROGRAM = LoadProgram(
     "the crate oha",
     invoke,
     read,
-    "oha reports eleven percentiles of latency: others lie between two of these. Its bytes are those"
-    " of bodies, without headers.",
+    phrase(
+        "oha reports eleven percentiles of latency: others lie between two of these. Its "
+        "bytes are those of bodies, without headers."
+    ),
 )

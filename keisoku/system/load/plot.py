@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keisoku.language import joined, phrase, sentence_case
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.report.points import add_bound_legend, points
@@ -18,8 +19,8 @@ def load_plots(rows: Sequence[Row]) -> list[Plot]:
     """Requests/s, bit/s, and the 99th percentile of latency; one choice for each pattern."""
     return [
         _plot(rows, "requests", "requests", "requests/s", 1.0),
-        _plot(rows, "received", "received", "received, Mb/s", 1e-6),
-        _plot(rows, "latency", "p99", "99th percentile, ms", 1e-6),
+        _plot(rows, "received", "received", phrase("received, Mb/s"), 1e-6),
+        _plot(rows, "latency", "p99", phrase("99th percentile, ms"), 1e-6),
     ]
 
 
@@ -28,16 +29,24 @@ def bulk_plots(rows: Sequence[Row]) -> list[Plot]:
     counts = sorted({row.at.value for row in rows if row.at})
     plots = [_bars(rows, counts)]
     if len(counts) > 1:
-        plots.append(_plot(rows, "streams", "received", "throughput, Mb/s", 1e-6, "streams of each client"))
+        plots.append(
+            _plot(rows, "streams", "received", phrase("throughput, Mb/s"), 1e-6, phrase("streams of each client"))
+        )
     return plots
 
 
 def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
-    choices = {count: f"{count:.0f} stream{'s' * (count > 1)} each" for count in counts}
-    axes = {"xaxis": {"title": {"text": "client"}, "type": "category"}, "yaxis": axis("throughput, Mb/s")}
+    choices = {
+        count: phrase("1 stream each") if count == 1 else phrase("{count:g} streams each", count=count)
+        for count in counts
+    }
+    axes = {
+        "xaxis": {"title": {"text": phrase("client")}, "type": "category"},
+        "yaxis": axis(phrase("throughput, Mb/s")),
+    }
     plot = Plot(
         "bulk",
-        "Throughput of each client, by the clients that send at the same time.",
+        phrase("Throughput of each client, by the clients that send at the same time."),
         axes,
         choices=list(choices.values()),
     )
@@ -57,7 +66,7 @@ def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
                 "marker": {"color": device_colour(number)},
                 # A bar has a label of its own beside that of the pointer.
                 "hovertext": [
-                    hover(f"{_client(row)}, {group}: {digits.text(figure)}") if figure else ""
+                    hover(joined("", [_client(row), ", ", group, ": ", digits.text(figure)])) if figure else ""
                     for row, figure in zip(mine, figures, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
@@ -72,13 +81,13 @@ def _plot(
     figure: str,
     title: str,
     factor: float,
-    along: str = "connections of each client",
+    along: str = phrase("connections of each client"),
 ) -> Plot:
     groups = list(dict.fromkeys(row.group for row in rows))
     places = [row.at.value for row in rows if row.at]
     axes = {"xaxis": axis(along, places), "yaxis": axis(title)}
-    caption = f"{title[0].upper()}{title[1:]}, against {along}."
-    plot = Plot(name, caption, axes, choices=groups, choice_title="clients")
+    caption = phrase("{title}, against {along}.", title=sentence_case(title), along=along)
+    plot = Plot(name, caption, axes, choices=groups, choice_title=phrase("clients"))
     for group in groups:
         mine = [row for row in rows if row.group == group and row.at]
         known = [row.figures.get(figure) for row in mine]
@@ -94,7 +103,18 @@ def _plot(
                 "x": [row.at.value for row in own if row.at],
                 "line": {"color": colour},
                 "text": [
-                    hover(f"{client}, {row.at.value:g} {along.split()[0]}: {digits.text(one)}")
+                    hover(
+                        joined(
+                            "",
+                            [
+                                client,
+                                ", ",
+                                phrase("{concurrency:g} each", concurrency=row.at.value),
+                                ": ",
+                                digits.text(one),
+                            ],
+                        )
+                    )
                     if one and row.at
                     else ""
                     for row, one in zip(own, figures, strict=True)

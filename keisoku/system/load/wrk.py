@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.language import phrase
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.invocation import Ended, Invocation
@@ -145,6 +146,8 @@ PROGRAM = LoadProgram(
     "the Debian package wrk",
     invoke,
     read,
-    "wrk is a closed loop; its latencies leave out the connection's set-up and include estimated ones"
-    " (its correction for coordinated omission).",
+    phrase(
+        "wrk is a closed loop; its latencies leave out the connection's set-up and include "
+        "estimated ones (its correction for coordinated omission)."
+    ),
 )

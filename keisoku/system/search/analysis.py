@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.language import joined, phrase
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
+from keisoku.system.objective import GOALS
 from keisoku.system.search.asking import Answer
 from keisoku.system.search.candidate import Candidates, limit_text
 from keisoku.system.search.client_share import ClientShare
@@ -20,7 +22,7 @@ from keisoku.system.search.search import SETTLES, WORTH, Compared, LimitFound, c
 from keisoku.system.settings import LimitSettings
 
 NAME = "app limit"
-ANSWER, LIMITS, CLIENTS = "Answer", "Limit", "Client"
+ANSWER, LIMITS, CLIENTS = phrase("Answer"), phrase("Limit"), phrase("Client")
 NEAR_FLOOR = 1.5
 """Multiple of the floor up to which a limit is near it."""
 SKEW = 0.05
@@ -39,7 +41,12 @@ def analyse(
     one."""
     return Result(
         measurement=NAME,
-        title=f"{settings.system}: limit of {', '.join(settings.client)} for {_goal(settings)}",
+        title=phrase(
+            "{system}: limit of {clients} for {goal}",
+            system=settings.system,
+            clients=joined(", ", settings.client),
+            goal=_goal(settings),
+        ),
         rows=[
             *_answer(answer, points, known, candidates),
             *(_row(point, settings) for point in points),
@@ -51,10 +58,13 @@ def analyse(
 
 
 def _goal(settings: LimitSettings) -> str:
-    words = settings.objective.value.replace("_", " ")
-    bounds = [f"p99 at most {settings.p99_s:g} s"] if settings.p99_s else []
-    bounds += [f"{name} at least {floor / 1e6:g} Mb/s" for name, floor in settings.keep_bps.items()]
-    return f"{words}, {', '.join(bounds)}" if bounds else words
+    words = GOALS[settings.objective]
+    bounds = [phrase("p99 at most {seconds:g} s", seconds=settings.p99_s)] if settings.p99_s else []
+    bounds += [
+        phrase("{name} at least {rate:g} Mb/s", name=name, rate=floor / 1e6)
+        for name, floor in settings.keep_bps.items()
+    ]
+    return joined(", ", [words, *bounds])
 
 
 def _row(point: CurvePoint, settings: LimitSettings) -> Row:
@@ -68,7 +78,7 @@ def _row(point: CurvePoint, settings: LimitSettings) -> Row:
         "forwarded": _mean(point.bps, "bit/s"),
         "evaluations": Quantity(value=len(point.scores), unit="", uncertainty=0.0),
     }
-    broken = "a constraint was broken" if point.margins and float(np.mean(point.margins)) < 0 else ""
+    broken = phrase("a constraint was broken") if point.margins and float(np.mean(point.margins)) < 0 else ""
     rate = point.limit or settings.line_rate_bps
     return Row(
         case=limit_text(point.limit),
@@ -86,7 +96,7 @@ def _client(one: ClientShare) -> Row:
     }
     if one.share is not None:
         figures["share_kept"] = Quantity(value=100 * one.share, unit="%", uncertainty=100 * one.error)
-    return Row(case=one.name, figures=figures, group=CLIENTS, remark="starved" if one.starved else "")
+    return Row(case=one.name, figures=figures, group=CLIENTS, remark=phrase("starved") if one.starved else "")
 
 
 def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[ClientShare]) -> list[Flag]:
@@ -95,24 +105,33 @@ def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[Cl
         return []
     found = []
     if answer.limit is not None:
-        starved = [f"{one.name} keeps {100 * (one.share or 0.0):.2g} %" for one in shares if one.starved]
+        starved = [
+            phrase("{name} keeps {percent:.2g} %", name=one.name, percent=100 * (one.share or 0.0))
+            for one in shares
+            if one.starved
+        ]
         if starved:
-            text = (
-                f"Under the advised limit a client gets little of what it gets without one: {', '.join(starved)}. If"
-                " that must not be, give --keep CLIENT=RATE, --floor, or the objective sum_logs."
+            text = phrase(
+                "Under the advised limit a client gets little of what it gets without one: "
+                "{starved}. If that must not be, give --keep CLIENT=RATE, --floor, or the objective "
+                "sum_logs.",
+                starved=joined(", ", starved),
             )
             found.append(Flag(name="starved", text=text))
         if answer.limit <= NEAR_FLOOR * candidates.floor_bps:
-            text = (
-                f"The advised limit is near the floor of {limit_text(candidates.floor_bps)}, below which none was"
-                " tried: the best one may be lower still."
+            text = phrase(
+                "The advised limit is near the floor of {limit}, below which none was tried: the "
+                "best one may be lower still.",
+                limit=limit_text(candidates.floor_bps),
             )
             found.append(Flag(name="at-floor", text=text))
     if answer.gain.unsettled is not None:
-        text = (
-            f"The system may not have settled {answer.gain.settles} times --settle after a change: something still"
-            f" changed by {100 * math.expm1(answer.gain.unsettled):+.2g} %, which the interval of the gain contains."
-            " Give a longer --settle, and look whether the load is constant."
+        text = phrase(
+            "The system may not have settled {settles} times --settle after a change: something "
+            "still changed by {percent:+.2g} %, which the interval of the gain contains. Give a "
+            "longer --settle, and look whether the load is constant.",
+            settles=answer.gain.settles,
+            percent=100 * math.expm1(answer.gain.unsettled),
         )
         found.append(Flag(name="not-settled", text=text))
     return found
@@ -126,7 +145,7 @@ def _answer(
         if answer.candidate is None or answer.gain is None:
             return []
         better = "" if known is None else _better(known, answer.candidate, candidates)
-        name = "advised" if answer.limit else "tried, not advised"
+        name = phrase("advised") if answer.limit else phrase("tried, not advised")
         return [_best(name, answer.candidate, _gain(answer.gain), better)]
     best, none = _best_point(points), points[-1]
     if answer is None or best.limit is None or none.limit is not None:
@@ -137,12 +156,16 @@ def _answer(
     alike = [point.limit for point in points if point.limit is not None and _alike(point, best)]
     return [
         _best(
-            "best of the sweep",
+            phrase("best of the sweep"),
             best.limit,
             Quantity(
                 value=100 * math.expm1(gain), unit="%", uncertainty=None if error is None else _percent(gain, 2 * error)
             ),
-            f"{limit_text(min(alike))} to {limit_text(max(alike))} are not distinguishable from it",
+            phrase(
+                "{low} to {high} are not distinguishable from it",
+                low=limit_text(min(alike)),
+                high=limit_text(max(alike)),
+            ),
         )
     ]
 
@@ -161,31 +184,49 @@ def _best(name: str, limit: float, gain: Quantity, remark: str) -> Row:
 
 def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:
     chance = 100 * chance_of_better(known, candidates.limits.index(limit))
-    return f"the chance that another limit is more than {100 * WORTH:g} % better is {chance:.2g} %"
+    return phrase(
+        "the chance that another limit is more than {percent:g} % better is {chance:.2g} %",
+        percent=100 * WORTH,
+        chance=chance,
+    )
 
 
 def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSettings) -> list[Flag]:
     if answer is None:
-        return [Flag(name="interrupted", text="The run was interrupted before there was an answer.")]
+        return [Flag(name="interrupted", text=phrase("The run was interrupted before there was an answer."))]
     if isinstance(answer, LimitFound):
         return [_found(answer), *_broken(answer, points)]
     best = _best_point(points)
     alike = [limit_text(point.limit) for point in points if _alike(point, best)]
-    which = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-    text = f"These are not distinguishable from the best by {settings.times} evaluations each: {which}."
+    which = (
+        alike[0]
+        if len(alike) == 1
+        else phrase("{alike} and {alike2}", alike=joined(", ", alike[:-1]), alike2=alike[-1])
+    )
+    text = phrase(
+        "These are not distinguishable from the best by {times} evaluations each: {which}.",
+        times=settings.times,
+        which=which,
+    )
     return [Flag(name="best-limits", text=text)]
 
 
 def _found(answer: LimitFound) -> Flag:
     if answer.limit is not None and answer.gain is not None:
         bound = 100 * math.expm1(answer.gain.lower)
-        text = f"Set {limit_text(answer.limit)}: with 95 % confidence it gains at least {bound:.2g} % over no limit."
+        text = phrase(
+            "Set {limit}: with 95 % confidence it gains at least {bound:.2g} % over no limit.",
+            limit=limit_text(answer.limit),
+            bound=bound,
+        )
         return Flag(name="limit", text=text)
     if answer.gain is None:
-        return Flag(name="no-limit", text="Set no limit: every limit that was tried is worse, or no better.")
-    text = (
-        f"Set no limit: {limit_text(answer.candidate)} was the best one, but its gain over no limit is not significant"
-        f" (lower bound of 95 %: {100 * math.expm1(answer.gain.lower):.2g} %)."
+        return Flag(name="no-limit", text=phrase("Set no limit: every limit that was tried is worse, or no better."))
+    text = phrase(
+        "Set no limit: {limit} was the best one, but its gain over no limit is not "
+        "significant (lower bound of 95 %: {bound:.2g} %).",
+        limit=limit_text(answer.candidate),
+        bound=100 * math.expm1(answer.gain.lower),
     )
     return Flag(name="no-limit", text=text)
 
@@ -194,7 +235,10 @@ def _broken(answer: LimitFound, points: list[CurvePoint]) -> list[Flag]:
     margins = next((point.margins for point in points if point.limit == answer.limit), [])
     if not margins or float(np.mean(margins)) >= 0:
         return []
-    text = f"The advised setting, {limit_text(answer.limit)}, breaks a constraint, and no limit keeps them better."
+    text = phrase(
+        "The advised setting, {limit}, breaks a constraint, and no limit keeps them better.",
+        limit=limit_text(answer.limit),
+    )
     return [Flag(name="constraint-broken", text=text)]
 
 
@@ -203,14 +247,23 @@ def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurveP
         tried = sum(asked.purpose not in ("confirm", "compare") for asked, _ in answer.evaluations)
         confirming = len(answer.evaluations) - tried
         return [
-            f"The search ended after {tried} evaluations because {answer.ended}; {confirming} more confirmed.",
-            f"One evaluation of {settings.interval_s:g} s scatters by {100 * answer.noise_sd:.2g} %.",
+            phrase(
+                "The search ended after {count} evaluations because {why}; {confirming} more confirmed.",
+                count=tried,
+                why=answer.ended,
+                confirming=confirming,
+            ),
+            phrase(
+                "One evaluation of {seconds:g} s scatters by {percent:.2g} %.",
+                seconds=settings.interval_s,
+                percent=100 * answer.noise_sd,
+            ),
             *_settling(answer),
             *(_comparison(one) for one in answer.compared),
             *_higher(answer, points),
         ]
     if answer is not None:
-        return ["The best of many points is partly chance: a search without --sweep confirms its gain."]
+        return [phrase("The best of many points is partly chance: a search without --sweep confirms its gain.")]
     return []
 
 
@@ -218,16 +271,28 @@ def _settling(answer: LimitFound) -> list[str]:
     if answer.gain is None or not answer.gain.unsure(SETTLES):
         return []
     return [
-        f"The gain depended on the settling time: it is that of {answer.gain.settles} times --settle, and of this limit"
-        " and of no limit only what was observed then is shown."
+        phrase(
+            "The gain depended on the settling time: it is that of {settles} times --settle, and "
+            "of this limit and of no limit only what was observed then is shown.",
+            settles=answer.gain.settles,
+        )
     ]
 
 
 def _comparison(one: Compared) -> str:
     """Of two limits that were compared directly."""
     by = f"{one.gain.percent:+.2g} ± {_percent(one.gain.mean, one.gain.error):.1g} %"
-    said = f"{limit_text(one.rival)} looked better than {limit_text(one.than)}; compared directly, it is so by {by}"
-    return f"{said}: it takes its place." if one.gain.real else f"{said}, which is no significant gain."
+    said = phrase(
+        "{rival} looked better than {than}; compared directly, it is so by {by}",
+        rival=limit_text(one.rival),
+        than=limit_text(one.than),
+        by=by,
+    )
+    return (
+        phrase("{said}: it takes its place.", said=said)
+        if one.gain.real
+        else phrase("{said}, which is no significant gain.", said=said)
+    )
 
 
 def _higher(answer: LimitFound, points: list[CurvePoint]) -> list[str]:
@@ -240,8 +305,11 @@ def _higher(answer: LimitFound, points: list[CurvePoint]) -> list[str]:
     if not higher:
         return []
     return [
-        f"{', '.join(map(limit_text, higher))} scored higher than the advised limit, by no more than single evaluations"
-        " scatter; none of these was compared with it directly."
+        phrase(
+            "{higher} scored higher than the advised limit, by no more than single evaluations "
+            "scatter; none of these was compared with it directly.",
+            higher=joined(", ", map(limit_text, higher)),
+        )
     ]
 
 

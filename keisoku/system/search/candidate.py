@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 
 Limit = float | None
 """Bit/s at the switch port; None is no limit at all, which is not the same as a limit at line rate: shaping costs."""
@@ -19,7 +20,7 @@ JUST_BELOW = 0.95
 def limit_text(limit: Limit) -> str:
     """A limit as text."""
     if limit is None:
-        return "no limit"
+        return phrase("no limit")
     return f"{limit / 1e6:,.0f} Mb/s" if limit >= 1e9 else f"{limit / 1e6:.4g} Mb/s"
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.language import phrase
 from keisoku.system.search.candidate import Limit
+
+PURPOSES = {
+    "begin": phrase("begin"),
+    "search": phrase("search"),
+    "confirm": phrase("confirm"),
+    "compare": phrase("compare"),
+    "sweep": phrase("sweep"),
+}
+"""What an evaluation is for, in words for a reader."""
 
 
 @dataclass(frozen=True)
@@ -13,6 +23,6 @@ class Evaluation:
 
     limit: Limit
     purpose: str
-    """`begin`, `search`, `confirm`, `compare` or `sweep`."""
+    """One of `PURPOSES`."""
     settles: int = 1
     """Times the settling time that are left out after a change of the limit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.system.asked_limit import AskedLimit
@@ -15,6 +16,7 @@ from keisoku.system.search.analysis import analyse as analyse_evaluations
 from keisoku.system.search.asking import LOOK, Asking, again, evaluations, looks, searched
 from keisoku.system.search.candidate import limit_text
 from keisoku.system.search.client_share import shares
+from keisoku.system.search.evaluation import PURPOSES
 from keisoku.system.search.limit_curve import believed, curve, settled
 from keisoku.system.search.plot import limit_plots
 from keisoku.system.search.reach import LOOKS
@@ -45,8 +47,13 @@ def carry_out(
         kept = asked_limit.until_used(asked.limit, settings.interval_s, asked.purpose, asked.settles)
         at = kept.observation
         tell(
-            f"{asked.purpose}: {limit_text(asked.limit)}: {at.bits_per_second / 1e6:,.1f} Mb/s,"
-            f" {at.requests_per_second:,.0f} requests/s"
+            phrase(
+                "{purpose}: {limit}: {rate:,.1f} Mb/s, {requests:,.0f} requests/s",
+                purpose=PURPOSES[asked.purpose],
+                limit=limit_text(asked.limit),
+                rate=at.bits_per_second / 1e6,
+                requests=at.requests_per_second,
+            )
         )
         asking.tell(kept)
 
@@ -83,7 +90,7 @@ def _seconds(settings: LimitSettings) -> float:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Best limit",
+    title=phrase("Best limit"),
     settings=LimitSettings,
     seconds=_seconds,
     shortens=("budget", "interval_s", "settle_s"),

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.language import joined, phrase
 from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace, axis, device_colour, hover
+from keisoku.report.table import head
 from keisoku.system.figure_of_merit import FIGURES, FigureOfMerit
 from keisoku.system.search.candidate import Candidates
 from keisoku.system.search.gaussian_process import Beliefs
@@ -33,13 +35,15 @@ def _merit(
     points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
 ) -> Plot:
     merit = FIGURES[settings.objective]
-    name = merit.name.replace("_", " ")
+    name = head(merit.name, of_frames=False)
     top = max(merit.value(score) for point in points for score in point.scores)
     divisor, unit = digits.scale(merit.unit, top)
-    caption = "The figure of merit at every evaluation; no limit stands at the right end."
+    caption = phrase("The figure of merit at every evaluation; no limit stands at the right end.")
     if known is not None:
-        caption += " Line and band: the model between the evaluations, with its 95 % interval."
-    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
+        caption += phrase(" Line and band: the model between the evaluations, with its 95 % interval.")
+    plot = Plot(
+        "merit", caption, {"xaxis": _limits(settings), "yaxis": axis(joined(", ", [name, unit]), rangemode="normal")}
+    )
     if known is not None:
         for trace in _belief(known, candidates, FIGURES[settings.objective], divisor):
             plot.add(trace)
@@ -47,11 +51,11 @@ def _merit(
         {
             "type": "scatter",
             "mode": "markers",
-            "name": "evaluations",
+            "name": phrase("evaluations"),
             "x": [_x(point, settings) for point in points for _ in point.scores],
             "y": [merit.value(score) / divisor for point in points for score in point.scores],
             "marker": {"color": device_colour(0), "size": 6},
-            "hovertemplate": hover(f"%{{x:.5g}} Mb/s: %{{y:.5g}} {unit}") + "<extra></extra>",
+            "hovertemplate": hover(f"%{{x:.5g}} Mb/s: %{{y:.5g}} {unit}"),
         }
     )
     return plot
@@ -66,17 +70,19 @@ def _belief(known: Beliefs, candidates: Candidates, merit: FigureOfMerit, diviso
     return [
         {**band, "y": low, "line": {"width": 0}, "name": "lower"},
         {**band, "y": high, "line": {"width": 0}, "name": "upper", **filled},
-        {**band, "y": mean, "line": {"color": device_colour(0, 0.6)}, "name": "believed", "showlegend": True},
+        {**band, "y": mean, "line": {"color": device_colour(0, 0.6)}, "name": phrase("believed"), "showlegend": True},
     ]
 
 
 def _parties(points: Sequence[CurvePoint], settings: LimitSettings) -> Plot:
-    caption = "Requests answered in a second, of the clients behind limited ports, of the others, and of all."
-    plot = Plot("parties", caption, {"xaxis": _limits(settings), "yaxis": axis("requests/s")})
+    caption = phrase("Requests answered in a second, of the clients behind limited ports, of the others, and of all.")
+    plot = Plot("parties", caption, {"xaxis": _limits(settings), "yaxis": axis(phrase("requests/s"))})
     parties = {
-        "all clients": [float(np.mean(point.requests)) for point in points],
-        f"limited: {', '.join(settings.client)}": [float(np.mean(point.governed)) for point in points],
-        "other clients": [float(np.mean(np.subtract(point.requests, point.governed))) for point in points],
+        phrase("all clients"): [float(np.mean(point.requests)) for point in points],
+        phrase("limited: {client}", client=joined(", ", settings.client)): [
+            float(np.mean(point.governed)) for point in points
+        ],
+        phrase("other clients"): [float(np.mean(np.subtract(point.requests, point.governed))) for point in points],
     }
     for number, (name, values) in enumerate(parties.items()):
         plot.add(
@@ -87,14 +93,14 @@ def _parties(points: Sequence[CurvePoint], settings: LimitSettings) -> Plot:
                 "x": [_x(point, settings) for point in points],
                 "y": values,
                 "line": {"color": device_colour(number)},
-                "hovertemplate": hover(f"{name} at %{{x:.5g}} Mb/s: %{{y:,.0f}}/s") + "<extra></extra>",
+                "hovertemplate": hover(phrase("{name} at %{{x:.5g}} Mb/s: %{{y:,.0f}}/s", name=name)),
             }
         )
     return plot
 
 
 def _limits(settings: LimitSettings) -> dict[str, object]:
-    return {"title": {"text": "limit, Mb/s (no limit at the right end)"}, "type": "log"}
+    return {"title": {"text": phrase("limit, Mb/s (no limit at the right end)")}, "type": "log"}
 
 
 def _x(point: CurvePoint, settings: LimitSettings) -> float:

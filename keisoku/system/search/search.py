@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase
 from keisoku.system.search.candidate import Candidates, Limit
 from keisoku.system.search.confirmation import Gain, confirm, confirm_settled
 from keisoku.system.search.evaluation import Evaluation
@@ -107,12 +108,16 @@ def limit_search(
     seen = _Seen(candidates, settings.seed)
     for index in _first(candidates, settings, losses):
         yield from seen.evaluate(index, "begin")
-    ended = "the budget of evaluations was used up"
+    ended = phrase("the budget of evaluations was used up")
     while True:
         known = seen.beliefs()
         best = int(np.argmax(known.mean))
         if chance_of_better(known, best) < UNLIKELY:
-            ended = f"the chance of an improvement above {100 * WORTH:g} % fell below {100 * UNLIKELY:g} %"
+            ended = phrase(
+                "the chance of an improvement above {percent:g} % fell below {unlikely:g} %",
+                percent=100 * WORTH,
+                unlikely=100 * UNLIKELY,
+            )
             break
         left = settings.budget - len(seen.scores)
         if left <= 0:

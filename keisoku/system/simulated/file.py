@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.host.text_file import read_toml
+from keisoku.language import phrase
 from keisoku.run.settings import setting_error
 from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel, e4
 
@@ -69,7 +70,7 @@ class _File:
 
     server: dict[str, Any]
     client: list[dict[str, Any]]
-    title: str = "a system of servers and clients"
+    title: str = phrase("a system of servers and clients")
     load: list[dict[str, Any]] = field(default_factory=list)
     repeat_s: float | None = None
 
@@ -88,8 +89,8 @@ def builtin() -> dict[str, Timetable]:
     )
     steps = tuple(LoadChange(300.0 * number, load) for number, load in enumerate(loads))
     return {
-        "e4": Timetable("published server with a fast client and four slow ones", e4()),
-        "e4-steps": Timetable("published system whose load changes every five minutes", e4(), steps, 1800.0),
+        "e4": Timetable(phrase("published server with a fast client and four slow ones"), e4()),
+        "e4-steps": Timetable(phrase("published system whose load changes every five minutes"), e4(), steps, 1800.0),
     }
 
 

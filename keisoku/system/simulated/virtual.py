@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from keisoku.errors import PlanError
+from keisoku.language import phrase, recorded
 from keisoku.system.observation import Observation
 from keisoku.system.simulated.file import Timetable, builtin, read_system
 from keisoku.system.simulated.system import SimulatedSystem
@@ -64,7 +65,11 @@ class VirtualSystem:
 
     def facts(self) -> dict[str, Any]:
         """Names the system and says that time is virtual."""
-        return {"system": f"simulated: {self.timetable.title}", "time": "virtual", "seed": self.seed}
+        return {
+            "system": phrase("simulated: {title}", title=recorded(self.timetable.title)),
+            "time": "virtual",
+            "seed": self.seed,
+        }
 
     def __enter__(self) -> Self:
         return self

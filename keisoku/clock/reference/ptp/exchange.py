@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference.ptp.message import SCALE, Announced, Arrival, Flag, Message, Moment
+from keisoku.language import phrase
 
 RUNS_FAST_MOST = 1e-3
 """An oscillator's 100 ppm on both sides, and twice what a kernel lets NTP steer."""
@@ -15,15 +16,15 @@ TOO_LARGE = (1 << 63) - 1
 SLAVE_ONLY = 255
 _NS = 1_000_000_000
 _CLASSES = {
-    6: "locked to a primary source",
-    7: "holding over from a primary source",
-    13: "locked to a source of its application",
-    14: "holding over from a source of its application",
-    52: "degraded from a primary source",
-    58: "degraded from a source of its application",
-    187: "degraded from a primary source",
-    193: "degraded from a source of its application",
-    248: "not locked to a source that it states",
+    6: phrase("locked to a primary source"),
+    7: phrase("holding over from a primary source"),
+    13: phrase("locked to a source of its application"),
+    14: phrase("holding over from a source of its application"),
+    52: phrase("degraded from a primary source"),
+    58: phrase("degraded from a source of its application"),
+    187: phrase("degraded from a primary source"),
+    193: phrase("degraded from a source of its application"),
+    248: phrase("not locked to a source that it states"),
 }
 _DEGRADED = frozenset({52, 58, 187, 193})
 """Out of the specification of their holdover (Table 4 of IEEE 1588-2019)."""
@@ -101,14 +102,16 @@ def ahead_ns(reading: Reading, host: Reading, ticks_per_ns: float, announce: Mes
 
 def timescale(announce: Message) -> str:
     """In words."""
-    return "TAI (PTP timescale)" if Flag.PTP_TIMESCALE in announce.flags else "an arbitrary timescale"
+    return phrase("TAI (PTP timescale)") if Flag.PTP_TIMESCALE in announce.flags else phrase("an arbitrary timescale")
 
 
 def grade(announce: Message) -> str:
     """What clockClass says, in words (Table 4 of -2019)."""
     assert isinstance(announce.body, Announced)
     number = announce.body.clock_class
-    return f"{_CLASSES.get(number, 'of a class of its profile')} (clock class {number})"
+    return phrase(
+        "{grade} (clock class {number})", grade=_CLASSES.get(number, phrase("of a class of its profile")), number=number
+    )
 
 
 def lack(announce: Message) -> str | None:
@@ -119,7 +122,11 @@ def lack(announce: Message) -> str | None:
     assert isinstance(announce.body, Announced)
     number = announce.body.clock_class
     if number >= _DEFAULT_CLASS or number in _DEGRADED:
-        return f"it is {_CLASSES.get(number, 'of a reserved class')} (clock class {number})"
+        return phrase(
+            "it is {grade} (clock class {number})",
+            grade=_CLASSES.get(number, phrase("of a reserved class")),
+            number=number,
+        )
     return None
 
 
@@ -127,8 +134,8 @@ def inaccuracy(announce: Message) -> str | None:
     """What is to be said of its clockAccuracy (7.6.2.6 of -2019, Table 5); None if it is 10 s or better."""
     assert isinstance(announce.body, Announced)
     return {
-        _ACCURACY_OVER_10_S: "it says that its time is off by more than 10 s (clock accuracy 0x31)",
-        _ACCURACY_UNKNOWN: "it does not know how accurate its time is (clock accuracy 0xfe)",
+        _ACCURACY_OVER_10_S: phrase("it says that its time is off by more than 10 s (clock accuracy 0x31)"),
+        _ACCURACY_UNKNOWN: phrase("it does not know how accurate its time is (clock accuracy 0xfe)"),
     }.get(announce.body.accuracy)
 
 

@@ -31,6 +31,7 @@ from keisoku.clock.reference.ptp.message import EVERY_PORT, Announced, Arrival, 
 from keisoku.clock.reference.ptp.port import Asked, Heard, Ports, PtpPort
 from keisoku.clock.reference.ptp.target import PtpTarget, target
 from keisoku.errors import EngineError
+from keisoku.language import phrase
 from keisoku.run import result
 
 PATIENCE_S = 1.0
@@ -233,7 +234,7 @@ def ptp_master(chosen: Chosen, pause_s: float) -> Reference:
         raise
     announce = client.announce
     assert announce is not None
-    stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
+    stamps = phrase("kernel's stamps") if client.stamped_by_kernel else phrase("stamps around system calls")
     ahead, bound = client.ahead or (None, None)
     said = []
     if lacking := lack(announce):
@@ -243,7 +244,13 @@ def ptp_master(chosen: Chosen, pause_s: float) -> Reference:
     place = f"{master.host}, domain {master.domain}" if master.domain else master.host
     return Reference(
         name=chosen.name,
-        described=f"PTP master {place}, {grade(announce)}, {timescale(announce)}, by {stamps}",
+        described=phrase(
+            "PTP master {place}, {grade}, {timescale}, by {stamps}",
+            place=place,
+            grade=grade(announce),
+            timescale=timescale(announce),
+            stamps=stamps,
+        ),
         read=lambda: [client.reading()],
         pause_s=pause_s if master.multicast else rest_s(pause_s),
         is_real=lacking is None,
