@@ -146,6 +146,7 @@ NOT_SHOWN = {
     "path/one_packet/sockets.py": "an error",
     "path/stamp/sender.py": "errors",
     "run/settings.py": "errors of settings",
+    "device/report/hdr_log.py": "a form for programs",
     "report/junit.py": "a form for programs",
     "report/openmetrics.py": "a form for programs",
     "report/check.py": "a form for programs",
