@@ -16,7 +16,6 @@ from support.dask_cluster import DaskCluster
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = pytest.mark.lab
-WHO = ("SCHEDULER", "WORKER", "CLIENT")
 DEVICES = ("gs908e", "catalyst2960g", "ax3630s")
 RESOURCES = [f"{device}-in=1 {device}-out=1" for device in DEVICES]
 PLAN = """repetitions = {repetitions}
@@ -107,35 +106,13 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("patience", ["5s", "30s"])
-def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: Path, patience: str) -> None:
-    """The scheduler gives the run away meanwhile, or waits as Dask does if nothing else is said."""
+def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: Path) -> None:
     write_plan(tmp_path, 4.0, repetitions=3)
-    limits = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": patience}
-    with DaskCluster(tmp_path, RESOURCES, limits) as cluster:
+    with DaskCluster(tmp_path, RESOURCES) as cluster:
         campaign = Campaign(cluster)
         campaign.until("gs908e.loss: 0 of 3 runs finished")
         cluster.plug(0, "down")
         time.sleep(20)  # the fault itself
         cluster.plug(0, "up")
         assert campaign.end() == 0, campaign.said
-    failed = [line["run"] for line in attempts(tmp_path / "run") if line["failed"]]
-    assert failed == (["gs908e.loss.001"] if patience == "5s" else [])
     assert_all_once(tmp_path, repetitions=3)
-
-
-@pytest.mark.long
-def test_a_cluster_may_speak_tls(tmp_path: Path) -> None:
-    write_plan(tmp_path, 0.1, repetitions=1)
-    subject = ["-subj", "/CN=keisoku", "-keyout", "key.pem", "-out", "cert.pem"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    names = {"CA_FILE": "cert", **{f"{who}__{what}": what.lower() for who in WHO for what in ("CERT", "KEY")}}
-    tls = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tmp_path / f"{file}.pem") for name, file in names.items()}
-    with DaskCluster(tmp_path, RESOURCES, tls, scheme="tls") as cluster:
-        campaign = Campaign(cluster)
-        assert campaign.end() == 0, campaign.said
-        logs = cluster.logs()
-    assert "PRIVATE KEY" not in logs and "tls://198.18.9.254:8786" in logs
-    assert all(line["worker"].startswith("tls://") for line in attempts(tmp_path / "run"))
-    assert_all_once(tmp_path, repetitions=1)

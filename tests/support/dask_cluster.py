@@ -6,7 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,27 +25,20 @@ _numbers = itertools.count(9_500)
 
 
 class DaskCluster:
-    """Standard `dask scheduler` and `dask worker`s, each of which announces what its place in `resources` says.
-
-    `settings` are those of Dask's configuration, as environment variables; `options` go to all of its commands.
-    """
+    """Standard `dask scheduler` and `dask worker`s, each of which announces what its place in `resources` says."""
 
     def __init__(
         self,
         folder: Path,
         resources: Sequence[str],
-        settings: Mapping[str, str] | None = None,
-        scheme: str = "tcp",
-        options: Sequence[str] = (),
     ) -> None:
-        self.address = f"{scheme}://{_SCHEDULER}:8786"
-        self._folder, self._resources, self._options, self._scheme = folder, resources, options, scheme
+        self.address = f"tcp://{_SCHEDULER}:8786"
+        self._folder, self._resources = folder, resources
         self.environment = {
             **os.environ,
             "PYTHONPATH": ":".join(sys.path),
             "XDG_STATE_HOME": str(folder),
             "DASK_TEMPORARY_DIRECTORY": str(folder),
-            **(settings or {}),
         }
         number = next(_numbers)
         self.switch = Namespace(f"keisoku-{os.getpid()}-{number}-switch")
@@ -63,7 +56,7 @@ class DaskCluster:
             self.switch.run(self._plug)
             for place, worker in enumerate(self.workers, 1):
                 worker.run(partial(host, "eth0", f"198.18.9.{place}", _CONGESTION))
-            self._start(self.switch, "scheduler", "--host", f"{self._scheme}://{_SCHEDULER}", "--port", "8786")
+            self._start(self.switch, "scheduler", "--host", _SCHEDULER, "--port", "8786")
             for worker, announced in zip(self.workers, self._resources, strict=True):
                 own = ["--nthreads", "1", "--resources", announced, "--local-directory", str(self._folder)]
                 self._start(worker, "worker", self.address, *own)
@@ -106,7 +99,7 @@ class DaskCluster:
         host("bridge", _SCHEDULER, _CONGESTION)
 
     def _start(self, place: Namespace, what: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard", *self._options]
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard"]
         with (self._folder / f"{place.name}.dask.log").open("w") as log:
             child = place.run(lambda: subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
         self._stack.callback(child.wait)
