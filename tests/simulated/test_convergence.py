@@ -87,6 +87,23 @@ def test_the_figures_are_those_of_the_least_the_median_and_the_last_flow() -> No
     assert undone.remark == "no loss" and undone.figures["interruption"].value == 0
 
 
+def test_frames_that_were_still_in_a_slow_device_when_its_link_was_lost_are_lost_by_that() -> None:
+    """Routers with OSPF on a busy host: "0.0 ms", where the kernel said 52.8 ms. The call that took the link returned
+    after the interruption was over, so it was neither begun in the event's time nor carried into it."""
+    _, record = measured(interruption(begin_ns=0, duration_ns=50 * MS))
+    (stream,), happened = record.facts.streams, record.facts.happened
+    assert stream.tracked.latency is not None
+    slow = stream.tracked.latency.model_copy(update={"max_ns": 8.0 * MS})
+    tracked = stream.tracked.model_copy(update={"latency": slow})
+    taken = happened[0].model_copy(update={"begun_ns": 105 * MS, "ended_ns": 170 * MS})
+    changed = {"happened": [taken, *happened[1:]], "streams": [stream.model_copy(update={"tracked": tracked})]}
+    before, event, _ = reaches(record.model_copy(update={"facts": record.facts.model_copy(update=changed)}))
+    assert not before.affected
+    (impact,) = event.affected
+    assert impact.interruption.lowest <= 50 * MS <= impact.interruption.highest
+    assert impact.onset is not None and impact.onset.lowest == 0
+
+
 def test_flows_that_no_event_touches_are_not_interrupted() -> None:
     result, _ = measured(interruption(duration_ns=20 * MS, first_flow=2, last_flow=4), flows=10)
     assert result.rows[0].figures["affected"].value == 3

@@ -45,10 +45,12 @@ class DaskCluster:
         self.workers = [
             Namespace(f"keisoku-{os.getpid()}-{number}-server{place}") for place in range(1, len(resources) + 1)
         ]
+        self._children: list[subprocess.Popen[bytes]] = []
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.callback(self._reap)  # after all have been ended
             for place in (self.switch, *self.workers):
                 stack.callback(undo, record("namespace", name=place.name))
                 place.create()
@@ -101,8 +103,13 @@ class DaskCluster:
     def _start(self, place: Namespace, what: str, *arguments: str) -> None:
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard"]
         with (self._folder / f"{place.name}.dask.log").open("w") as log:
-            child = place.run(lambda: subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
-        self._stack.callback(child.wait)
+            self._children.append(
+                place.run(lambda: subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
+            )
+
+    def _reap(self) -> None:
+        for child in self._children:
+            child.wait()
 
 
 def _set(name: str, state: str) -> None:

@@ -3,6 +3,9 @@
 A frame is lost or not at the moment at which it is sent, so an interruption begins after the last frame that passed
 was sent and at the latest when the first lost one was, and ends alike. Both ends are therefore known to one frame gap,
 and the length of it is known to one frame gap on either side (RFC 6412 §3.4: route loss of connectivity period).
+
+An event meets frames that were sent before it, too: those that were still in the device, which is no longer than frames
+take to pass it. An interruption that begins with them is the event's.
 """
 
 from __future__ import annotations
@@ -168,7 +171,8 @@ def reaches(record: TrialRecord) -> list[Reach]:
     for flow, stream in enumerate(record.facts.streams):
         own = outages(record, stream)
         gap_ns = frame_gap_ns(record, stream)
-        homes = [_home(outage, times) for outage in own]
+        inside_ns = 0.0 if stream.tracked.latency is None else stream.tracked.latency.max_ns
+        homes = [_home(outage, times, inside_ns) for outage in own]
         for place, reach in enumerate(found):
             begun = [outage for outage, home in zip(own, homes, strict=True) if home == place]
             carried = [
@@ -181,9 +185,10 @@ def reaches(record: TrialRecord) -> list[Reach]:
     return found if times else found[:1]
 
 
-def _home(outage: Outage, times: Sequence[Between]) -> int:
-    """The place of the last event that can have happened before an interruption began; 0: none of them."""
-    return sum(moment.lowest <= outage.begin.highest for moment in times)
+def _home(outage: Outage, times: Sequence[Between], inside_ns: float) -> int:
+    """The place of the last event that can have happened before the first lost frame left the device, in which it was
+    for `inside_ns` at most; 0: none of them."""
+    return sum(moment.lowest <= outage.begin.highest + inside_ns for moment in times)
 
 
 def _impact(
