@@ -3,8 +3,14 @@
 The command turns them into exit code 2; nothing else may print or exit.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 _SHOWN = 60
 """Characters of a wrong value."""
+_NAMED = 20
+"""So many names are told where none is like the wrong one."""
 
 
 class KeisokuError(Exception):
@@ -34,3 +40,13 @@ def shown(value: object) -> str:
     except ValueError:  # an integer of thousands of digits
         return "this number"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def instead(name: str, known: Sequence[str]) -> str:
+    """What to do about a name that is not known: the one that is like it, or which there are."""
+    from difflib import get_close_matches  # only needed for what is wrong
+
+    if close := get_close_matches(name, known, n=1):
+        return f"did you mean '{close[0]}'?"
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"use one of {', '.join(known[:_NAMED])}{more}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, instead
 
 _WAITS = "waits_s"
 
@@ -24,7 +23,7 @@ def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
         raise PlanError("methods", "no method is given", f"use one of {', '.join(PROCEDURES)}")
     unknown = next((method for method in methods if method not in PROCEDURES), None)
     if unknown is not None:
-        raise PlanError("methods", f"there is no method '{unknown}'", _instead(unknown, list(PROCEDURES)))
+        raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, list(PROCEDURES)))
     only = PROCEDURES[methods[0]] if len(methods) == 1 else None
     own = only.settings.model_fields if only is not None else {}
     source: dict[str, Any] = {"methods": methods}
@@ -39,7 +38,7 @@ def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
         elif key in Plan.model_fields:
             source[key] = _values(key, value)
         else:
-            raise PlanError(key, "there is no such setting", _instead(key, [*Plan.model_fields, *own, _WAITS]))
+            raise PlanError(key, "there is no such setting", instead(key, [*Plan.model_fields, *own, _WAITS]))
     if only is not None:
         if settings:
             source[only.name] = settings | dict(source.get(only.name, {}))
@@ -63,8 +62,3 @@ def _values(key: str, value: Any) -> Any:
     if key == "ports" and not isinstance(value, str):
         return tuple(str(port) for port in value)
     return (value,) if key in ("require", "modify", "ports") and isinstance(value, str) else value
-
-
-def _instead(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(known)}"

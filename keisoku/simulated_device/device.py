@@ -7,7 +7,6 @@ keys mean is in docs/devices.md, what they do is in `core/src/simulated`. Never 
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +14,7 @@ from typing import Annotated, Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from keisoku.errors import PlanError, shown
+from keisoku.errors import PlanError, instead, shown
 from keisoku.host.text_file import parse_toml, read_text
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -576,9 +575,7 @@ def _plan_error(error: ValidationError) -> PlanError:
     if first["type"] == "extra_forbidden":
         section = _SECTIONS[".".join(keys[:-1])]
         known = [each.alias or key for key, each in section.model_fields.items()]
-        close = get_close_matches(keys[-1], known, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(known)}"
-        return PlanError(field, "is not a key of a device", remedy)
+        return PlanError(field, "is not a key of a device", instead(keys[-1], known))
     if first["type"] == "missing":
         return PlanError(field, "is missing", "add it")
     requirement = first["msg"].replace("Input should be ", "it must be ").replace("an object", "a table")

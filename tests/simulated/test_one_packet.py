@@ -279,9 +279,7 @@ def test_size_that_never_gets_through_is_given_up_and_an_outage_gives_up_none() 
 def test_routing_loop_is_named_and_the_hops_before_it_are_measured() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(20 * M), loop_to=2)
     assert run.found.loop == (2, 3)
-    assert run.found.refusal == (
-        "a routing loop: from hop 2 on, 10.0.2.1 and 10.0.3.1 hand the packets round in a circle"
-    )
+    assert run.found.refusal == ("a routing loop: from hop 2 on, 10.0.2.1, 10.0.3.1 hand the packets round in a circle")
     assert not run.found.reached
     assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 50, 20)]
     assert "routing-loop" in run.flags()

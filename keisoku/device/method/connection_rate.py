@@ -40,7 +40,7 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     break
             return one.passed
 
-        ceiling = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found.passed, found.above, found.limited_by_tester, seen))
         rows += [_row(one, size) for one in seen]

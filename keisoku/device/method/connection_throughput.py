@@ -48,7 +48,7 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
             seen.append(one)
             return None if one.passed is None else not one.opened.refused.count and not _lost(one)
 
-        ceiling = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found.passed, found.above, found.limited_by_tester, seen))
         rows += [_row(one, size) for one in seen]

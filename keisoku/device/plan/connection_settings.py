@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from keisoku.device.plan.rate import Load
 from keisoku.device.record.opening import Order
 from keisoku.errors import PlanError
 from keisoku.run.settings import Settings
@@ -82,7 +83,7 @@ class ConnectionCapacitySettings(ConnectionSettings):
 class ConnectionRateSettings(ConnectionSettings):
     """RFC 9693: the highest rate at which the device takes new connections."""
 
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest rate of the search (default: what the tester can send)."""
     resolution_percent: float = Field(1.0, gt=0, le=50)
     """The search ends when the rates with and without a failed connection differ by at most this share."""
@@ -108,7 +109,7 @@ class ConnectionThroughputSettings(ConnectionSettings):
     """Connections opened a second."""
     direction: Literal["both", "out", "in"] = "both"
     """Which ports send: both at the same rate, that which opens connections, or that which answers."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest load of a port in the search (default: the maximum of the link, or what the tester can send)."""
     resolution_percent: float = Field(1.0, gt=0, le=50)
     """The search ends when the loads with and without loss differ by at most this share."""

@@ -25,7 +25,7 @@ from keisoku.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, LatencySe
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.record.trial import Constant, Pacing
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, instead
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
 from keisoku.frame.networks import MOST_NETWORKS
@@ -161,7 +161,7 @@ class Plan(_OfProcedures):
     def _known(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
         unknown = next((method for method in methods if method not in PROCEDURES), None)
         if unknown is not None:
-            raise PlanError("methods", f"there is no method '{unknown}'", f"use {', '.join(PROCEDURES)}")
+            raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, list(PROCEDURES)))
         return methods
 
     @field_validator("methods", "frame_bytes")
