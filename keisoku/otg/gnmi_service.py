@@ -18,10 +18,11 @@ import grpc
 from pygnmi.spec.v080 import gnmi_pb2 as messages
 from pygnmi.spec.v080 import gnmi_pb2_grpc as service
 
-from keisoku.errors import EngineError, KeisokuError
+from keisoku.errors import KeisokuError
 from keisoku.otg import telemetry
 from keisoku.otg.controller import Controller
 from keisoku.otg.gnmi_path import absolute, below, subtrees, tree
+from keisoku.otg.grpc_listening import listening
 from keisoku.otg.telemetry import Path, Value
 
 _log = logging.getLogger(__name__)
@@ -203,13 +204,7 @@ class GnmiServer:
             maximum_concurrent_rpcs=_STREAMS,
         )
         service.add_gNMIServicer_to_server(Service(controller, self._closing), self._server)
-        host = f"[{address}]" if ":" in address else address
-        try:
-            self.port = int(self._server.add_insecure_port(f"{host}:{port}"))
-        except RuntimeError as error:
-            raise EngineError(f"cannot listen on {address} port {port}: {error}") from error
-        self.location = f"{host}:{self.port}"
-        self._server.start()
+        self.port, self.location = listening(self._server, address, port)
 
     def close(self) -> None:
         """Ends streams, and waits for the end of running calls."""

@@ -14,8 +14,9 @@ from google.protobuf import json_format
 from snappi import otg_pb2 as messages
 from snappi import otg_pb2_grpc as service
 
-from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
+from keisoku.errors import KeisokuError, Occupied, PlanError
 from keisoku.otg.controller import Controller, Document
+from keisoku.otg.grpc_listening import listening
 from keisoku.service.body import MOST_BODY_BYTES
 
 _log = logging.getLogger(__name__)
@@ -115,13 +116,7 @@ class GrpcServer:
         options = [("grpc.max_receive_message_length", MOST_BODY_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(ThreadPoolExecutor(_THREADS, "keisoku-grpc"), options=options)
         service.add_OpenapiServicer_to_server(Service(controller), self._server)
-        host = f"[{address}]" if ":" in address else address
-        try:
-            self.port = int(self._server.add_insecure_port(f"{host}:{port}"))
-        except RuntimeError as error:
-            raise EngineError(f"cannot listen on {address} port {port}: {error}") from error
-        self.location = f"{host}:{self.port}"
-        self._server.start()
+        self.port, self.location = listening(self._server, address, port)
 
     def close(self) -> None:
         """Waits for the end of running calls."""
