@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import connection_trial
 from keisoku.device.method.connection_trial import ANSWERS, INITIATOR, RESPONDER, Seen, attempt, count
-from keisoku.device.method.rfc2889 import highest
+from keisoku.device.method.rfc2889 import Boundary, highest
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionThroughputSettings
@@ -50,7 +50,7 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
 
         ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
-        rows.append(_summary(size, found.passed, found.above, found.limited_by_tester, seen))
+        rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
     return Result(measurement="connection_throughput", rows=rows, deviations=connection_trial.deviations(setting))
 
@@ -59,9 +59,9 @@ def _lost(one: Seen) -> int:
     return one.record.facts.sent.offered_frames - one.record.facts.tracked.forwarded_frames
 
 
-def _summary(size: int, passed: float, above: float, limited: bool, seen: list[Seen]) -> Row:
+def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     case = phrase("throughput")
-    if not passed:
+    if not found.passed:
         refused = all(one.opened.refused.count for one in seen)
         remark = (
             phrase("connections were refused before each load: use fewer, or a lower --open")
@@ -69,13 +69,9 @@ def _summary(size: int, passed: float, above: float, limited: bool, seen: list[S
             else phrase("frames were lost at every load that was tried")
         )
         return Row(frame_bytes=size, case=case, figures={}, trial=seen[-1].record.index, remark=remark)
-    if limited:
-        figure = Quantity(value=passed, unit="frames/s", bound="at least")
-    else:
-        interval = Interval(lower=passed, upper=above)
-        figure = Quantity(value=passed, unit="frames/s", interval=interval, covers="resolution")
-    shows = next(one.record.index for one in seen if one.record.trial.frames_per_second == passed)
-    remark = phrase("limited by the tester") if limited else ""
+    figure = found.figure("frames/s")
+    shows = next(one.record.index for one in seen if one.record.trial.frames_per_second == found.passed)
+    remark = phrase("limited by the tester") if found.limited_by_tester else ""
     return Row(frame_bytes=size, case=case, figures={"throughput": figure}, trial=shows, remark=remark)
 
 

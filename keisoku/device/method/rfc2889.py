@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.device.method.setting import Setting
@@ -67,6 +67,13 @@ class Boundary:
     passed: float
     above: float
     limited_by_tester: bool
+
+    def figure(self, unit: str) -> Quantity:
+        """What passed: at least, if the tester was the limit, else with the interval to the lowest above it."""
+        if self.limited_by_tester:
+            return Quantity(value=self.passed, unit=unit, bound="at least")
+        interval = Interval(lower=self.passed, upper=self.above)
+        return Quantity(value=self.passed, unit=unit, interval=interval, covers="resolution")
 
 
 Probe = Callable[[float], Generator[Trial, TrialRecord, bool | None]]
