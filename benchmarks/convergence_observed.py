@@ -4,7 +4,7 @@
 
 Routers by FRR and a spanning tree, in the lab. `ip -ts monitor` (`bridge -timestamp monitor` for the spanning tree)
 runs in the device's namespace: from the moment at which it told that the way was lost, or at which the event began, to
-that of the new route. docs/convergence.md has the table.
+that of the new route. It prints the table.
 """
 
 from __future__ import annotations
