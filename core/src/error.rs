@@ -1,6 +1,6 @@
 //! `EngineError`: why an engine, a port or a capture cannot do what was asked.
 
-use pyo3::PyErr;
+use pyo3::{PyErr, PyResult, PyTypeInfo, Python};
 
 /// An error, as one sentence for the user. In Python it is `keisoku.errors.EngineError`.
 #[derive(Debug)]
@@ -16,4 +16,11 @@ impl From<EngineError> for PyErr {
     fn from(EngineError(message): EngineError) -> PyErr {
         raised::EngineError::new_err(message)
     }
+}
+
+/// Imports the class of errors, which panics where it cannot be found: at the first error that would be too late.
+pub fn find_class(py: Python) -> PyResult<()> {
+    py.import("keisoku.errors")?;
+    raised::EngineError::type_object(py);
+    Ok(())
 }

@@ -101,4 +101,10 @@ mod _core {
     use crate::udp_load::python::UdpLoad;
     #[pymodule_export]
     use crate::wire::Wire;
+
+    /// Finds the class of errors now, so that a program that gave up its rights since can still be told what went wrong.
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::error::find_class(pyo3::Bound::py(module))
+    }
 }
