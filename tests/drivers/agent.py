@@ -121,12 +121,16 @@ class _Reporter:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
+        self._is_spoiled = False
+        """A phase of this attempt at the test failed while the machine was held up, so that another attempt follows."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._is_spoiled = report.outcome == "rerun" or (self._is_spoiled and report.when != "setup")
         self._channel.send({"report": report._to_json()})
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self._channel.send({"finished": nodeid})
+        if not self._is_spoiled:  # pytest says so after each attempt
+            self._channel.send({"finished": nodeid})
 
 
 def _test(names: list[str], channel: Channel) -> int:
