@@ -125,7 +125,8 @@ class _Reporter:
         """A phase of this attempt at the test failed while the machine was held up, so that another attempt follows."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._is_spoiled = report.outcome == "rerun" or (self._is_spoiled and report.when != "setup")
+        outcome: str = report.outcome
+        self._is_spoiled = outcome == "rerun" or (self._is_spoiled and report.when != "setup")
         self._channel.send({"report": report._to_json()})
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
