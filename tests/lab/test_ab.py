@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command_line import Ended, namespaces_of, start, trials
+from support.command_line import namespaces_of, outcome_of, start, trials
 
 import keisoku as ks
 from keisoku.lab.available import available
@@ -19,7 +19,7 @@ PAIRS = 8
 def test_a_router_needs_longer_than_a_cable(tmp_path: Path) -> None:
     line = f"ab latency --size 64 --rate 2kpps --repetitions 1 --duration 50ms --waits 10ms --pairs {PAIRS} --out run"
     sides = ("--figure", "min", "--a", "--dut lab:cable", "--b", "--dut lab:router")
-    done = Ended(start(*line.split(), *sides, cwd=tmp_path), timeout_s=240)
+    done = outcome_of(start(*line.split(), *sides, cwd=tmp_path), timeout_s=240)
     assert namespaces_of(done.pid) == []
     parts = sorted(path for path in (tmp_path / "run").glob("pair-*/*"))
     assert len(parts) == 2 * PAIRS

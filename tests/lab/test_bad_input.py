@@ -19,6 +19,7 @@ from support.command_line import (
     assert_adds_up,
     keisoku,
     namespaces_of,
+    outcome_of,
     start,
     trials,
 )
@@ -63,7 +64,7 @@ def state() -> tuple[str, str]:
 
 def throughput(cwd: Path, tx: str, rx: str, *more: str, prefix: Sequence[str] = ()) -> Ended:
     uris = "--tx", f"{tx}@{PORTS}", "--rx", f"{rx}@{PORTS}"
-    return keisoku("throughput", *uris, *(more or TRAFFIC), cwd=cwd, prefix=prefix)
+    return outcome_of(start("throughput", *uris, *(more or TRAFFIC), cwd=cwd, prefix=prefix))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_missing_privilege_for_a_port(ports: None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["throughput", "--dut", "lab:bridge", *TRAFFIC], ["lab", "router"]])
 def test_missing_privilege_for_a_lab(tmp_path: Path, command: list[str]) -> None:
-    keisoku(*command, cwd=tmp_path, prefix=NO_CAPABILITIES).refused("lab", "CAP_NET_ADMIN", "run it as root")
+    outcome_of(start(*command, cwd=tmp_path, prefix=NO_CAPABILITIES)).refused("lab", "CAP_NET_ADMIN", "run it as root")
 
 
 @pytest.mark.parametrize(
@@ -210,10 +211,11 @@ def test_a_directory_that_cannot_be_written_is_one_sentence_before_the_first_tri
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_full_disk_behind_standard_output_keeps_the_result(tmp_path: Path, form: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = keisoku(
+        child = start(
             "throughput", "--dut", "sim:gs908e", "--size", "64", "--duration", "10ms", "--out", "run", *form,
             cwd=tmp_path, stdout=full,
         )  # fmt: skip
+    done = outcome_of(child)
     assert done.code == 2
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr
     sentence = done.stderr.splitlines()[-1]
@@ -262,7 +264,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
     assert len(left) == 2
     wait_for_trial(child, 1)
     child.send_signal(number)
-    done = Ended(child)
+    done = outcome_of(child)
     run = tmp_path / "run"
     finished = [record["facts"]["interrupted"] for record in trials(run)]
     kept = len(finished)
@@ -299,5 +301,5 @@ def test_what_the_caller_ignores_does_not_end_a_run(tmp_path: Path) -> None:
     child.stderr.readline()
     wait_for_trial(child, 1)
     child.send_signal(signal.SIGHUP)
-    Ended(child).measured_or_said_why_not()
+    outcome_of(child).measured_or_said_why_not()
     assert namespaces_of(child.pid) == []

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command_line import QUICK, Ended, assert_adds_up, keisoku, measured, namespaces_of, start, trials
+from support.command_line import QUICK, assert_adds_up, keisoku, measured, namespaces_of, outcome_of, start, trials
 
 from keisoku.host.look import HostLook
 from keisoku.lab.device.lab import Lab
@@ -137,7 +137,7 @@ def test_a_lab_prints_its_ports_and_is_removed_by_control_c(tmp_path: Path) -> N
     assert child.stdout.readline().startswith("ready")
     assert len(namespaces_of(child.pid)) == 2
     child.send_signal(signal.SIGINT)
-    ended = Ended(child)
+    ended = outcome_of(child)
     assert (ended.code, ended.stdout, ended.stderr) == (0, "removed\n", "")
     assert namespaces_of(child.pid) == []
 

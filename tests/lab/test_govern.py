@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.command_line import Ended, journal_of, start
+from support.command_line import Ended, journal_of, outcome_of, start
 from support.limited_ports import discipline, ports_file
 
 from keisoku.lab.system.lab import SystemLab
@@ -34,7 +34,7 @@ def governed(lab: SystemLab, folder: Path, seconds: float) -> tuple[list[KeptInt
     words = ["--client", "client1", "--objective", "sum_bytes", "--floor", "5M", "--interval", "0.2s"]
     words += ["--settle", "0.2s", "--duration", f"{seconds:g}s", "--out", "run"]
     command = ["app", "govern", "--system", f"net:{ports_file(lab, folder)}", *words]
-    ended = Ended(start(*command, cwd=folder), 300)
+    ended = outcome_of(start(*command, cwd=folder), 300)
     assert ended.code == 0, ended.stderr
     return kept_intervals(RunDirectory.open(folder / "run")), ended
 

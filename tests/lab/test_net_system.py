@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.command_line import Child, Ended, journal_of, start
+from support.command_line import Child, journal_of, outcome_of, start
 from support.limited_ports import discipline, ports_file
 from support.ssh_servers import PORT, missing, pids, ssh_servers
 
@@ -47,7 +47,9 @@ def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp
     load = Background(connections=(0, 6, 0), udp_bps=(95_000_000, None, None), bulk=(0, 0, 0))
     words = ["--client", "client1", *SEARCH, "--repetitions", "2", "--out", "run"]
     with BackgroundLoad(lab, load):
-        ended = Ended(start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path), 120)
+        ended = outcome_of(
+            start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path), 120
+        )
     assert ended.code == 0, ended.stderr
     (told,) = json.loads((tmp_path / "run" / "result.json").read_text())
     (advised,) = [row for row in told["rows"] if row["case"] == "advised"]

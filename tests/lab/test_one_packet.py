@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import Ended, start
+from support.command_line import Ended, outcome_of, start
 
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
@@ -21,7 +21,7 @@ HOPS = [Hop(20 * M, 10 * M), Hop(5 * M), Hop(10 * M)]
 
 
 def keisoku(cwd: Path, *words: str) -> Ended:
-    return Ended(start("path", *words, cwd=cwd))
+    return outcome_of(start("path", *words, cwd=cwd))
 
 
 def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "10s") -> Ended:
@@ -72,7 +72,7 @@ def test_hops_are_measured_both_ways_and_again_from_the_raw_probes(tmp_path: Pat
 
     probes = RunDirectory.open(out).rows("probes")
     assert max(probes["size_bytes"].to_pylist()) == 1500
-    again = Ended(start("analyse", str(out), "--json", cwd=tmp_path))
+    again = outcome_of(start("analyse", str(out), "--json", cwd=tmp_path))
     assert again.code == 0, again.stderr
     assert _rows(again) == answer["rows"]
 

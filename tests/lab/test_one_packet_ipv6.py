@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.command_line import Ended, start
+from support.command_line import outcome_of, start
 
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
@@ -47,7 +47,7 @@ def test_one_packet_knew_no_ipv6(tmp_path: Path) -> None:
         addresses = _number(lab)
         host = f"{addresses[-1]}@{lab.tester_namespace}"
         words = ["--json", "--repetitions", "4", "--trains", "1", "--timeout", "300ms", "--budget", "10s"]
-        done = Ended(start("path", "one-packet", host, *words, "--out", str(tmp_path / "run"), cwd=tmp_path))
+        done = outcome_of(start("path", "one-packet", host, *words, "--out", str(tmp_path / "run"), cwd=tmp_path))
     assert done.code == 0, done.stderr
     (result,) = json.loads(done.stdout)["results"]
     hops = [row for row in result["rows"] if row["group"] == "Hop"]

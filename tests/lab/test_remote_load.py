@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.command_line import Child, Ended, start
+from support.command_line import Child, outcome_of, start
 from support.ssh_servers import PORT, comm, missing, pids, ssh_servers
 
 from keisoku.host.namespace import Namespace
@@ -64,7 +64,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 @pytest.mark.parametrize("client", ["ab", "own"])
 def test_hosts_load_together_and_tell(hosts: Hosts, client: str, tmp_path: Path) -> None:
-    ended = Ended(
+    ended = outcome_of(
         hosts.start(f"--with={client}", "--requests=200", "--repetitions=1", "--timeout=60s", "--json", folder=tmp_path)
     )
     assert ended.code == 0, ended.stderr
@@ -110,6 +110,6 @@ def test_a_load_dies_with_its_connection(hosts: Hosts, how: str, tmp_path: Path)
 def test_what_ssh_refuses_is_said_in_a_sentence(hosts: Hosts, tmp_path: Path) -> None:
     hosts.configuration.with_name("strange").write_text("Host *\n  IdentityFile none\n  UserKnownHostsFile none\n")
     strange = Hosts(hosts.lab, hosts.configuration.with_name("strange"))
-    ended = Ended(strange.start("--requests=1", folder=tmp_path))
+    ended = outcome_of(strange.start("--requests=1", folder=tmp_path))
     assert ended.code == 2
     assert "cannot be reached by ssh: Host key verification failed" in ended.stderr

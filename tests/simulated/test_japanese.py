@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import forked
 from support.session import Session
 
 from keisoku.cli.exit_code import MEASURED
@@ -20,12 +21,9 @@ MEASURED_COMMAND = ("throughput", "--dut", "sim:gs908e", "--size", "64,512", "--
 
 def keisoku(folder: Path, *words: str, **environment: str) -> str:
     """What the command prints."""
-    command = [sys.executable, "-m", "keisoku", *words]
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == MEASURED, done.stderr
-    return done.stdout
+    code, _, said, told = forked.run(words, folder, os.environ | environment, 60)
+    assert code == MEASURED, told
+    return said
 
 
 def test_a_measurement_answers_in_japanese_and_its_files_are_english(tmp_path: Path) -> None:

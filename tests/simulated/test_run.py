@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import keisoku, start
 
-KEISOKU = [sys.executable, "-m", "keisoku"]
 QUICK = ["--dut", "sim:gs908e", "--size", "64,512", "--duration", "1s"]
-
-
-def keisoku(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*KEISOKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
 
 
 def test_a_run_leaves_everything_behind_that_it_was_made_of(tmp_path: Path) -> None:
     done = keisoku("throughput", *QUICK, "--out", "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     run = tmp_path / "run"
     names = {path.name for path in run.iterdir()}
     assert {
@@ -46,7 +40,7 @@ def test_a_run_leaves_everything_behind_that_it_was_made_of(tmp_path: Path) -> N
     } <= set(context)
     assert "1 487" in done.stdout or "1.487" in done.stdout
     again = keisoku("throughput", *QUICK, "--out", "run", cwd=tmp_path)
-    assert again.returncode == 2
+    assert again.code == 2
     assert "already holds a run" in again.stderr
 
 
@@ -65,15 +59,15 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("criterion", "code"), [("throughput >= 0.2 Mpps", 0), ("throughput >= 1 Mpps", 1)])
 def test_a_missed_criterion_is_exit_code_1(tmp_path: Path, criterion: str, code: int) -> None:
-    assert keisoku("throughput", *QUICK, "--require", criterion, cwd=tmp_path).returncode == code
+    assert keisoku("throughput", *QUICK, "--require", criterion, cwd=tmp_path).code == code
 
 
 def test_a_plan_from_a_file_gives_the_same_result_as_options(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(
         'methods = ["throughput"]\ndut = "sim:gs908e"\nframe_bytes = [64, 512]\n[throughput]\ntrial_s = 1.0\n'
     )
-    assert keisoku("run", "plan.toml", "--out", "file", cwd=tmp_path).returncode == 0
-    assert keisoku("throughput", *QUICK, "--out", "options", cwd=tmp_path).returncode == 0
+    assert keisoku("run", "plan.toml", "--out", "file", cwd=tmp_path).code == 0
+    assert keisoku("throughput", *QUICK, "--out", "options", cwd=tmp_path).code == 0
     results = [(tmp_path / name / "result.json").read_text() for name in ("file", "options")]
     assert results[0] == results[1]
 
@@ -98,7 +92,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     (folder / "plan.toml").write_text(LONG)
     (folder / "slow.toml").write_text(SLOW)
-    assert keisoku("run", "plan.toml", "--out", "whole", cwd=folder).returncode == 0
+    assert keisoku("run", "plan.toml", "--out", "whole", cwd=folder).code == 0
     return folder / "whole"
 
 
@@ -108,9 +102,7 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
 ) -> None:
     (tmp_path / "plan.toml").write_text(LONG)
     (tmp_path / "slow.toml").write_text(SLOW)
-    child = subprocess.Popen(
-        [*KEISOKU, "run", "-v", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
+    child = start("run", "-v", "plan.toml", "--out", "cut", cwd=tmp_path)
     assert child.stderr is not None
     told = (line for line in child.stderr if ": offered " in line)
     for _ in range(3):  # three trials are finished, the fourth is under way
@@ -128,7 +120,7 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
     kept = (tmp_path / "cut" / "trials.jsonl").read_bytes().count(b"\n")
     assert kept >= 3
     done = keisoku("run", "-v", "--resume", "cut", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert (tmp_path / "cut" / "result.json").read_text() == (whole / "result.json").read_text()
     fresh = [line for line in done.stderr.splitlines() if "offered" in line]
     total = (whole / "trials.jsonl").read_bytes().count(b"\n")
@@ -149,11 +141,11 @@ def test_a_report_of_several_runs(tmp_path: Path) -> None:
                 "--out",
                 name,
                 cwd=tmp_path,
-            ).returncode
+            ).code
             == 0
         )
     done = keisoku("report", "gs908e", "ax3630s", "--out", "both.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     html = (tmp_path / "both.html").read_text()
     assert "gs908e" in html and "ax3630s" in html
 
@@ -201,7 +193,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: 
         'methods = ["throughput"]\ndut = "sim:gs908e"\n[throughput]\ntrial_s = "long"\n'
     )
     done = keisoku(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.code == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert named in done.stderr
     sentences = [line for line in done.stderr.splitlines() if line]

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from keisoku.host.namespace import FOLDER
 from keisoku.host.undo import left
+from support import forked
 
 KEISOKU = [sys.executable, "-m", "keisoku"]
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
@@ -27,19 +28,22 @@ def start(*arguments: str, cwd: Path, prefix: Sequence[str] = (), stdout: int | 
     return subprocess.Popen(
         [*prefix, *KEISOKU, *arguments],
         cwd=cwd,
-        env=os.environ | {"XDG_STATE_HOME": str(cwd)},
+        env=_environment(cwd),
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
+def _environment(cwd: Path) -> dict[str, str]:
+    return os.environ | {"XDG_STATE_HOME": str(cwd)}
+
+
 class Ended:
     """What a child left: exit code, both outputs, its process id."""
 
-    def __init__(self, child: Child, timeout_s: float = 60.0) -> None:
-        self.stdout, self.stderr = child.communicate(timeout=timeout_s)
-        self.code, self.pid = child.returncode, child.pid
+    def __init__(self, code: int, pid: int, stdout: str, stderr: str) -> None:
+        self.code, self.pid, self.stdout, self.stderr = code, pid, stdout, stderr
 
     def measured_or_said_why_not(self) -> None:
         """Asserts exit code 0; or 2 and a sentence that nothing could be measured, as on a busy machine."""
@@ -58,16 +62,22 @@ class Ended:
         assert namespaces_of(self.pid) == []
 
 
-def keisoku(*arguments: str, cwd: Path, **how: Any) -> Ended:
+def outcome_of(child: Child, timeout_s: float = 60.0) -> Ended:
+    """Waits for what `start` has begun."""
+    stdout, stderr = child.communicate(timeout=timeout_s)
+    return Ended(child.returncode, child.pid, stdout, stderr)
+
+
+def keisoku(*arguments: str, cwd: Path, timeout_s: float = 60.0) -> Ended:
     """Runs the command to its end."""
-    return Ended(start(*arguments, cwd=cwd, **how))
+    return Ended(*forked.run(arguments, cwd, _environment(cwd), timeout_s))
 
 
-def measured(*arguments: str, cwd: Path, **how: Any) -> Ended:
+def measured(*arguments: str, cwd: Path) -> Ended:
     """Runs a command with --out to its end; anew while its result says that the tester fell short."""
     run = cwd / arguments[arguments.index("--out") + 1]
     for _ in range(ATTEMPTS):
-        done = keisoku(*arguments, cwd=cwd, **how)
+        done = keisoku(*arguments, cwd=cwd)
         if not (run / "result.json").exists() or not _fell_short(run):
             return done
         shutil.rmtree(run)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from support.command_line import Ended, start
+from support.command_line import outcome_of, start
 from support.logging_host import EVERY_S, HZ, Host, created, logger, ran
 from support.ntp_responder import NtpResponder
 from support.power_law_clocks import power_law_phase
@@ -289,7 +289,7 @@ def test_what_a_user_can_do_wrong_is_one_sentence(
 
 def test_what_was_asked_before_is_called_by_its_new_name(tmp_path: Path) -> None:
     for old, new in (("--resume", "'keisoku run --resume DIRECTORY'"), ("--time", "--duration")):
-        Ended(start("clock", "stability", old, cwd=tmp_path)).refused(f"{old} is called {new} now")
+        outcome_of(start("clock", "stability", old, cwd=tmp_path)).refused(f"{old} is called {new} now")
 
 
 calibrates = pytest.mark.skipif(
