@@ -62,7 +62,7 @@ def _low_end(ends: Sequence[float]) -> float:
         return sorted(ends)[_place(count)]
     if not all(map(math.isfinite, ends)):
         return -math.inf
-    return statistics.fmean(ends) - _student(count - 1) * statistics.stdev(ends) / math.sqrt(count)
+    return statistics.fmean(ends) - student(count - 1) * statistics.stdev(ends) / math.sqrt(count)
 
 
 @lru_cache(maxsize=1024)
@@ -75,8 +75,8 @@ def _place(count: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _student(freedom: int) -> float:
-    """Student's factor."""
+def student(freedom: int) -> float:
+    """Student's factor of an interval of 95 %."""
     from scipy.stats import t  # loads slowly
 
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom))

@@ -22,6 +22,7 @@ MODULES = {
     "path packet-pair": "keisoku.path.packet_pair.measurement",
     "path delay": "keisoku.path.stamp.measurement",
     "path clocks": "keisoku.path.sources.measurement",
+    "path responsiveness": "keisoku.line.responsiveness.measurement",
     "stream tcp": "keisoku.stream.tcp",
     "stream udp": "keisoku.stream.udp",
     "stream file": "keisoku.stream.file.measurement",

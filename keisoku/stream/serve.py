@@ -1,4 +1,4 @@
-"""`keisoku stream serve`: the far end of streams, transactions and file transfers; one client at a time.
+"""`keisoku stream serve`: the far end of streams, transactions, file transfers and probes; one client at a time.
 
 Others must wait. It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to
 within the limits of `StreamTrial` and `TransactionTrial`.
@@ -30,6 +30,7 @@ from keisoku.stream.flow.end import flow_end
 from keisoku.stream.flow.socket import close_all, facts, new_socket
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import Iperf3Server
+from keisoku.stream.responder import Responder
 from keisoku.stream.session import GREETING, HELLO, HELLO_MARK, OPENING
 from keisoku.stream.transaction.far import answer_transactions
 from keisoku.stream.transaction.trial import TransactionTrial
@@ -65,7 +66,7 @@ class StreamServer(OneClientServer):
 
     def _serve(self, control: Control, address: str, host: str, stack: contextlib.ExitStack) -> None:
         setting: InterfaceSetting | None = None
-        checker, files = (stack.enter_context(contextlib.ExitStack()) for _ in range(2))
+        checker, files, probes = (stack.enter_context(contextlib.ExitStack()) for _ in range(3))
         end: FileEnd | None = None
         while not self._stopped.is_set():
             try:
@@ -79,6 +80,14 @@ class StreamServer(OneClientServer):
                     case "transactions":
                         wanted = TransactionTrial.model_validate(message["trial"])
                         answer_transactions(control, wanted, self._place, address, host, _IDLE_S)
+                    case "probes":
+                        probes.close()
+                        wanted = TransactionTrial.model_validate(message["trial"])
+                        responder = probes.enter_context(Responder(wanted, self._place, address, host))
+                        control.send(responder.at())
+                    case "probes-end":
+                        probes.close()
+                        control.send({"ended": True})
                     case "interface":
                         setting = setting or stack.enter_context(InterfaceSetting(self._place.path, host))
                         self._set(setting, dict(message["set"]))

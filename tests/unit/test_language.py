@@ -131,7 +131,7 @@ def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
 
 
 SHOWN = (
-    *("clock", "path", "stream", "system", "study", "measurement", "run", "report", "host/checkup"),
+    *("clock", "path", "stream", "line", "system", "study", "measurement", "run", "report", "host/checkup"),
     *("device/analysis", "device/calibration", "device/method", "device/report", "analysis"),
 )
 """Folders whose texts readers of a page or a terminal see."""

@@ -96,8 +96,17 @@ class PathBed:
         return len(self._ports) - 1
 
 
+_AQM = {
+    "codel": {"by": "codel", "target_ns": 5_000_000, "interval_ns": 100_000_000},
+    "pie": {"by": "pie", "target_ns": 15_000_000, "interval_ns": 15_000_000},
+}
+"""With the values of RFC 8289 §4 and RFC 8033 §4."""
+
+
 def _traits(hop: Hop, rate_bps: int, seed: int) -> dict[str, object]:
+    curve = {"least_bytes": 0, "most_bytes": 0, "most_ratio": 0.0}
     return {
+        "marking": {**_AQM[hop.aqm], **curve, "action": "drop"} if hop.aqm in _AQM else None,
         "stages_bps": [rate_bps, *hop.stages],
         "overhead_bytes": hop.overhead_bytes,
         "propagation_ns": hop.propagation_ns,

@@ -16,6 +16,8 @@ MOST = 1_000_000_000_000
 """Upper limit of other values, in ns or bytes: the links count picoseconds in 64 bits."""
 
 Discipline = Literal["tbf", "htb"]
+Aqm = Literal["none", "codel", "pie"]
+"""What drops packets of a queue before it is full (RFC 8289, RFC 8033)."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Hop:
 
     `forward_bps` is the rate away from the tester, `reverse_bps` that back (as forward if None). `stages` are the rates
     of further store-and-forward lines hidden in the hop, in both directions, as layer-2 switches are. `overhead_bytes`
-    count on the line in addition to the IP packet. The queue drops packets for which it has no room. `jitter_ns` is the
-    maximum of a uniform random delay; `loss` the share of packets that are lost.
+    count on the line in addition to the IP packet. The queue drops packets for which it has no room, and those that
+    `aqm` chooses. `jitter_ns` is the maximum of a uniform random delay; `loss` the share of packets that are lost.
 
     With `bucket_bytes` the hop is not such a link, but a veth pair with a token bucket of the kernel (`discipline`) of
     that burst at either end, which a single packet passes without delay.
@@ -42,6 +44,7 @@ class Hop:
     mtu: int = 1500
     bucket_bytes: int | None = None
     discipline: Discipline = "tbf"
+    aqm: Aqm = "none"
 
     @property
     def rates_bps(self) -> tuple[int, int]:
@@ -65,7 +68,14 @@ class Hop:
             self._check_bucket(where, self.bucket_bytes)
 
     def _check_bucket(self, where: str, bucket_bytes: int) -> None:
-        if self.stages or self.propagation_ns or self.jitter_ns or self.loss or self.overhead_bytes:
+        if (
+            self.stages
+            or self.propagation_ns
+            or self.jitter_ns
+            or self.loss
+            or self.overhead_bytes
+            or self.aqm != "none"
+        ):
             raise PlanError(where, "a token bucket has a rate, a burst and a queue only", "leave out the rest")
         if bucket_bytes < self.mtu + 14:
             problem = f"a bucket of {bucket_bytes} bytes never has enough tokens for a packet of {self.mtu}"

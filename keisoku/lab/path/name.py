@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar, get_args
 
 from keisoku.errors import PlanError
 from keisoku.lab.path.cross_traffic import CrossDirection, CrossKind, CrossTraffic
-from keisoku.lab.path.hop import MOST, Discipline, Hop
+from keisoku.lab.path.hop import MOST, Aqm, Discipline, Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.node import Answer, Icmp
 from keisoku.units import TIME_UNITS_NS, quantity
@@ -18,7 +19,7 @@ BIT_RATES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 SIZES = {"": 1.0, "B": 1.0, "k": 1e3, "kB": 1e3, "KiB": 1024.0, "M": 1e6, "MB": 1e6}
 _HOP = re.compile(r"(?P<forward>[^/+~]+)(?:/(?P<reverse>[^/+~]+))?(?P<stages>(?:\+[^/+~]+)*)(?:~(?P<bucket>[^/+~]+))?")
 _Word = TypeVar("_Word", bound=str)
-_EVERY = ("hops", "delay", "queue", "mtu", "overhead", "jitter", "loss", "bucket")
+_EVERY = ("hops", "delay", "queue", "mtu", "overhead", "jitter", "loss", "bucket", "aqm")
 _WHOLE = ("icmp", "silent", "target", "cross", "seed")
 
 
@@ -70,11 +71,12 @@ def _hops(given: dict[str, str]) -> list[Hop]:
         hops = _spread(field, hops, [{name: value} for value in values])
     losses = [quantity("loss", part, {"": 1.0, "%": 0.01}) for part in _list(given.get("loss", ""))]
     hops = _spread("loss", hops, [{"loss": loss} for loss in losses])
+    hops = _spread("aqm", hops, [{"aqm": _choice("aqm", part, get_args(Aqm))} for part in _list(given.get("aqm", ""))])
     kind = _choice("bucket", given.get("bucket", "tbf"), get_args(Discipline))
     return [replace(hop, discipline=kind) if hop.bucket_bytes else hop for hop in hops]
 
 
-def _spread(field: str, hops: list[Hop], changes: list[dict[str, float]]) -> list[Hop]:
+def _spread(field: str, hops: list[Hop], changes: Sequence[Mapping[str, float | str]]) -> list[Hop]:
     """A single value is for all hops except those with a token bucket, which do not have it; otherwise one for each
     hop."""
     if not changes:

@@ -23,9 +23,10 @@ _ESTIMATE_S = 1.0
 
 
 class Reflector:
-    """Listens from the moment it is made. Raises EngineError if it cannot."""
+    """Listens from the moment it is made, and answers only `peer`, if it is given. Raises EngineError if it cannot."""
 
-    def __init__(self, place: Place, port: int, key: bytes | None = None) -> None:
+    def __init__(self, place: Place, port: int, key: bytes | None = None, peer: str | None = None) -> None:
+        self._peer = peer
         self._socket = StampedSocket("udp", (place.host, port), namespace=place.path)
         self._key = key
         self._stopped = threading.Event()
@@ -51,7 +52,7 @@ class Reflector:
             if time.monotonic() > until_s:
                 estimate, until_s = error_estimate(), time.monotonic() + _ESTIMATE_S
             for packet in packets:
-                if packet.source is None:
+                if packet.source is None or self._peer not in (None, packet.source[0]):
                     continue
                 received_ns = packet.kernel_ns or packet.realtime_ns
                 lag_ns = min(lags) if len(lags) >= _ENOUGH_LAGS else 0

@@ -34,6 +34,7 @@ SCHEMA = pa.schema(
         ("receiver_cpu_ns", pa.int64()),
         ("retransmissions", pa.int64()),
         ("rtt_us", pa.float64()),
+        ("round_trips_us", pa.list_(pa.int64())),
         ("greatest_rtt_us", pa.int64()),
         ("least_rtt_us", pa.int64()),
         ("segment_bytes", pa.int64()),
@@ -55,7 +56,8 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
     ]
 )
-"""A row for each stream of each trial; what a protocol does not have is null. `path` is 'dut' or 'bare'."""
+"""A row for each stream of each trial; what a protocol does not have is null. `path` is 'dut' or 'bare'.
+`round_trips_us` are the kernel's smoothed ones at equal distances over the time of sending."""
 
 Reports = Sequence[Mapping[str, Any]]
 Row = dict[str, Any]
@@ -118,6 +120,7 @@ def _row(
         row |= {
             "retransmissions": info.get("retransmissions"),
             "rtt_us": statistics.mean(times) if times else None,
+            "round_trips_us": list(times),
             "greatest_rtt_us": max(times, default=None),
             "least_rtt_us": info.get("least_rtt_us"),
             "segment_bytes": info.get("segment_bytes"),

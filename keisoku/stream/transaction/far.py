@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from keisoku._core import TransactionServer
@@ -22,6 +24,19 @@ def answer_transactions(
     control: Control, trial: TransactionTrial, place: Place, address: str, host: str, patience_s: float
 ) -> None:
     """Answers the transactions of `host` at `address`. Raises EngineError if this host cannot."""
+    with answering(trial, place, address, host) as (port, token, report):
+        control.send({"port": port, "token": token})
+        message, _ = control.receive(patience_s)
+    if message.get("do") != "transactions-end":
+        raise ValueError(f"{message.get('do')} instead of transactions-end")
+    control.send({"report": report})
+
+
+@contextmanager
+def answering(
+    trial: TransactionTrial, place: Place, address: str, host: str
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Answers meanwhile; port, token, and the report, which is empty until the block has ended. Raises EngineError."""
     try:
         allow_files("connections", trial.connections)
     except PlanError as error:
@@ -40,14 +55,11 @@ def answer_transactions(
             server = TransactionServer(json.dumps(service), opened.fileno())
         except OSError as error:
             raise EngineError(f"transactions cannot be answered: {error}; measure again") from error
+        report: dict[str, Any] = {}
         try:
-            control.send({"port": opened.getsockname()[1], "token": token})
-            message, _ = control.receive(patience_s)
+            yield opened.getsockname()[1], token, report
         finally:
-            report = _ended(server)
-    if message.get("do") != "transactions-end":
-        raise ValueError(f"{message.get('do')} instead of transactions-end")
-    control.send({"report": report})
+            report |= _ended(server)
 
 
 def _ended(server: TransactionServer) -> dict[str, Any]:

@@ -25,8 +25,8 @@ def carry_out_trial(session: StreamSession, trial: TransactionTrial, number: int
     opened, _ = session.control.ask({"do": "transactions", "trial": trial.model_dump()})
     problem: OSError | None = None
     try:
-        address = session.place.inside(lambda: _numbered(session.remote))
-        plan = _plan(trial, address, int(opened["port"]), int(opened["token"]))
+        address = session.place.inside(lambda: numbered(session.remote))
+        plan = plan_of(trial, address, int(opened["port"]), int(opened["token"]))
         try:
             rows, near = session.place.inside(lambda: transact(plan))
         except OSError as error:
@@ -50,13 +50,14 @@ def _not_opened(
     return EngineError(f"{session.place.host} does not take all connections: {problem}; {said}, or use fewer of them")
 
 
-def _numbered(address: str) -> str:
+def numbered(address: str) -> str:
     """With the number of the interface instead of its name, which a link-local address has."""
     plain, percent, interface = address.partition("%")
     return f"{plain}%{socket.if_nametoindex(interface)}" if percent else plain
 
 
-def _plan(trial: TransactionTrial, address: str, port: int, token: int) -> str:
+def plan_of(trial: TransactionTrial, address: str, port: int, token: int) -> str:
+    """What the core's `transact` carries out."""
     values: dict[str, Any] = {
         "kind": trial.kind,
         "server": f"[{address}]:{port}" if ":" in address else f"{address}:{port}",

@@ -1,0 +1,1 @@
+"""What a path does to people while it is loaded: its responsiveness."""
