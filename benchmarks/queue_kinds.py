@@ -36,7 +36,7 @@ TRUE_KINDS: dict[Discipline, Kind] = {
 def main() -> None:
     """Measure, and print."""
     first, count = (int(given) for given in [*sys.argv[1:3], *("1", "10")[len(sys.argv) - 1 :]][:2])
-    settings = parsed(ResponsivenessSettings, {"host": "far", "repetitions": 3})
+    settings = parsed(ResponsivenessSettings, {"host": "far", "repetitions": 2})
     verdicts: Counter[tuple[str, str]] = Counter()
     shapers: Counter[tuple[str, str]] = Counter()
     hops: Counter[str] = Counter()

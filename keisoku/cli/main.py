@@ -60,7 +60,7 @@ GROUPS = {
         "connection-teardown",
         "connection-throughput",
     ),
-    "Paths and streams": ("path", "stream"),
+    "Paths and streams": ("line", "path", "stream"),
     "Whole systems": ("app",),
     "Clocks": ("clock",),
     "Results": ("runs", "report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
@@ -142,6 +142,10 @@ _PLACES = {
     "lab": Place(
         "keisoku.cli.lab.group",
         "Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.",
+    ),
+    "line": Place(
+        "keisoku.cli.line",
+        "Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and says what it is like.",
     ),
     "path": Place(
         "keisoku.cli.path.group",

@@ -29,7 +29,7 @@ from keisoku.stream.transaction.trial import TransactionTrial
 NS_PER_S = 1_000_000_000
 INTERVAL_S = 0.02
 """From one STAMP packet to the next; the draft's 100 probes a second of both kinds together."""
-LONG_BYTES, LONG_PACKETS = 1400, 15
+LONG_BYTES, LONG_PACKETS = 1200, 15
 """Length and number of the long packets that are sent while the path is idle: they show whether a line serialises."""
 PATIENCE_S = 1.5
 """After which a packet without an answer is lost."""

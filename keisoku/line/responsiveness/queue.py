@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.line.responsiveness.condition import OVERLOAD_BYTES, WAYS, Way
+from keisoku.line.responsiveness.condition import DATAGRAM_BYTES, WAYS, Way
 from keisoku.line.responsiveness.outcome import UDP_BYTES, Outcome, Times
 
 SETTLED = 0.05
@@ -60,13 +60,16 @@ class Depth:
         return self.waits_ns + self.packet_ns / 2
 
 
-def depth(floor: Floor, of: Outcome, way: Way) -> Depth | None:
-    """None if no packet came through, or if this host did not offer more than the path carried."""
-    waits, rate = floor.waits(of, way)[of.settled], of.rates_bps.get(way, 0.0)
+def depth(floor: Floor, of: Outcome, way: Way, carried_bps: float = 0.0) -> Depth | None:
+    """None if no packet came through, or if this host did not offer more than the path carried.
+
+    `carried_bps` is what TCP had: a sender that was held up lets the queue run empty, so that less of UDP arrives.
+    """
+    waits, rate = floor.waits(of, way)[of.settled], max(of.rates_bps.get(way, 0.0), carried_bps)
     if len(waits) < 4 or not rate or (of.offered_bps or 0.0) < OFFERED * rate:
         return None
     first, second = np.array_split(waits, 2)
     grew = float(np.median(second) - np.median(first))
     middle = float(np.median(waits))
-    packet_ns = 8e9 * (OVERLOAD_BYTES + UDP_BYTES) / rate
+    packet_ns = 8e9 * (DATAGRAM_BYTES + UDP_BYTES) / rate
     return Depth(middle, packet_ns, abs(grew) <= max(SETTLED * middle, packet_ns), rate)

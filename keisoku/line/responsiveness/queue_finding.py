@@ -56,9 +56,10 @@ def queue_finding(rounds: Mapping[Condition, Sequence[Outcome]], floor: Floor, w
     stood = [floor.waits(one, way)[one.settled] for one in loaded]
     reached = [float(np.quantile(floor.waits(one, way), LONG_WAIT)) for one in loaded]
     idle_ns = float(np.median(np.concatenate([one.round_trips_ns for one in rounds["idle"]])))
-    depths = [found for one in overloads if (found := depth(floor, one, way)) is not None]
+    carried_bps = float(np.median([one.rates_bps.get(way, 0.0) for one in loaded]))
+    depths = [found for one in overloads if (found := depth(floor, one, way, carried_bps)) is not None]
     full = [one for one in depths if one.full]
-    rate_bps = float(np.median([one.rate_bps for one in depths] or [one.rates_bps.get(way, 0.0) for one in loaded]))
+    rate_bps = float(np.median([one.rate_bps for one in depths] or [carried_bps]))
     packet_ns = 8e9 * LONG_BYTES / rate_bps if rate_bps else 0.0
     # A packet of the load is itself sent, which a short one of the idle path is not.
     own_less_ns = idle_ns + packet_ns
@@ -88,18 +89,18 @@ def queue_finding(rounds: Mapping[Condition, Sequence[Outcome]], floor: Floor, w
         lost=sum(one.retransmitted.get(way, 0) for one in loaded) > 0,
         loss_based=all(one.congestion in LOSS_BASED for one in loaded),
     )
-    found = kind(evidence)
-    if depths and found not in ("none", "fair-queueing"):
+    verdict = kind(evidence)
+    if depths and verdict not in ("none", "fair-queueing"):
         # There, what probes waited is not the length of the queue of the others.
         figures |= _depth_figures(depths)
     return QueueFinding(
-        kind=found,
+        kind=verdict,
         before=before(min(more) if more else None, more_bytes, rate_bps),
         hop=hop,
         figures=figures,
         added=_added_figures(places),
         not_offered=bool(overloads) and not depths,
-        not_full=bool(depths) and not full and found == "not told",
+        not_full=bool(depths) and not full and verdict == "not told",
     )
 
 

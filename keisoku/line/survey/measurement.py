@@ -1,0 +1,74 @@
+"""`line` as an entry of the table of measurements: everything about a subscriber's line in one minute."""
+
+from __future__ import annotations
+
+import pyarrow.compute as pc
+
+from keisoku.language import phrase
+from keisoku.line.responsiveness.condition import OVERLOADS, lasts_s
+from keisoku.line.responsiveness.measurement import outcomes_of, repliers_of
+from keisoku.line.responsiveness.plot import latency_plot
+from keisoku.line.responsiveness.probing import DELAYS, INTERVAL_S, LONG_PACKETS, PATIENCE_S
+from keisoku.line.responsiveness.rounds import MTU, carry_out_all
+from keisoku.line.survey.analysis import NAME, Clocks
+from keisoku.line.survey.analysis import analyse as analyse_outcomes
+from keisoku.line.survey.settings import LineSettings
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.run.directory import RunDirectory
+
+_AROUND_S, _FIND_S = 0.7, 4.0
+"""What a condition takes besides its time on two cores; and looking for hops that all answer."""
+
+
+def measure(work: Work[LineSettings]) -> None:
+    """The rounds. Raises EngineError if load or probes cannot be sent."""
+    carry_out_all(work, work.settings.responsiveness(), work.settings.plan())
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """From a run's rows alone, finished or not. Raises PlanError if there are none."""
+    settings = LineSettings.model_validate(directory.plan)
+    mtu_bytes = int(directory.facts.get(MTU, 0))
+    outcomes = outcomes_of(directory)
+    result, curves = analyse_outcomes(settings, outcomes, repliers_of(directory), mtu_bytes, _clocks(directory))
+    return Findings([result], [latency_plot(curves)] if curves else [])
+
+
+def _clocks(directory: RunDirectory) -> Clocks | None:
+    rows = directory.rows(DELAYS, ["answers", "near_synchronised", "far_synchronised"])
+    rows = rows.filter(pc.greater(rows["answers"], 0))
+    if not rows.num_rows:
+        return None
+    near, far = (bool(pc.min(rows[f"{end}_synchronised"]).as_py()) for end in ("near", "far"))
+    return Clocks(near, far)
+
+
+def _seconds(settings: LineSettings) -> float:
+    own = settings.responsiveness()
+    long_s = LONG_PACKETS * INTERVAL_S
+    times = [
+        lasts_s(own, one) + _AROUND_S + (long_s if one == "idle" else PATIENCE_S if one in OVERLOADS.values() else 0.0)
+        for one in settings.plan()
+    ]
+    return sum(times) + _FIND_S
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title=phrase("A line in one minute"),
+    settings=LineSettings,
+    seconds=_seconds,
+    shortens=("rounds", "duration_s", "ramp_s"),
+    measure=measure,
+    analyse=analyse,
+    figure="capacity",
+    summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and says what it is like.",
+    help="""Capacity both ways, latency idle and under load, loss and order, the longest packet, which hop's queue adds
+    the latency, and the clocks of both ends. Each has a command of its own that measures it better, such as 'keisoku
+    path responsiveness'.
+
+    \b
+    keisoku line 192.0.2.7
+    keisoku line 192.0.2.7 --require 'added[both ways] < 60 ms' --require 'capacity[download] > 50 Mb/s'""",
+    from_afar=lambda values: None,
+)

@@ -1,0 +1,36 @@
+"""`keisoku line` on a path of real namespaces: its rates, its longest packet, its queue, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command_line import keisoku
+from support.serving import serving
+
+from keisoku.host.place import Place
+from keisoku.lab.path.name import find_path
+from keisoku.line.survey.analysis import PACKETS, RATE
+from keisoku.run.directory import RunDirectory
+from keisoku.stream.serve import StreamServer
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
+
+
+def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> None:
+    with find_path("path?hops=100M,10M/20M,100M&queue=60k&icmp=unlimited&mtu=1500,1400,1500") as lab:
+        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
+        with serving(server):
+            host = f"{lab.target_address}@{lab.tester_namespace}"
+            quick = ("--rounds", "1", "--ramp", "0.5s", "--duration", "0.4s", "--within", "100s", "--out", "run")
+            done = keisoku("line", host, "--port", str(server.port), *quick, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    (result,) = RunDirectory.open(tmp_path / "run").results()
+    rows = {(row.group, row.case): row.figures for row in result.rows}
+    for case, rate_bps in (("upload", 10e6), ("download", 20e6)):
+        assert rows[RATE, case]["capacity"].value == pytest.approx(rate_bps, rel=0.02)
+        assert rows[PACKETS, case]["lost"].value == rows[PACKETS, case]["reordered"].value == 0
+    assert rows["Path", "whole"]["longest_packet"].value == 1400
+    for said in ("The upload carries", "at hop 2 (198.18.2.2)", "Packets of up to 1400 byte pass."):
+        assert said in result.sentence
+        assert said in (tmp_path / "run" / "report.html").read_text()

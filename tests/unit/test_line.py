@@ -1,0 +1,59 @@
+"""The survey of a line: its figures and its words, from a line in virtual time whose truth is known."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.virtual_line import Line, measured_as
+from support.virtual_queue import Queue
+
+from keisoku.line.responsiveness.condition import WAYS
+from keisoku.line.responsiveness.outcome import Datagrams
+from keisoku.line.survey.analysis import CLOCKS, PACKETS, RATE, Clocks, analyse
+from keisoku.line.survey.measurement import MEASUREMENT
+from keisoku.line.survey.settings import LineSettings
+from keisoku.line.survey.share import share
+from keisoku.run.settings import parsed
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_a_share_is_within_its_interval_and_none_is_not_sure(whole: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, whole))
+    found = share(count, whole)
+    lower, upper = found.bounds or (0.0, 0.0)
+    assert 0 <= lower <= found.value <= upper <= 100 and lower < upper
+    # More packets of the same share are surer.
+    more_lower, more_upper = share(10 * count, 10 * whole).bounds or (0.0, 0.0)
+    assert more_upper - more_lower < upper - lower
+
+
+def test_a_line_is_said_in_words() -> None:
+    settings = parsed(LineSettings, {"host": "far", "rounds": 2, "ramp_s": 1.0, "duration_s": 1.0})
+    line = Line({"up": Queue(2e6, 40_000), "down": Queue(4e6, 40_000)}, round_trip_s=0.02)
+    drift = 15e-6
+    outcomes = measured_as(line, settings.responsiveness(), settings.plan(), seed=5, drift=drift)
+    for one in outcomes:
+        for way in WAYS:
+            if one.condition == f"{way}-half":
+                one.datagrams[way] = Datagrams(1000, 10, 5, 0)
+    result, _ = analyse(settings, outcomes, {1: "192.0.2.1", 2: "192.0.2.2"}, 1492, Clocks(True, False))
+    rows = {(row.group, row.case): row for row in result.rows}
+    for way, case, rate in (("up", "upload", 2e6), ("down", "download", 4e6)):
+        assert rows[RATE, case].figures["capacity"].value == pytest.approx(rate, rel=0.02), way
+        assert rows[PACKETS, case].figures["lost"].value == 1.0
+        assert rows[PACKETS, case].figures["reordered"].value == pytest.approx(500 / 990)
+    fast = rows[CLOCKS, "far clock"].figures["runs_fast"]
+    lower, upper = fast.bounds or (0.0, 0.0)
+    assert lower <= 1e6 * drift <= upper and upper - lower < 20
+    assert "not synchronised" in rows[CLOCKS, "far clock"].remark
+    for said in ("The upload carries", "drop-tail", "at hop 2 (192.0.2.2)", "up to 1492 byte", "1.0", "grade"):
+        assert said in result.sentence, result.sentence
+    assert not result.flags
+
+
+def test_a_survey_takes_one_minute_by_its_own_settings() -> None:
+    settings = parsed(LineSettings, {"host": "far"})
+    assert MEASUREMENT.seconds is not None and settings.within_s is not None
+    seconds = MEASUREMENT.seconds(settings)
+    assert seconds is not None and 40 < seconds <= settings.within_s <= 60
