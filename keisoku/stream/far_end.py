@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from keisoku.host.place import Place
 
+PORT = 8621
+"""TCP port of 'keisoku stream serve'."""
+
 
 class ToFarEnd:
     """Settings with a `host`, which each of them declares in the order of its own options."""

@@ -17,12 +17,12 @@ from keisoku.errors import EngineError
 from keisoku.host.link_rate import link_rates
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control, ControlError
+from keisoku.stream.far_end import PORT
 from keisoku.stream.flow.end import PATIENCE_S, flow_end, offered
 from keisoku.stream.flow.report import Row, join
 from keisoku.stream.flow.socket import close_all, facts, new_socket
 from keisoku.stream.trial import StreamTrial
 
-PORT = 8621
 GREETING = b"keisoku-stream 1\n"
 SERVER = "keisoku stream serve"
 OPENING = struct.Struct("!QI")

@@ -11,8 +11,7 @@ from keisoku.run.settings import RunSettings, argument
 from keisoku.stream.confidence import Confidence
 from keisoku.stream.factor import apply, check_factors
 from keisoku.stream.factorial import setups
-from keisoku.stream.far_end import ToFarEnd
-from keisoku.stream.session import PORT
+from keisoku.stream.far_end import PORT, ToFarEnd
 from keisoku.stream.trial import MOST_MESSAGE_BYTES, MOST_S, MOST_STREAMS, Directions, Protocol, StreamTrial
 
 CEILING_REPETITIONS = 5

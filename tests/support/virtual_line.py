@@ -8,9 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.line.responsiveness.condition import HALVES, OVERLOAD, OVERLOADS, WAYS, Condition, Way, conditions
+from keisoku.line.responsiveness.condition import (
+    HALVES,
+    INTERVAL_S,
+    LONG_BYTES,
+    OVERLOAD,
+    OVERLOADS,
+    WAYS,
+    Condition,
+    Way,
+    conditions,
+)
 from keisoku.line.responsiveness.outcome import Outcome
-from keisoku.line.responsiveness.probing import INTERVAL_S, LONG_BYTES
 from keisoku.line.responsiveness.settings import ResponsivenessSettings
 from support.virtual_queue import PROBE_BYTES, Discipline, Queue, Seen, VirtualPath, arrived_bps
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from keisoku.host.place import Place
+from keisoku.stream.far_end import PORT
 from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import PORT
 
 
 @click.command("serve")

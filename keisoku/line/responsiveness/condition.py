@@ -29,6 +29,12 @@ OVERLOAD = 1.5
 DATAGRAM_BYTES = 1200
 """Payload of its datagrams, as RFC 9000 §14 expects to pass everywhere: a datagram in two fragments needs more of the
 line, and is lost if either is."""
+INTERVAL_S = 0.02
+"""From one STAMP packet to the next; the draft's 100 probes a second of both kinds together."""
+LONG_BYTES, LONG_PACKETS = 1200, 15
+"""Length and number of the long packets that are sent while the path is idle: they show whether a line serialises."""
+PATIENCE_S = 1.5
+"""After which a packet without an answer is lost."""
 MESSAGE_BYTES = 1 << 16
 """Of one call to send on a TCP flow."""
 

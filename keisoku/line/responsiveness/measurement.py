@@ -7,10 +7,10 @@ import pyarrow.compute as pc
 from keisoku.language import phrase
 from keisoku.line.responsiveness.analysis import NAME
 from keisoku.line.responsiveness.analysis import analyse as analyse_outcomes
-from keisoku.line.responsiveness.condition import conditions, lasts_s
+from keisoku.line.responsiveness.condition import PATIENCE_S, conditions, lasts_s
 from keisoku.line.responsiveness.outcome import Outcome, outcome
 from keisoku.line.responsiveness.plot import latency_plot
-from keisoku.line.responsiveness.probing import DELAYS, EMPTY, FLOWS, HOPS, PATIENCE_S, PHASES, TRANSACTIONS
+from keisoku.line.responsiveness.probing import DELAYS, EMPTY, FLOWS, HOPS, PHASES, TRANSACTIONS
 from keisoku.line.responsiveness.rounds import REPLIERS, carry_out_all
 from keisoku.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.measurement.entry import Findings, Measurement, Work

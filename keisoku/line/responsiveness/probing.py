@@ -15,7 +15,16 @@ import pyarrow as pa
 from keisoku._core import transact
 from keisoku.errors import EngineError
 from keisoku.host.place import Place
-from keisoku.line.responsiveness.condition import Condition, Way, lasts_s, load
+from keisoku.line.responsiveness.condition import (
+    INTERVAL_S,
+    LONG_BYTES,
+    LONG_PACKETS,
+    PATIENCE_S,
+    Condition,
+    Way,
+    lasts_s,
+    load,
+)
 from keisoku.line.responsiveness.hop_probing import Hops, hop_table
 from keisoku.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.path.stamp.sender import DelaySender
@@ -27,12 +36,6 @@ from keisoku.stream.transaction.rows import transactions
 from keisoku.stream.transaction.trial import TransactionTrial
 
 NS_PER_S = 1_000_000_000
-INTERVAL_S = 0.02
-"""From one STAMP packet to the next; the draft's 100 probes a second of both kinds together."""
-LONG_BYTES, LONG_PACKETS = 1200, 15
-"""Length and number of the long packets that are sent while the path is idle: they show whether a line serialises."""
-PATIENCE_S = 1.5
-"""After which a packet without an answer is lost."""
 FOREIGN_RPS = 10.0
 """Transactions a second."""
 FOREIGN = TransactionTrial(

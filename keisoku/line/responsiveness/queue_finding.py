@@ -108,7 +108,9 @@ def _depth_figures(depths: Sequence[Depth]) -> dict[str, Quantity]:
     def figure(one: Depth, unit: str, factor: float) -> Quantity:
         if not one.full:
             return Quantity(value=one.waits_ns * factor, unit=unit, bound="at least")
-        return Quantity(value=one.length_ns * factor, unit=unit, uncertainty=one.packet_ns / 2 * factor)
+        return Quantity(
+            value=one.length_ns * factor, unit=unit, uncertainty=one.packet_ns / 2 * factor, covers="resolution"
+        )
 
     return {
         "length": combined([figure(one, "ns", 1.0) for one in depths]),

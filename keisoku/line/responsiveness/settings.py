@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from keisoku.run.settings import RunSettings, argument
-from keisoku.stream.far_end import ToFarEnd
-from keisoku.stream.session import PORT
+from keisoku.stream.far_end import PORT, ToFarEnd
 
 
 class ResponsivenessSettings(ToFarEnd, RunSettings):

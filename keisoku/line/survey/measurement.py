@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from keisoku.language import phrase
-from keisoku.line.responsiveness.condition import OVERLOADS, lasts_s
-from keisoku.line.responsiveness.measurement import outcomes_of, repliers_of
-from keisoku.line.responsiveness.plot import latency_plot
-from keisoku.line.responsiveness.probing import DELAYS, INTERVAL_S, LONG_PACKETS, PATIENCE_S
-from keisoku.line.responsiveness.rounds import MTU, carry_out_all
-from keisoku.line.survey.analysis import NAME, Clocks
-from keisoku.line.survey.analysis import analyse as analyse_outcomes
+from keisoku.line.responsiveness.condition import INTERVAL_S, LONG_PACKETS, OVERLOADS, PATIENCE_S, lasts_s
 from keisoku.line.survey.settings import LineSettings
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 
+if TYPE_CHECKING:
+    from keisoku.line.survey.analysis import Clocks
+
+NAME = "line"
 _AROUND_S, _FIND_S = 0.7, 4.0
 """What a condition takes besides its time on two cores; and looking for hops that all answer."""
 
 
 def measure(work: Work[LineSettings]) -> None:
     """The rounds. Raises EngineError if load or probes cannot be sent."""
+    from keisoku.line.responsiveness.rounds import carry_out_all  # the command's help needs none of it
+
     carry_out_all(work, work.settings.responsiveness(), work.settings.plan())
 
 
 def analyse(directory: RunDirectory) -> Findings:
     """From a run's rows alone, finished or not. Raises PlanError if there are none."""
+    from keisoku.line.responsiveness.measurement import outcomes_of, repliers_of
+    from keisoku.line.responsiveness.plot import latency_plot
+    from keisoku.line.responsiveness.rounds import MTU
+    from keisoku.line.survey.analysis import analyse as analyse_outcomes
+
     settings = LineSettings.model_validate(directory.plan)
     mtu_bytes = int(directory.facts.get(MTU, 0))
     outcomes = outcomes_of(directory)
@@ -35,6 +40,11 @@ def analyse(directory: RunDirectory) -> Findings:
 
 
 def _clocks(directory: RunDirectory) -> Clocks | None:
+    import pyarrow.compute as pc
+
+    from keisoku.line.responsiveness.probing import DELAYS
+    from keisoku.line.survey.analysis import Clocks
+
     rows = directory.rows(DELAYS, ["answers", "near_synchronised", "far_synchronised"])
     rows = rows.filter(pc.greater(rows["answers"], 0))
     if not rows.num_rows:

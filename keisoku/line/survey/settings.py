@@ -7,8 +7,7 @@ from pydantic import Field
 from keisoku.line.responsiveness.condition import HALVES, LOADED, OVERLOADS, Condition
 from keisoku.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.run.settings import RunSettings, argument
-from keisoku.stream.far_end import ToFarEnd
-from keisoku.stream.session import PORT
+from keisoku.stream.far_end import PORT, ToFarEnd
 
 
 class LineSettings(ToFarEnd, RunSettings):

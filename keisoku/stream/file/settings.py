@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 from keisoku.errors import PlanError
 from keisoku.language import phrase
 from keisoku.run.settings import RunSettings, argument, not_an_option
-from keisoku.stream.far_end import ToFarEnd
-from keisoku.stream.session import PORT
+from keisoku.stream.far_end import PORT, ToFarEnd
 
 Over = Literal["keisoku", "ftp"]
 SOURCE, NETWORK, SINK, WHOLE = phrase("source disk"), phrase("network"), phrase("destination disk"), phrase("together")

@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.run.settings import RunSettings, argument
-from keisoku.stream.far_end import ToFarEnd
-from keisoku.stream.session import PORT
+from keisoku.stream.far_end import PORT, ToFarEnd
 from keisoku.stream.transaction.trial import (
     HEAD_BYTES,
     MOST_BYTES,

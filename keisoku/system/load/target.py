@@ -13,7 +13,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.host.place import Place
 from keisoku.lab.system.lab import SystemLab
-from keisoku.stream.session import PORT as STREAM_PORT
+from keisoku.stream.far_end import PORT as STREAM_PORT
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.ssh_hosts import SCHEME, check_destination
 
