@@ -66,6 +66,7 @@ def test_the_queues_of_both_directions_are_found(tmp_path: Path) -> None:
     assert partly.flagged("unfinished") and row_of(partly, QUEUE, "upload").figures["hop"].value == 2
 
 
+@pytest.mark.long
 def test_a_shaper_of_the_kernel_is_told_from_a_line(tmp_path: Path) -> None:
     (result,) = carried_out("path?hops=100M,20M~5000,100M&queue=100k&icmp=unlimited", tmp_path / "run").results
     for case in ("upload", "download"):
@@ -75,6 +76,7 @@ def test_a_shaper_of_the_kernel_is_told_from_a_line(tmp_path: Path) -> None:
         assert "drop-tail" in row.remark and "shaper" in row.remark and row.figures["hop"].value == 2
 
 
+@pytest.mark.long
 def test_codel_is_told_from_a_queue_that_fills(tmp_path: Path) -> None:
     more = {"ramp_s": 1.0, "duration_s": 1.0}
     done = carried_out("path?hops=100M,10M&queue=200k&aqm=none,codel&icmp=unlimited", tmp_path / "run", **more)
