@@ -23,7 +23,7 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     places={
         "serve": Place(
             "keisoku.cli.stream.serve",
-            "Serves the other commands of 'keisoku stream' until it is interrupted; one client at a time.",
+            "Serves 'line', 'path responsiveness' and 'stream' of other hosts, one client at a time, until it is interrupted.",
         ),
     },
 )
