@@ -9,7 +9,7 @@ from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.host.checkup.finding import Finding
 from keisoku.lab.available import available
 from keisoku.lab.device.catalogue import FAMILIES
-from keisoku.lab.device.kernel_part import absence
+from keisoku.lab.device.kernel_part import MODULES, absence, loadable
 from keisoku.language import joined, phrase
 
 ABOUT = phrase("what can be measured")
@@ -49,12 +49,9 @@ def _labs() -> Iterator[Finding]:
         said = phrase(
             "lab devices whose part of the kernel cannot be used here: {families}", families=_families(modules)
         )
-        yield Finding(
-            ABOUT,
-            "note",
-            said,
-            phrase("sudo modprobe -a {modules}, if this kernel has them", modules=joined(" ", sorted(modules))),
-        )
+        here = sorted(loadable(MODULES) & modules.keys())
+        none = phrase("this kernel has no modules for them; those of most distributions have")
+        yield Finding(ABOUT, "note", said, f"sudo modprobe -a {' '.join(here)}" if here else none)
 
 
 def _families(by_need: dict[str, list[str]]) -> str:
