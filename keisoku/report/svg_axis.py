@@ -40,6 +40,11 @@ class Axis:
         if "range" in given and given["range"] is not None:
             self._low, self._high = map(float, given["range"])
 
+    @property
+    def named(self) -> bool:
+        """Whether its values are names."""
+        return bool(self._names)
+
     def place(self, value: Any) -> float | None:
         """Position in pixels; None for a value that is not on the axis, such as zero on a logarithmic one."""
         if self._names:

@@ -309,6 +309,16 @@ def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
     assert "the hypervisor took the CPU" in page_of([nothing])
 
 
+def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found() -> None:
+    """The cards of most procedures said that no figure was measured, above a table of figures."""
+    rows = [
+        Row(frame_bytes=64, case="2 to 1", figures={"buffer": Quantity(value=131_070, unit="byte", uncertainty=60)})
+    ]
+    run = replace(host_run(), results=[Result(measurement="buffering", rows=rows)])
+    assert summary(devices([run])[0]) == ["Buffer: 64 byte, 2 to 1: 131\u202f070 ± 60 byte."]
+    assert "No figure was measured" not in page_of([run])
+
+
 def test_a_latency_that_is_hardly_known_is_said_as_a_bound() -> None:
     """A card said "99.9 % within 0 ms" of a percentile of 0.17 ms with an uncertainty of 3.3 ms."""
     run = host_run()

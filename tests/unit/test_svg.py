@@ -94,6 +94,22 @@ def test_only_triangles_mean_a_bound() -> None:
     assert not made.traces
 
 
+@pytest.mark.parametrize(("width", "every"), [(358, 2), (760, 1)])
+def test_names_are_written_upright_where_they_do_not_fit_beside_each_other(width: int, every: int) -> None:
+    """Of twenty outputs, five had a name at 760 pixels, and two on a telephone, which now has every other one."""
+    names = [f"1518 byte, {number} and 1 to 2" for number in range(20)]
+    made = Plot("p", "", {"xaxis": {"type": "category"}, "yaxis": axis("y")})
+    made.add({"x": names, "y": list(range(20)), "mode": "markers"})
+    drawn = ElementTree.fromstring(svg(made, width))
+    texts = [each for each in drawn.iter("{http://www.w3.org/2000/svg}text") if each.text in names]
+    assert [each.text for each in texts] == names[::every]
+    assert all("rotate(-90)" in each.get("transform", "") for each in texts)
+    few = Plot("p", "", {"xaxis": {"type": "category"}, "yaxis": axis("y")})
+    few.add({"x": ["a", "b"], "y": [1, 2], "mode": "markers"})
+    assert svg(few, width).count("rotate") == 1  # the title of the vertical axis
+    assert int(drawn.get("height", "")) > int(ElementTree.fromstring(svg(few, width)).get("height", ""))
+
+
 def test_what_users_named_is_no_markup() -> None:
     text = svg(plot(text=[hover("<script>", "x")] * 3))
     ElementTree.fromstring(text)
