@@ -381,8 +381,10 @@ def _lines_of(text: str) -> str:
 
 
 def _letters(text: str) -> int:
-    """How many letters of English are as wide: one of Chinese or Japanese is as wide as two."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    """How many small letters of English are as wide: one of Chinese or Japanese is as wide as two, and three capitals
+    as four."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide + math.ceil(sum(letter.isupper() for letter in text) / 3)
 
 
 def _scale(trace: Trace) -> tuple[str, str] | tuple[()]:

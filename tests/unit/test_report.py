@@ -301,6 +301,13 @@ def test_bounds_resolutions_and_what_was_not_measured_are_shown() -> None:
     assert card.startswith("Forwards at least 800.4 kframes/s of 128-byte frames (at least ")
 
 
+def test_a_result_without_its_main_figure_says_what_it_has() -> None:
+    """Too few transactions for a percentile left the answer of `stream crr` without a sentence."""
+    rows = [Row(case="transaction", figures={"requests": Quantity(value=1400, unit="requests/s", uncertainty=100)})]
+    said = sentence(Result(measurement="stream crr", rows=rows), "p50")
+    assert said == "Requests: transaction: 1\u202f400 ± 100 requests/s."
+
+
 def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
     run = host_run()
     rows = [Row(frame_bytes=size, figures={}, remark="the hypervisor took the CPU") for size in (64, 128)]

@@ -59,6 +59,11 @@ def plot(**more: object) -> Plot:
     return made
 
 
+def test_a_small_number_is_a_power_of_ten_and_not_a_program_s_text() -> None:
+    names = [name for _, name in Axis({"type": "log"}, [1e-5, 1.0], 0, 600).ticks()]
+    assert "10⁻⁵" in names and not any("e" in name for name in names)
+
+
 def test_a_line_is_broken_where_a_value_is_missing() -> None:
     drawn = ElementTree.fromstring(svg(plot()))
     paths = [each.get("d", "") for each in drawn.iter("{http://www.w3.org/2000/svg}path")]
