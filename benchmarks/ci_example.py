@@ -65,8 +65,8 @@ def compared(folder: Path, first: str, other: str, ends: list[str], out: Path) -
     environment.setdefault("KEISOKU", f"{sys.executable} -m keisoku")
     command = [str(EXAMPLE / "measure.sh"), first, other, *ends]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    said = next((line for line in lines if "%" in line or "undecided" in line), done.stderr.strip().rpartition("\n")[2])
+    lines = [line for line in done.stdout.splitlines() if "worse_by" not in line]  # which is its criterion
+    said = lines[0] if lines else done.stderr.strip().rpartition("\n")[2]
     return SAID.get(done.returncode, f"exit code {done.returncode}"), said, time.monotonic() - began_s
 
 
