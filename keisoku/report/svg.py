@@ -124,13 +124,14 @@ def _frame(up: Axis, left: float, right: float) -> list[str]:
 def _floor(across: Axis, bottom: float, width: int) -> tuple[list[str], int]:
     """The horizontal axis, below everything, and how much higher than one line its names are.
 
-    Names of categories that do not fit beside each other are written upright. A name that would touch the one before is
-    left out.
+    Names of categories that do not fit beside each other are written upright, if at least every other one has room so.
+    A name that would touch the one before is left out.
     """
     ticks = sorted(across.ticks())
     marks = strokes(columns([(at, bottom, bottom + 5) for at, _ in ticks]))
     parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}{marks}" stroke="currentColor" stroke-opacity=".6"/>']
-    upright = across.named and not _fits(ticks, width)
+    room = across.end - across.start >= len(ticks) * _UPRIGHT / 2
+    upright = across.named and room and not _fits(ticks, width)
     below = round(max((min(_letters(text), _LONGEST) for _, text in ticks), default=0) * _LETTER) if upright else 0
     free = -math.inf
     for at, text in ticks:
