@@ -1,6 +1,6 @@
 #!/bin/sh
 # The example's data plane in a namespace of its own: two veth pairs, and an XDP program between them.
-#   dataplane.sh up | load SOURCE.c [FLAG…] | down
+#   dataplane.sh up | build SOURCE.c OBJECT.o [FLAG…] | load OBJECT.o | down
 # The tester's ports are kci0 and kci1. It needs root, iproute2, ethtool, clang and libbpf's headers.
 set -eu
 space=keisoku-ci
@@ -16,15 +16,15 @@ up)
         ip -n $space link set dut$port up
     done
     ;;
-load)
-    source=$2
-    shift 2
-    folder=$(mktemp -d)
-    trap 'rm -r "$folder"' EXIT
+build)
+    source=$2 object=$3
+    shift 3
     # Frames go from the tester's first port to its second one; what comes in at the second is not sent on.
     out=$(ip netns exec $space cat /sys/class/net/dut1/ifindex)
-    clang -O2 -g -target bpf -I"/usr/include/$(uname -m)-linux-gnu" -DOUT="$out" "$@" -c "$source" -o "$folder/forward.o"
-    ip -n $space -force link set dut0 xdpdrv obj "$folder/forward.o" sec xdp
+    clang -O2 -g -target bpf -I"/usr/include/$(uname -m)-linux-gnu" -DOUT="$out" "$@" -c "$source" -o "$object"
+    ;;
+load)
+    ip -n $space -force link set dut0 xdpdrv obj "$2" sec xdp
     ;;
 down)
     ip netns delete $space 2>/dev/null || true

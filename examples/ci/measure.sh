@@ -16,12 +16,14 @@ git show "$new:$DATAPLANE" >"$OUT/new.c"
 trap '"$here/dataplane.sh" down' EXIT
 trap 'exit 2' INT TERM HUP # dash leaves out EXIT's trap otherwise
 "$here/dataplane.sh" up
-"$here/dataplane.sh" load "$OUT/old.c" # so that the first look at the ports finds a data plane
+"$here/dataplane.sh" build "$OUT/old.c" "$OUT/old.o"
+"$here/dataplane.sh" build "$OUT/new.c" "$OUT/new.o"
+"$here/dataplane.sh" load "$OUT/old.o" # so that the first look at the ports finds a data plane
 code=0
 # Options that come last replace those before them.
 # shellcheck disable=SC2086  # words
 $KEISOKU ab $MEASURE --tx packet:kci0 --rx packet:kci1 --size 64 \
-    --before-a "$here/dataplane.sh load $OUT/old.c" --before-b "$here/dataplane.sh load $OUT/new.c" \
+    --before-a "$here/dataplane.sh load $OUT/old.o" --before-b "$here/dataplane.sh load $OUT/new.o" \
     --margin 5% --within 10min --out "$OUT/ab" "$@" || code=$?
 if [ -e "$OUT/ab/result.json" ]; then
     $KEISOKU export "$OUT/ab" --format junit --out "$OUT/junit.xml"

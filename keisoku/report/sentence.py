@@ -12,9 +12,14 @@ ROWS = 3
 
 
 def sentence(result: Result, figure: str) -> str:
-    """The figure that stands for the measurement, of the first rows that have it, and the flags."""
+    """The figure that stands for the measurement, of the first rows that have it, and the flags.
+
+    Where no row has it, it is the first figure that any has.
+    """
     if reason := result.failure or result.nothing_because:
         return phrase("The measurement did not give the requested result: {reason}.", reason=reason)
+    if not any(figure in row.figures for row in result.rows):
+        figure = next((name for row in result.rows for name in row.figures), figure)
     rows = [row for row in result.rows if figure in row.figures]
     known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
     if len(rows) > ROWS:

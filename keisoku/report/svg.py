@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from keisoku.language import phrase, translated
@@ -26,6 +27,10 @@ _LETTER = 6.6
 """Width of a letter in pixels, as far as it can be known without the font."""
 _DASHES = {"dash": "6 4", "dot": "2 3"}
 _AXES = ("yaxis", "yaxis2", "yaxis3")
+_UPRIGHT = 14
+"""Width of a name that is written upright, with what separates it from the next."""
+_LONGEST = 36
+"""Letters of such a name that are shown."""
 _MOST_TITLES = 32
 """Points of a trace that say what they are when the reader points at them."""
 _VALUE = re.compile(r"%\{([xy])(?::([^}]*))?\}")
@@ -52,17 +57,18 @@ def svg(
     many = limit(lengths)
     hidden = sum(length for length in lengths if length > many)
     top, bottom = _TOP + rows * _LEGEND_ROW, (height or plot.height) + rows * _LEGEND_ROW - _BOTTOM
-    whole = bottom + _BOTTOM + (_NOTE if hidden else 0)
     upright = _upright(axes, shown, bottom, top)
     names = [name for _, up in upright for _, name in up.ticks()]
     left = min(_LEFT + max((_letters(name) for name in names), default=0) * _LETTER, 0.5 * width)
     right = float(width - _RIGHT)
     across = Axis(axes.get("xaxis", {}), _values(shown, "x"), left, right)
+    floor, below = _floor(across, bottom, width)
+    whole = bottom + _BOTTOM + below + (_NOTE if hidden else 0)
     drawn: list[str] = []
     for own, up in upright:
         drawn += _frame(up, left, right)
         drawn += _traces(own, across, up, many, titled)
-    drawn += _floor(across, bottom)
+    drawn += floor
     if hidden:
         note = phrase("{count} points; those on the same pixels are drawn once.", count=digits.count(hidden))
         drawn.append(f'<text class="note" x="{right}" y="{whole - 5}" text-anchor="end">{translated(note)}</text>')
@@ -115,22 +121,41 @@ def _frame(up: Axis, left: float, right: float) -> list[str]:
     return parts
 
 
-def _floor(across: Axis, bottom: float) -> list[str]:
-    """The horizontal axis, below everything; a name that would touch the one before is left out."""
+def _floor(across: Axis, bottom: float, width: int) -> tuple[list[str], int]:
+    """The horizontal axis, below everything, and how much higher than one line its names are.
+
+    Names of categories that do not fit beside each other are written upright, if at least every other one has room so.
+    A name that would touch the one before is left out.
+    """
     ticks = sorted(across.ticks())
     marks = strokes(columns([(at, bottom, bottom + 5) for at, _ in ticks]))
     parts = [f'<path d="M{across.start:.1f} {bottom}H{across.end}{marks}" stroke="currentColor" stroke-opacity=".6"/>']
+    room = across.end - across.start >= len(ticks) * _UPRIGHT / 2
+    upright = across.named and room and not _fits(ticks, width)
+    below = round(max((min(_letters(text), _LONGEST) for _, text in ticks), default=0) * _LETTER) if upright else 0
     free = -math.inf
     for at, text in ticks:
-        half = _letters(text) * _LETTER / 2
+        half = _UPRIGHT / 2 if upright else _letters(text) * _LETTER / 2
         if at - half < free:
             continue
-        free = at + half + 6
-        parts.append(f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{html.escape(text)}</text>')
+        free = at + half + (0 if upright else 6)
+        if upright:
+            shown = text if _letters(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+            place = f'transform="translate({at + 4:.1f} {bottom + 10}) rotate(-90)" text-anchor="end"'
+        else:
+            shown, place = text, f'x="{at:.1f}" y="{bottom + 18}" text-anchor="middle"'
+        parts.append(f"<text {place}>{html.escape(shown)}</text>")
     middle = (across.start + across.end) / 2
     title = html.escape(across.title)
-    parts.append(f'<text class="title" x="{middle:.1f}" y="{bottom + 40}" text-anchor="middle">{title}</text>')
-    return parts
+    parts.append(f'<text class="title" x="{middle:.1f}" y="{bottom + 40 + below}" text-anchor="middle">{title}</text>')
+    return parts, below
+
+
+def _fits(ticks: Sequence[tuple[float, str]], width: int) -> bool:
+    """Whether all names have room beside each other, and inside the picture."""
+    ends = [(at - _letters(text) * _LETTER / 2, at + _letters(text) * _LETTER / 2) for at, text in ticks]
+    apart = all(right + 6 <= left for (_, right), (left, _) in pairwise(ends))
+    return apart and (not ends or (ends[0][0] >= 0 and ends[-1][1] <= width))
 
 
 def _traces(traces: Sequence[Trace], across: Axis, up: Axis, many: int, titled: bool) -> list[str]:
@@ -335,6 +360,7 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
         y = _TOP + row * _LEGEND_ROW
         dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
         symbol = trace.get("marker", {}).get("symbol", "circle")
+        symbol = symbol[0] if isinstance(symbol, list) and symbol else symbol
         if scale:
             name = f"{name}: {scale[0]} … {scale[1]}"
             parts += [
@@ -356,8 +382,10 @@ def _lines_of(text: str) -> str:
 
 
 def _letters(text: str) -> int:
-    """How many letters of English are as wide: one of Chinese or Japanese is as wide as two."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    """How many small letters of English are as wide: one of Chinese or Japanese is as wide as two, and three capitals
+    as four."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide + math.ceil(sum(letter.isupper() for letter in text) / 3)
 
 
 def _scale(trace: Trace) -> tuple[str, str] | tuple[()]:

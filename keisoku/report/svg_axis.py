@@ -40,6 +40,11 @@ class Axis:
         if "range" in given and given["range"] is not None:
             self._low, self._high = map(float, given["range"])
 
+    @property
+    def named(self) -> bool:
+        """Whether its values are names."""
+        return bool(self._names)
+
     def place(self, value: Any) -> float | None:
         """Position in pixels; None for a value that is not on the axis, such as zero on a logarithmic one."""
         if self._names:
@@ -99,6 +104,9 @@ def _number(value: float, power: bool) -> str:
     if power and abs(exponent) >= 3 and abs(exponent - round(exponent)) < 1e-9:
         return "10" + str(round(exponent)).translate(_RAISED)
     shown = f"{value:.10g}"
+    if "e" in shown:
+        factor, _, exponent_text = shown.partition("e")
+        return ("" if factor == "1" else f"{factor}×") + "10" + str(int(exponent_text)).translate(_RAISED)
     whole, point, rest = shown.partition(".")
-    grouped = f"{int(whole):,}".replace(",", "\u202f") if whole.lstrip("-").isdigit() and "e" not in shown else whole
+    grouped = f"{int(whole):,}".replace(",", "\u202f") if whole.lstrip("-").isdigit() else whole
     return (f"-{grouped}" if whole == "-0" else grouped) + point + rest

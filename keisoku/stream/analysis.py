@@ -180,15 +180,19 @@ def _best_rows(
     return [first, *others]
 
 
+def _carried(outcome: CellOutcome | None) -> bool:
+    return outcome is not None and all(value > 0 for value in outcome.values)
+
+
 def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[Row]:
-    """Over the message sizes of which every set-up was measured."""
+    """Over the message sizes of which every set-up was measured and always carried something: zero has no ratio."""
     if not settings.factor or len(settings.setups()) < 2:
         return []
     setups = settings.setups()
     shared = [
         size
         for size in sorted({cell.message_bytes for cell in measured})
-        if all(Cell(place, size) in measured for place in range(len(setups)))
+        if all(_carried(measured.get(Cell(place, size))) for place in range(len(setups)))
     ]
     cells = [
         ({**setup, "size": str(size)}, measured[Cell(place, size)].values)

@@ -91,7 +91,7 @@ def test_a_sweep_is_drawn_with_line_residuals_and_drops_in_dark(browser: Any, tm
     found = drawn(browser, "sweep-size")
     assert run.results[0].line is not None
     fitted, sizes = len(run.results[0].line.points), len(run.results[0].rows)
-    assert found["points"] == 2 * fitted + sizes
+    assert found["points"] == 2 * fitted + sizes + 1  # that of the legend
     background = "return getComputedStyle(document.body).backgroundColor"
     assert browser.execute_script(background) == "rgb(20, 23, 27)"
     assert browser.get_log("browser") == []

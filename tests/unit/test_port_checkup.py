@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from keisoku.device.testbed.device_checkup import between
 from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.device.testbed.port_checkup import port_findings
 from keisoku.host import ethtool
@@ -89,3 +90,11 @@ def test_the_line_of_the_default_route_is_never_changed(said: Callable[..., list
 def test_a_veth_is_not_told_to_turn_off_what_its_xdp_needs(said: Callable[..., list[Finding]]) -> None:
     findings = said(port(driver="veth", offloads={"GRO": True}))
     assert not [finding for finding in findings if "GRO" in finding.said]
+
+
+def test_interfaces_without_another_end_are_named_once_and_never_proposed() -> None:
+    others = [port(name="dummy0", driver="dummy"), port(name="ifb0", driver="ifb", up=False)]
+    (finding,) = port_findings(others)
+    assert finding.about == "dummy0, ifb0" and finding.grade == "note"
+    proposed = between([port(), *others])
+    assert "only eth1 is" in proposed.said and proposed.grade == "note"

@@ -301,12 +301,29 @@ def test_bounds_resolutions_and_what_was_not_measured_are_shown() -> None:
     assert card.startswith("Forwards at least 800.4 kframes/s of 128-byte frames (at least ")
 
 
+def test_a_result_without_its_main_figure_says_what_it_has() -> None:
+    """Too few transactions for a percentile left the answer of `stream crr` without a sentence."""
+    rows = [Row(case="transaction", figures={"requests": Quantity(value=1400, unit="requests/s", uncertainty=100)})]
+    said = sentence(Result(measurement="stream crr", rows=rows), "p50")
+    assert said == "Requests: transaction: 1\u202f400 ± 100 requests/s."
+
+
 def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
     run = host_run()
     rows = [Row(frame_bytes=size, figures={}, remark="the hypervisor took the CPU") for size in (64, 128)]
     nothing = replace(run, results=[Result(measurement="latency", rows=rows)])
     assert summary(devices([nothing])[0]) == ["Latency not measured: 64 byte, 128 byte (the hypervisor took the CPU)."]
     assert "the hypervisor took the CPU" in page_of([nothing])
+
+
+def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found() -> None:
+    """The cards of most procedures said that no figure was measured, above a table of figures."""
+    rows = [
+        Row(frame_bytes=64, case="2 to 1", figures={"buffer": Quantity(value=131_070, unit="byte", uncertainty=60)})
+    ]
+    run = replace(host_run(), results=[Result(measurement="buffering", rows=rows)])
+    assert summary(devices([run])[0]) == ["Buffer: 64 byte, 2 to 1: 131\u202f070 ± 60 byte."]
+    assert "No figure was measured" not in page_of([run])
 
 
 def test_a_latency_that_is_hardly_known_is_said_as_a_bound() -> None:

@@ -181,6 +181,16 @@ def test_effects_of_factors_are_rows() -> None:
     assert effect.figures["ratio_of_throughput"].value == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_size_of_which_a_trial_carried_nothing_has_no_effect_of_factors() -> None:
+    """The logarithm of zero was taken: warnings on the terminal, and a ratio that is no number."""
+    settings = _settings(factor={"congestion": ["cubic", "bbr"]})
+    rows = _runs(GIGABIT, "dut", 1000, 0) + [{**row, "setup": 1} for row in _runs(GIGABIT, "dut", 1000, 10, seed=9)]
+    rows += _runs(GIGABIT, "dut", 500, 20) + [{**row, "setup": 1} for row in _runs(0, "dut", 500, 30)]
+    (effect,) = (row for row in _observed(rows, settings).rows if row.group == "Factor")
+    assert effect.figures["ratio_of_throughput"].value == pytest.approx(1, rel=0.02)
+
+
 def test_a_run_is_computed_again_from_its_files_and_broken_trials_end_it(tmp_path: Path) -> None:
     from keisoku.errors import EngineError
     from keisoku.stream.schedule import CellSchedule

@@ -59,6 +59,11 @@ def plot(**more: object) -> Plot:
     return made
 
 
+def test_a_small_number_is_a_power_of_ten_and_not_a_program_s_text() -> None:
+    names = [name for _, name in Axis({"type": "log"}, [1e-5, 1.0], 0, 600).ticks()]
+    assert "10⁻⁵" in names and not any("e" in name for name in names)
+
+
 def test_a_line_is_broken_where_a_value_is_missing() -> None:
     drawn = ElementTree.fromstring(svg(plot()))
     paths = [each.get("d", "") for each in drawn.iter("{http://www.w3.org/2000/svg}path")]
@@ -92,6 +97,22 @@ def test_only_triangles_mean_a_bound() -> None:
     made = Plot("p", "", {"xaxis": axis("x"), "yaxis": axis("y")})
     add_bound_legend(made, [Quantity(value=1.0, unit="ns"), None])
     assert not made.traces
+
+
+@pytest.mark.parametrize(("width", "every"), [(358, 2), (760, 1)])
+def test_names_are_written_upright_where_they_do_not_fit_beside_each_other(width: int, every: int) -> None:
+    """Of twenty outputs, five had a name at 760 pixels, and two on a telephone, which now has every other one."""
+    names = [f"1518 byte, {number} and 1 to 2" for number in range(20)]
+    made = Plot("p", "", {"xaxis": {"type": "category"}, "yaxis": axis("y")})
+    made.add({"x": names, "y": list(range(20)), "mode": "markers"})
+    drawn = ElementTree.fromstring(svg(made, width))
+    texts = [each for each in drawn.iter("{http://www.w3.org/2000/svg}text") if each.text in names]
+    assert [each.text for each in texts] == names[::every]
+    assert all("rotate(-90)" in each.get("transform", "") for each in texts)
+    few = Plot("p", "", {"xaxis": {"type": "category"}, "yaxis": axis("y")})
+    few.add({"x": ["a", "b"], "y": [1, 2], "mode": "markers"})
+    assert svg(few, width).count("rotate") == 1  # the title of the vertical axis
+    assert int(drawn.get("height", "")) > int(ElementTree.fromstring(svg(few, width)).get("height", ""))
 
 
 def test_what_users_named_is_no_markup() -> None:

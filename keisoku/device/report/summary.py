@@ -11,15 +11,18 @@ from keisoku.device.report.device import Device
 from keisoku.device.report.size_plots import line_text
 from keisoku.language import first_lower, joined, phrase, sentence_case
 from keisoku.report import digits
-from keisoku.report.sentence import not_measured
+from keisoku.report.sentence import not_measured, sentence
 from keisoku.run.result import Result, Row
+
+_TOLD = ("trial", "throughput", "latency", "loss", "sweep", "port_map")
+"""Methods that have a sentence of their own."""
 
 
 def summary(device: Device) -> list[str]:
-    """Sentences about one device: single trials, throughput, latency, loss, sweep, port map."""
+    """Sentences about one device: single trials, throughput, latency, loss, sweep, port map; then all other methods."""
     sentences = [
-        sentence
-        for sentence in (
+        said
+        for said in (
             _trial(device),
             _throughput(device),
             _latency(device),
@@ -27,9 +30,9 @@ def summary(device: Device) -> list[str]:
             _sweep(device),
             _port_map(device),
         )
-        if sentence
+        if said
     ]
-    sentences += [said for result in device.run.results if (said := _not_measured(result))]
+    sentences += [said for result in device.run.results if (said := _other(result, len(device.run.results) > 1))]
     return sentences or ([] if device.run.results else [phrase("Nothing has been measured yet.")])
 
 
@@ -47,6 +50,8 @@ def conclusion(devices: Sequence[Device]) -> str:
             "{frames} frames were offered in {trials} trials; {faulty} trials do not add up.", **counts, faulty=faulty
         )
         if faulty
+        else phrase("{frames} frames were offered in 1 trial; every frame is accounted for.", frames=counts["frames"])
+        if len(balances) == 1
         else phrase("{frames} frames were offered in {trials} trials; every frame is accounted for.", **counts)
     )
     return joined(" ", [said, _invalid(devices, invalid)]) if invalid else said
@@ -122,6 +127,20 @@ def _throughput(device: Device) -> str:
             else phrase("{rate} of {size}-byte frames", rate=rate_text, size=size)
         )
     return phrase("Forwards {rates} without losing one.", rates=_both(parts))
+
+
+def _other(result: Result, many: bool) -> str:
+    """What a method found that none of the sentences above is about, after its name where there are many methods; of
+    every method, what was not measured."""
+    procedure = PROCEDURES.get(result.measurement)
+    if (
+        result.measurement in _TOLD
+        or procedure is None
+        or not any(procedure.figure in row.figures for row in result.rows)
+    ):
+        return _not_measured(result)
+    said = result.sentence or sentence(result, procedure.figure)
+    return joined(": ", [procedure.title, first_lower(said)]) if many else said
 
 
 def _not_measured(result: Result) -> str:

@@ -9,7 +9,7 @@ from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.host.checkup.finding import Finding
 from keisoku.lab.available import available
 from keisoku.lab.device.catalogue import FAMILIES
-from keisoku.lab.device.kernel_part import absence
+from keisoku.lab.device.kernel_part import MODULES, absence, loadable
 from keisoku.language import joined, phrase
 
 ABOUT = phrase("what can be measured")
@@ -18,7 +18,7 @@ ABOUT = phrase("what can be measured")
 def device_findings(ports: Sequence[HostPort]) -> list[Finding]:
     """Tries each part of the kernel that a lab device needs, in namespaces without a name."""
     said = phrase("simulated devices (--dut sim:NAME): 'keisoku devices' lists them")
-    return [Finding(ABOUT, "good", said), *_labs(), *_real(ports)]
+    return [Finding(ABOUT, "good", said), *_labs(), between(ports)]
 
 
 def _labs() -> Iterator[Finding]:
@@ -49,31 +49,26 @@ def _labs() -> Iterator[Finding]:
         said = phrase(
             "lab devices whose part of the kernel cannot be used here: {families}", families=_families(modules)
         )
-        yield Finding(
-            ABOUT,
-            "note",
-            said,
-            phrase("sudo modprobe -a {modules}, if this kernel has them", modules=joined(" ", sorted(modules))),
-        )
+        here = sorted(loadable(MODULES) & modules.keys())
+        none = phrase("this kernel has no modules for them; those of most distributions have")
+        yield Finding(ABOUT, "note", said, f"sudo modprobe -a {' '.join(here)}" if here else none)
 
 
 def _families(by_need: dict[str, list[str]]) -> str:
     return ", ".join(sorted({family for families in by_need.values() for family in families}))
 
 
-def _real(ports: Sequence[HostPort]) -> Iterator[Finding]:
-    free = [port.name for port in ports if port.up and port.carrier and not port.default_route]
+def between(ports: Sequence[HostPort]) -> Finding:
+    """Whether there are two ports to measure a device between, and which."""
+    usable = [port for port in ports if port.takes_a_device and not port.default_route]
+    free = [port.name for port in usable if port.up and port.carrier]
     if len(free) > 1:
         said = phrase("a device between two of these ports: {free}", free=joined(", ", free))
-        yield Finding(
-            ABOUT,
-            "good",
-            phrase("{said}: keisoku throughput --tx {tx} --rx {rx}", said=said, tx=free[0], rx=free[1]),
-        )
-    else:
-        has = phrase("only {port} is", port=free[0]) if free else phrase("none is")
-        said = phrase(
-            "no device between ports of this host: two ports are needed that are up and have a cable, and {has}",
-            has=has,
-        )
-        yield Finding(ABOUT, "note", said, phrase("connect two ports to the device: docs/measure-your-switch.md"))
+        said = phrase("{said}: keisoku throughput --tx {tx} --rx {rx}", said=said, tx=free[0], rx=free[1])
+        return Finding(ABOUT, "good", said)
+    has = phrase("only {port} is", port=free[0]) if free else phrase("none is")
+    said = phrase(
+        "no device between ports of this host: two ports are needed that are up and have a cable, and {has}",
+        has=has,
+    )
+    return Finding(ABOUT, "note", said, phrase("connect two ports to the device: docs/measure-your-switch.md"))

@@ -15,6 +15,8 @@ from keisoku.host.namespace import within
 from keisoku.host.xdp_features import xdp_features
 
 _MAC_BYTES = 6
+_WITHOUT_AN_END = ("dummy", "ifb")
+"""Drivers of interfaces that send to nobody, or only carry what the host's own queues give them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class HostPort:
     removes_tags: bool = False
     """It takes VLAN tags out of received frames, an offload."""
     half_duplex: bool = False
+
+    @property
+    def takes_a_device(self) -> bool:
+        """Whether there can be something at its other end."""
+        return self.driver not in _WITHOUT_AN_END
 
 
 def list_ports(namespace: Path | None = None) -> list[HostPort]:

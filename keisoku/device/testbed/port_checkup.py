@@ -24,8 +24,13 @@ _GATHERING_US = 1
 
 
 def port_findings(ports: Sequence[HostPort]) -> list[Finding]:
-    """Of Ethernet interfaces of this namespace."""
-    return [finding for port in ports for finding in _of(port)]
+    """Of Ethernet interfaces of this namespace; of those that take no device together, in one."""
+    found = [finding for port in ports if port.takes_a_device for finding in _of(port)]
+    others = [port.name for port in ports if not port.takes_a_device]
+    if others:
+        said = phrase("no device can be connected: nothing is at the other end")
+        found.append(Finding(", ".join(others), "note", said))
+    return found
 
 
 def _of(port: HostPort) -> Iterator[Finding]:

@@ -5,13 +5,17 @@ Whether it is there is tried in a namespace without a name, because a kernel loa
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from keisoku.errors import EngineError
 from keisoku.host.namespace import apart
 from keisoku.lab.device import iproute
 
+MODULES = Path("/lib/modules", platform.release())
+"""Where the modules of this kernel are."""
 _PAIR = "link add name a numtxqueues 2 numrxqueues 2 type veth peer name b numtxqueues 2 numrxqueues 2"
 
 
@@ -25,6 +29,15 @@ class KernelPart:
     """Commands of `ip`, after a veth pair `a`, `b` was made."""
     queues: tuple[str, ...] = ()
     """Commands of `tc`, afterwards."""
+
+
+def loadable(modules: Path) -> frozenset[str]:
+    """Names of the modules in the folder of a kernel; none where there is none."""
+    try:
+        lines = (modules / "modules.dep").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(Path(line.partition(":")[0]).name.partition(".")[0].replace("-", "_") for line in lines)
 
 
 @cache

@@ -14,7 +14,8 @@ def delay_plot(found: Delays) -> Plot:
         phrase("forward, above its minimum"): found.forward_ns - found.forward_ns.min(),
         phrase("reverse, above its minimum"): found.reverse_ns - found.reverse_ns.min(),
     }
-    axes = {"xaxis": axis(phrase("s since the first packet")), "yaxis": axis(phrase("delay, µs"))}
+    delays = axis(phrase("delay, µs"), (found.two_way_ns / 1e3).tolist())
+    axes = {"xaxis": axis(phrase("s since the first packet")), "yaxis": delays}
     caption = phrase(
         "Delay of each packet. One-way delays are shown above their minimum, which the clocks do not determine."
     )

@@ -298,10 +298,10 @@ def _remarks(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> l
             remarks.append(
                 phrase(
                     "{missing}: not given, as the shortest trial has {least} transactions; trials of "
-                    "about {needed:.2g} s would have enough",
+                    "about {needed:,.0f} s would have enough",
                     missing=joined(", ", missing),
                     least=least,
-                    needed=needed,
+                    needed=math.ceil(needed),
                 )
             )
         if all(one.parts for one in trials):

@@ -56,6 +56,7 @@ def analyse(
         rows=[*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)],
         flags=[*_flags(intervals), *not_as_asked(intervals, settings.client)],
         remarks=_remarks(intervals, wholes, len(periods)),
+        sentence=_flags(intervals)[0].text,
     )
 
 
