@@ -23,7 +23,7 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     places={
         "serve": Place(
             "keisoku.cli.stream.serve",
-            "Serves 'line', 'path responsiveness' and 'stream' of other hosts, one client at a time, until it is interrupted.",
+            "Serves 'line', 'path responsiveness' and 'stream' elsewhere until it is interrupted; one client at a time.",
         ),
     },
 )
