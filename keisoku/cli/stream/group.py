@@ -23,7 +23,7 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     places={
         "serve": Place(
             "keisoku.cli.stream.serve",
-            "Serves 'line', 'path responsiveness' and 'stream' elsewhere until it is interrupted; one client at a time.",
+            "Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.",
         ),
     },
 )
