@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from keisoku.analysis import biweight
 from keisoku.analysis.against import judge_against
@@ -130,7 +130,9 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
         figures_["change"] = change
     figures_ |= {side: combined(each) for side, each in known.items() if each}
     if said.verdict != "not measured":
-        figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%")  # the end of an interval is not exact
+        # The end of an interval is not exact; where B may be worse by more, it decides no criterion.
+        bound: Literal["", "at least"] = "at least" if said.verdict == "undecided" else ""
+        figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%", bound=bound)
     figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
     case = joined(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
     left = sum(pair is None for pair in of.pairs) if settings.against is None else 0

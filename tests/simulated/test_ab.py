@@ -128,6 +128,8 @@ def test_too_few_pairs_are_undecided(tmp_path: Path, devices: dict[str, str]) ->
         *words("ab throughput --size 64 --duration 10ms --pairs 3 --out run --dut"), devices["fast"], cwd=tmp_path
     )
     assert done.code == 2 and "undecided: 3 pairs are too few" in done.stderr
+    # An undecided comparison said "met" of its own criterion, as B was worse by 0 % at least.
+    assert "met     worse_by" not in done.stdout and "undecided" in done.stdout
 
 
 def test_a_comparison_goes_on_where_it_was_interrupted(tmp_path: Path, devices: dict[str, str]) -> None:
