@@ -11,6 +11,7 @@ from keisoku.cli.exit_code import FAILED
 from keisoku.cli.folded import folded
 from keisoku.cli.lazy_group import LazyGroup, Place
 from keisoku.cli.renamed import GO_ON, RENAMED
+from keisoku.cli.waited import began_s
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import KeisokuError
 
@@ -271,7 +272,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        keisoku(prog_name="keisoku", standalone_mode=False)
+        keisoku(prog_name="keisoku", standalone_mode=False, obj=began_s())
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)
