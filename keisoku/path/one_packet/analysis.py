@@ -98,8 +98,8 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     if verdict.shared_rate is not None:
         said.append(
             phrase(
-                "the way back is the faster one, unless the router takes longer above about {above} byte: then the link "
-                "has {rate:.3g} Mb/s each way, and the rates of the next hop are wrong as well",
+                "the way back is the faster one, unless the router takes longer above about {above} byte: then the "
+                "link has {rate:.3g} Mb/s each way, and the rates of the next hop are wrong as well",
                 above=SLOWER_ABOVE_BYTES,
                 rate=verdict.shared_rate / 1e6,
             )
