@@ -11,7 +11,6 @@ from keisoku.cli.exit_code import FAILED
 from keisoku.cli.folded import folded
 from keisoku.cli.lazy_group import LazyGroup, Place
 from keisoku.cli.renamed import GO_ON, RENAMED
-from keisoku.cli.waited import began_s
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import KeisokuError
 
@@ -272,7 +271,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        keisoku(prog_name="keisoku", standalone_mode=False, obj=began_s())
+        keisoku(prog_name="keisoku", standalone_mode=False, obj=True)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)

@@ -372,8 +372,11 @@ def test_what_a_faster_way_back_may_be_is_said_where_nothing_tells() -> None:
     assert float(rate[1]) == pytest.approx(50, rel=0.05)
 
 
-def test_a_faster_way_back_is_no_slow_router() -> None:
-    run = Campaign(VirtualHop(50 * M, 150 * M), VirtualHop(10 * M, 30 * M), VirtualHop(10 * M), jitter_ns=2000.0)
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_faster_way_back_is_no_slow_router(loss: float) -> None:
+    """A train passes the faster, the more of its packets were lost."""
+    hops = [VirtualHop(50 * M, 150 * M, loss=loss), VirtualHop(10 * M, 30 * M), VirtualHop(10 * M)]
+    run = Campaign(*hops, jitter_ns=2000.0, budget_s=60.0)
     assert run.flags() == []
     assert run.rates("reverse")[:2] == [pytest.approx(150, rel=0.05), pytest.approx(30, rel=0.05)]
     assert not any("512" in row.remark for row in run.answer.rows[:3])

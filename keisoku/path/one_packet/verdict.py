@@ -21,9 +21,9 @@ COALESCED_NS = 150_000.0
 """What interrupt coalescing may take away from the time of a train: adaptive drivers wait no longer."""
 PACKET_NS = 12_000.0
 """What the processor of a host or router may take for a packet, even if small ones passed faster."""
-FASTER = 1.05
-"""A train that passes faster than one link of the hop's rate could, by this factor, shows that it is none. Nothing but
-gathered interrupts and a delayed first packet shortens a train, and both are counted apart."""
+FASTER = 1.1
+"""If even the slowest train passes faster than one link of the hop's rate could, by this factor, it is none. What
+shortens a train are gathered interrupts and a delayed first packet, which are counted apart, and packets lost in it."""
 SLOWER_ABOVE_BYTES = 512
 """Some routers take longer for what is longer (Kitaguchi et al. 2002)."""
 OPPOSITE = 0.25
@@ -154,8 +154,8 @@ def _slow_router(
     if not _slower_out(segment) or segment.forward is None:
         return None
     if train is not None and not train.limited_by_sender:
-        own_ns = train.passed_bytes * segment.forward.lower
-        if own_ns > FASTER * train.span_ns + COALESCED_NS + noise_ns:
+        slowest_ns = train.passed_bytes * BITS / train.lower
+        if train.passed_bytes * segment.forward.lower > FASTER * slowest_ns + COALESCED_NS + noise_ns:
             return PathVerdict("slow-router", stage_rate=train.rate, why=phrase("a train passes faster than that"))
     here, there = _apart(segment), None if following is None else _apart(following)
     if here is None or there is None or there.upper >= 0 or abs(here.value + there.value) > OPPOSITE * here.value:
