@@ -3,7 +3,8 @@
 `python benchmarks/path_flags.py [FIRST] [COUNT] [--processes N]` measures COUNT paths (default 100) with the odd seeds
 from FIRST (default 1) on, which no threshold was chosen on; an even FIRST takes those that they were chosen on. Each
 path has up to five hops, and by chance buckets, hidden stages, changes of slope, coalescing, cross traffic, losses,
-outages and limits (tests/support/random_path.py). Prints a table of detectors, and one of rates and losses.
+outages and limits (tests/support/random_path.py). Prints a table of detectors, one of rates and losses, and one of
+routers that take longer above 512 bytes where replies grow up to 548; `--slow` gives every path such a router.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -30,7 +32,14 @@ from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.run.result import Result
 
 BUDGET_S = 60.0
-DETECTORS = ("token-bucket", "hidden-stages", "kink", "outage", "limit on replies")
+DETECTORS = ("token-bucket", "hidden-stages", "kink", "slow-router", "outage", "limit on replies")
+SLOWED = (
+    "no rate",
+    "right all the same",
+    "wrong, flagged",
+    "wrong, the row says what else it may be",
+    "wrong, nothing said",
+)
 KINDS = (("nothing of these", ()), ("loss", ("loss",)), ("outage", ("outage",)), ("limit on replies", ("limiter",)))
 
 
@@ -47,12 +56,14 @@ class Seen:
     losses: list[bool] = field(default_factory=list)
     missing: int = 0
     """Hops without a figure."""
+    slowed: str = ""
+    """What became of the forward rate of a router that takes longer above 512 bytes; empty: there is none."""
     seconds: float = 0.0
 
 
-def seen(seed: int) -> Seen:
+def seen(seed: int, slow: bool = False) -> Seen:
     """Measures a path."""
-    bed = random_path(seed)
+    bed = random_path(seed, slow)
     wire = bed.path()
     kept: list[HopProbe] = []
     probing = HopProbing(wire, OnePacketSettings(host="host", budget_s=BUDGET_S), kept.extend, lambda text: None)
@@ -67,12 +78,15 @@ def seen(seed: int) -> Seen:
         "token-bucket": (bed.bucket, bed.bucket_is_narrow),
         "hidden-stages": (bed.stages, bed.stages_are_seen),
         "kink": (bed.kink[0], bed.kink_is_seen),
+        "slow-router": (bed.kink[0] if bed.kink_is_hidden else 0, bed.slowed_is_seen),
         "outage": (bed.outages, bool(bed.outages) and bed.outages_met(kept)),
     }
     for name, (hop, can_be) in truth.items():
         _count(found, name, {hop} - {0}, _hops_flagged(result, name), can_be)
     _count(found, "limit on replies", set(bed.limited), _hops_limited(result), bool(bed.limited))
     _rates(found, bed, fitted, result)
+    if bed.kink_is_hidden:
+        found.slowed = _slowed(bed, fitted, result)
     _losses(found, bed, result)
     return found
 
@@ -114,6 +128,20 @@ def _rates(found: Seen, bed: RandomPath, fitted: PathFit, result: Result) -> Non
             found.rates.append(bounds[0] <= 1 / slope <= bounds[1])
 
 
+def _slowed(bed: RandomPath, fitted: PathFit, result: Result) -> str:
+    """Of a change at 512 bytes where replies grow up to 548."""
+    rows = [row for row in result.rows if row.group == HOP]
+    place = next((at for at, one in enumerate(fitted.segments) if one.last_hop == bed.kink[0]), None)
+    bounds = None if place is None or "forward" not in rows[place].figures else rows[place].figures["forward"].bounds
+    if place is None or bounds is None:
+        return SLOWED[0]
+    flagged = any(bed.kink[0] in _hops_flagged(result, name) for name in ("kink", "slow-router", "hidden-stages"))
+    said = fitted.verdicts[place].shared_rate is not None
+    if bounds[0] <= bed.out_bps(bed.kink[0]) <= bounds[1]:
+        return SLOWED[1]
+    return SLOWED[2] if flagged else SLOWED[3] if said else SLOWED[4]
+
+
 def _losses(found: Seen, bed: RandomPath, result: Result) -> None:
     for row in result.rows:
         if row.group != HOP and "lost" in row.figures and (bounds := row.figures["lost"].bounds) is not None:
@@ -127,10 +155,11 @@ def main() -> None:
     options.add_argument("first", nargs="?", type=int, default=1)
     options.add_argument("count", nargs="?", type=int, default=100)
     options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--slow", action="store_true")
     chosen = options.parse_args()
     seeds = range(chosen.first, chosen.first + 2 * chosen.count, 2)
     with Pool(chosen.processes) as pool:
-        found = pool.map(seen, seeds, chunksize=1)
+        found = pool.map(partial(seen, slow=chosen.slow), seeds, chunksize=1)
     print(f"seeds {seeds[0]} to {seeds[-1]}, every second one\n")
     print(
         "| detector | paths with it | flagged on its hop | that can be seen | flagged | other hop | without | false |"
@@ -163,6 +192,9 @@ def main() -> None:
             f"{seconds[-1]:.0f}",
         ]
         print(f"| {' | '.join(cells)} |")
+    print("\n| forward rate of a router that is slower above 512 byte | hops |\n|---|---|")
+    for what in SLOWED:
+        print(f"| {what} | {sum(one.slowed == what for one in found)} |")
     print()
     for one in found:
         for text in one.wrong:

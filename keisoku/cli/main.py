@@ -271,7 +271,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        keisoku(prog_name="keisoku", standalone_mode=False)
+        keisoku(prog_name="keisoku", standalone_mode=False, obj=True)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(FAILED)

@@ -18,6 +18,7 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.cli.outcome import output_options, show
 from keisoku.cli.progress import watching
+from keisoku.cli.waited import waited_s
 from keisoku.device.plan.rate import LinePercent, load
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
@@ -210,7 +211,7 @@ def command(name: str) -> click.Command:
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
-                outcome = carry_out(*asked(**given), out, **display.receivers)
+                outcome = carry_out(*asked(**given), out, waited_s=waited_s(), **display.receivers)
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))

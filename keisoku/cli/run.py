@@ -10,6 +10,7 @@ import click
 
 from keisoku.cli.outcome import output_options, show
 from keisoku.cli.progress import watching
+from keisoku.cli.waited import waited_s
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.carry_out import resume as go_on
@@ -55,7 +56,7 @@ def command(
         limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
         measurement, settings = read(plan_file, limit)
         with watching() as display:
-            outcome = carry_out(measurement, settings, out, **display.receivers)
+            outcome = carry_out(measurement, settings, out, waited_s=waited_s(), **display.receivers)
     else:
         assert resume is not None
         if out is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def lives(process: int, born: int) -> bool:
 def born_at(process: int) -> int:
     """Start time of a process in clock ticks since boot. 0: there is no such process."""
     return _stat(process)[1]
+
+
+def age_s() -> float:
+    """Seconds since this process began, suspension included; 0 where its start time is hidden."""
+    born = born_at(os.getpid())
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - born / os.sysconf("SC_CLK_TCK")) if born else 0.0
 
 
 def _stat(process: int) -> tuple[str, int]:

@@ -58,12 +58,14 @@ def carry_out(
     observer: Any = None,
     begun: Callable[[RunDirectory], None] = lambda directory: None,
     came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
+    waited_s: float = 0.0,
 ) -> Outcome:
     """Measures into the directory `out` (default: a new one in `runs`), or continues `resume`.
 
     `tell` receives lines for the user: until `begun` has received the directory what is going to be done, and then what
     is done now. `warn` receives lines that the user must not miss, `came_to` the progress (how much is done, of how
-    much, and the same in words), and `observer` the details. Raises PlanError if the
+    much, and the same in words), and `observer` the details. `waited_s`: how long whoever asked has waited already, as
+    for the start of the program. Raises PlanError if the
     settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError when interrupted, with
     what is kept and how to continue.
     """
@@ -74,7 +76,7 @@ def carry_out(
         settings = fitted(measurement, wanted)
         if beforehand := said_before(measurement, wanted, settings):
             tell(beforehand)
-    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to)
+    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to, waited_s)
     try:
         with no_longer_than(None if measurement.ends_in_time else settings.within_s):
             measurement.measure(work)

@@ -52,6 +52,7 @@ class Work(Generic[Settings_]):
         observer: Any = None,
         begun: Callable[[RunDirectory], None] = lambda directory: None,
         came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
+        waited_s: float = 0.0,
     ) -> None:
         self.measurement, self.settings = measurement, settings
         self.tell = tell
@@ -67,11 +68,15 @@ class Work(Generic[Settings_]):
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
         self._out, self._begun = out, begun
-        self._since_s = monotonic()
+        self._since_s, self._waited_s = monotonic(), waited_s
 
     def elapsed_s(self) -> float:
         """Seconds of this host since the measurement was asked for."""
         return monotonic() - self._since_s
+
+    def waited_s(self) -> float:
+        """Seconds that whoever asked has waited by now, the start of the program included."""
+        return self._waited_s + self.elapsed_s()
 
     @property
     def path(self) -> Path:

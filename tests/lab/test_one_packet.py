@@ -24,7 +24,7 @@ def keisoku(cwd: Path, *words: str) -> Ended:
     return outcome_of(start("path", *words, cwd=cwd))
 
 
-def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "10s") -> Ended:
+def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "20s") -> Ended:
     host = f"{lab.target_address}@{lab.tester_namespace}"
     usual = [
         "--json",

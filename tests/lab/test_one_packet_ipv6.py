@@ -46,7 +46,7 @@ def test_one_packet_knew_no_ipv6(tmp_path: Path) -> None:
     with PathLab(HOPS, icmp="unlimited") as lab:
         addresses = _number(lab)
         host = f"{addresses[-1]}@{lab.tester_namespace}"
-        words = ["--json", "--repetitions", "4", "--trains", "1", "--timeout", "300ms", "--budget", "10s"]
+        words = ["--json", "--repetitions", "4", "--trains", "1", "--timeout", "300ms", "--budget", "20s"]
         done = outcome_of(start("path", "one-packet", host, *words, "--out", str(tmp_path / "run"), cwd=tmp_path))
     assert done.code == 0, done.stderr
     (result,) = json.loads(done.stdout)["results"]

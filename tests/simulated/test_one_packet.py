@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
@@ -203,6 +204,18 @@ def test_small_budget_is_kept_and_measures_what_fits(budget_s: float) -> None:
     assert len(run.kept) > 20
 
 
+def test_the_start_of_the_program_was_not_in_the_budget() -> None:
+    """On a busy host it took 10 s, and the answer as long again."""
+    settings, kept = OnePacketSettings(host="host", budget_s=20.0), list[HopProbe]()
+    wire = VirtualPath([VirtualHop(1000 * M, limiter=Limiter())])
+    HopProbing(wire, settings, kept.extend, lambda text: None, started_s=6.0).run()
+    assert 4e9 < wire.now <= 8e9
+    wire = VirtualPath([VirtualHop(1000 * M)])
+    with pytest.raises(EngineError, match=r"the start of the program took 11 s of the budget of 20 s"):
+        HopProbing(wire, settings, kept.extend, lambda text: None, started_s=11.0).run()
+    assert wire.now == 0
+
+
 def test_budget_that_is_over_before_the_hops_are_known_is_one_sentence() -> None:
     with pytest.raises(EngineError, match=r"the budget of 1 s was over while the hops were looked for"):
         Campaign(VirtualHop(silent=True), VirtualHop(), budget_s=1.0)
@@ -324,6 +337,49 @@ def test_a_router_that_takes_longer_above_512_bytes_was_called_hidden_stages() -
     assert "hidden-stages" not in Campaign(slow, VirtualHop(10 * M), jitter_ns=2000.0).flags()
     run = Campaign(VirtualHop(100 * M, stages=2), VirtualHop(10 * M), jitter_ns=2000.0)
     assert "hidden-stages" in run.flags()
+
+
+def slow() -> VirtualHop:
+    """Read as 34 Mb/s out and 87 back: its replies grow up to 548 bytes, so the change looks like a faster way back."""
+    return VirtualHop(50 * M, extra_above=(512, 74.0))
+
+
+@pytest.mark.parametrize(
+    ("hops", "said"),
+    [
+        (
+            (slow(), VirtualHop(10 * M)),
+            "slower than the way back, but a train passes faster",
+        ),
+        ((VirtualHop(10 * M), slow(), VirtualHop(20 * M)), "slower than the way back, but the next hop seems"),
+    ],
+    ids=["train", "next hop"],
+)
+def test_a_router_that_takes_longer_above_512_bytes_read_34_for_50_without_a_flag(
+    hops: tuple[VirtualHop, ...], said: str
+) -> None:
+    run = Campaign(*hops, jitter_ns=3000.0)
+    assert run.flags() == ["slow-router"]
+    assert said in run.answer.flags[0].text
+
+
+def test_what_a_faster_way_back_may_be_is_said_where_nothing_tells() -> None:
+    """Behind a slower link no train shows the rate, and after the host there is no hop."""
+    run = Campaign(VirtualHop(10 * M), slow(), jitter_ns=3000.0)
+    assert run.flags() == []
+    rate = re.search(r"512 byte: then the link has ([\d.]+) Mb/s each way", run.answer.rows[1].remark)
+    assert rate is not None
+    assert float(rate[1]) == pytest.approx(50, rel=0.05)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_faster_way_back_is_no_slow_router(loss: float) -> None:
+    """A train passes the faster, the more of its packets were lost."""
+    hops = [VirtualHop(50 * M, 150 * M, loss=loss), VirtualHop(10 * M, 30 * M), VirtualHop(10 * M)]
+    run = Campaign(*hops, jitter_ns=2000.0, budget_s=60.0)
+    assert run.flags() == []
+    assert run.rates("reverse")[:2] == [pytest.approx(150, rel=0.05), pytest.approx(30, rel=0.05)]
+    assert not any("512" in row.remark for row in run.answer.rows[:3])
 
 
 def test_gathered_interrupts_are_no_hidden_stages() -> None:

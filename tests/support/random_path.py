@@ -22,6 +22,8 @@ STEP = 1.35
 SLOWED = 0.5
 """A bucket is seen where it sustains less than this share of the slowest link."""
 FASTEST_BUCKET = 200 * M
+SLOWER = 1.1
+"""A router that takes longer above 512 bytes is seen where its slope is larger than that of any link by this factor."""
 
 
 @dataclass
@@ -69,6 +71,21 @@ class RandomPath:
         """Where replies grow up to 548 bytes, a change at 512 cannot be told from the reverse direction."""
         return bool(self.kink[0]) and (self.kink[1] > 548 or self.hops[self.kink[0] - 1].quote is not rfc1812)
 
+    @property
+    def kink_is_hidden(self) -> bool:
+        """A change at 512 bytes where replies grow up to 548: it looks like a faster way back."""
+        return bool(self.kink[0]) and self.kink[1] == 512 and not self.kink_is_seen
+
+    @property
+    def slowed_is_seen(self) -> bool:
+        """No link before, nor a bucket, hides that trains pass faster than the slope says, by a tenth at least."""
+        if not self.kink_is_hidden or (self.bucket and self.bucket <= self.kink[0]):
+            return False
+        here = self.hops[self.kink[0] - 1]
+        slope, extra = 8e9 / here.forward, (here.extra_above or (0, 0.0))[1]
+        before = min((hop.forward for hop in self.hops[: self.kink[0] - 1]), default=math.inf)
+        return here.stages == 1 and SLOWER * max(slope, 8e9 / before) <= slope + extra
+
     def outages_met(self, probes: Sequence[HopProbe]) -> bool:
         """At least four single probes in a row were sent into an interruption."""
         times = [probe.sent_ns for probe in probes if probe.train is None and probe.hop >= self.outages]
@@ -82,8 +99,8 @@ class RandomPath:
         return here.forward / here.stages
 
 
-def random_path(seed: int) -> RandomPath:
-    """A function of the seed."""
+def random_path(seed: int, slow: bool = False) -> RandomPath:
+    """A function of the seed; `slow`: of those paths a router takes longer above 512 bytes, whatever else they have."""
     chance = random.Random(f"path {seed}")
     count = chance.randint(1, 5)
     quote = chance.choices((rfc1812, rfc792, whole), (7, 2, 1))[0]
@@ -108,6 +125,8 @@ def random_path(seed: int) -> RandomPath:
     bed = RandomPath(seed, hops, wire)
     _shape(bed, chance)
     _disturb(bed, chance)
+    if slow:
+        _slow(bed, random.Random(f"slow {seed}"))
     return bed
 
 
@@ -141,6 +160,17 @@ def _shape(bed: RandomPath, chance: random.Random) -> None:
         if links:
             chance.choice(links).cross = (chance.uniform(0.1, 0.6), chance.choice((200, 800, 1500)))
             bed.traits.add("cross traffic")
+
+
+def _slow(bed: RandomPath, chance: random.Random) -> None:
+    """A router that takes longer above 512 bytes, and quotes up to 548, in place of any other change of slope."""
+    for hop in bed.hops:
+        hop.extra_above, hop.quote = None, rfc1812
+    bed.wire["mtu"] = 1500
+    place = chance.randrange(len(bed.hops))
+    bed.hops[place].extra_above = (512, 10 ** chance.uniform(0.5, 2.2))
+    bed.kink = (place + 1, 512)
+    bed.traits.add("kink")
 
 
 def _disturb(bed: RandomPath, chance: random.Random) -> None:

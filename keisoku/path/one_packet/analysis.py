@@ -19,7 +19,7 @@ from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting
 from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
-from keisoku.path.one_packet.verdict import PathVerdict
+from keisoku.path.one_packet.verdict import SLOWER_ABOVE_BYTES, PathVerdict
 from keisoku.run.result import Result, Row
 
 NAME = "path one-packet"
@@ -93,6 +93,15 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
                 "hops {first_hop} to {last_hop} together, as the hops between them never answered",
                 first_hop=segment.first_hop,
                 last_hop=segment.last_hop,
+            )
+        )
+    if verdict.shared_rate is not None:
+        said.append(
+            phrase(
+                "the way back is the faster one, unless the router takes longer above about {above} byte: then the "
+                "link has {rate:.3g} Mb/s each way, and the rates of the next hop are wrong as well",
+                above=SLOWER_ABOVE_BYTES,
+                rate=verdict.shared_rate / 1e6,
             )
         )
     if verdict.kind == "not-checked" and verdict.why:

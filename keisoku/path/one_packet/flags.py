@@ -15,6 +15,7 @@ from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
+from keisoku.path.one_packet.verdict import SLOWER_ABOVE_BYTES
 from keisoku.run.result import Flag
 
 HOST_SILENT = phrase("the host itself was silent or refused the probes: the path behind the last hop listed is unknown")
@@ -35,6 +36,16 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 stages=verdict.stages,
             )
             flags.append(Flag(name="hidden-stages", text=text, figures=stage))
+        elif verdict.kind == "slow-router":
+            text = phrase(
+                "{where}: the way out seems to be slower than the way back, but {why}: the router takes longer above "
+                "about {above} byte, so its forward rate is too low and its reverse rate too high, and those of the "
+                "next hop the other way round",
+                where=where,
+                why=verdict.why,
+                above=SLOWER_ABOVE_BYTES,
+            )
+            flags.append(Flag(name="slow-router", text=text, figures=stage))
         elif verdict.kind == "token-bucket":
             text = phrase(
                 "{where}: single packets pass without serialisation but a train does not: a token "

@@ -35,9 +35,6 @@ ENDED = "ended"
 """Of the facts: whether the probing came to its end, which that of its budget is too."""
 SINGLE, TRAINS = "single packets", "trains"
 
-_AROUND_S = 3.0
-"""What the measurement takes besides its budget: the noise of the stamps before, the last fits after."""
-
 
 def measure(work: Work[OnePacketSettings]) -> None:
     """Finds the hops and probes them until enough is known. Raises EngineError if no hop on the path answers."""
@@ -62,7 +59,7 @@ def measure(work: Work[OnePacketSettings]) -> None:
         def keep(probes: Sequence[HopProbe]) -> None:
             append(directory, probes)
 
-        HopProbing(wire, settings, keep, work.tell, found=found, came_to=work.came_to).run()
+        HopProbing(wire, settings, keep, work.tell, found=found, came_to=work.came_to, started_s=work.waited_s()).run()
         directory.know(**{ENDED: True})
 
 
@@ -132,7 +129,7 @@ MEASUREMENT = Measurement(
     name=NAME,
     title=phrase("Bandwidth of the hops from single packets"),
     settings=OnePacketSettings,
-    seconds=lambda settings: settings.budget_s + _AROUND_S,
+    seconds=lambda settings: settings.budget_s,
     shortens=("budget_s",),
     measure=measure,
     analyse=analyse,

@@ -47,6 +47,9 @@ REVERSE_REPEATS, SIGN_REPEATS = 4, 16
 it has none yet: a fast link may be lost in noise."""
 TRAINS_SHARE = 0.15
 """Share of the budget that is left for the trains."""
+AS_START, AS_FITS = 1.25, 4.0
+"""The answer takes as long as so many starts of the program, and so many of the last fits of the probes: both are
+slower on a busy host (benchmarks/path_budget.py; at a load of 14 on two CPUs the answer took 1.3 starts)."""
 KEPT_TOGETHER = 256
 """Probes in a part on disk at most; so many are lost if the process is killed."""
 
@@ -92,17 +95,20 @@ class HopProbing:
         seed: int = 0,
         found: Callable[[KnownPath], None] = lambda path: None,
         came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
+        started_s: float = 0.0,
     ) -> None:
         """`keep` is given each round's probes as soon as it is over; `progress` a line of text; `found` the path.
 
-        `came_to` is given how many seconds of how many are over, and what is being done. The budget begins now.
+        `came_to` is given how many seconds of how many are over, and what is being done. `started_s`: how much of the
+        budget the start of the program took.
         """
-        budget_ns = round(settings.budget_s * NS_PER_S)
+        rest_s = settings.budget_s - started_s * (1 + AS_START)
 
         def tell(over_ns: int) -> None:
-            came_to(over_ns / NS_PER_S, settings.budget_s, self._doing)
+            came_to(started_s + over_ns / NS_PER_S, settings.budget_s, self._doing)
 
-        self._wire = TimedWire(wire, budget_ns, tell)
+        self._wire = TimedWire(wire, max(0, round(rest_s * NS_PER_S)), tell)
+        self._started_s = started_s
         self._settings, self._keep, self._progress = settings, keep, progress
         self._found = found
         self._doing = phrase("looking for the hops")
@@ -116,8 +122,15 @@ class HopProbing:
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError.
 
-        No packet leaves after the budget is over. Trains have the last of it (`TRAINS_SHARE`).
+        No packet leaves after the budget is over, and what the answer will take is left of it. Trains have the last of
+        what is sent (`TRAINS_SHARE`).
         """
+        if not self._wire.left_ns:
+            raise EngineError(
+                f"{self._wire.destination}: the start of the program took {time_text(self._started_s)} of the budget of"
+                f" {time_text(self._settings.budget_s)}, and the answer takes about as long, so nothing was sent; give"
+                " a longer --budget"
+            )
         path = self._discover()
         self._found(path)
         # Silent hops are in the raw rows too, as the record that they were probed.
@@ -132,10 +145,8 @@ class HopProbing:
             )
         )
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
-        budget_ns = self._wire.end - self._wire.began
-        end = self._wire.end - round(TRAINS_SHARE * budget_ns if self._settings.trains else 0)
         try:
-            self._singles(hops, sizes, end)
+            self._singles(hops, sizes)
             if self._settings.trains:
                 self._trains(hops, path)
         except BudgetOverError:
@@ -153,10 +164,15 @@ class HopProbing:
                 " were looked for; give a longer --budget or a shorter --timeout"
             ) from error
 
-    def _singles(self, hops: Sequence[_Hop], sizes: Sequence[int], end: int) -> None:
-        """Probes one by one until every hop is known well enough, or until `end`."""
+    def _end_of_singles(self) -> int:
+        """When the trains begin at the latest."""
+        share = TRAINS_SHARE if self._settings.trains else 0.0
+        return self._wire.end - round(share * (self._wire.end - self._wire.began))
+
+    def _singles(self, hops: Sequence[_Hop], sizes: Sequence[int]) -> None:
+        """Probes one by one until every hop is known well enough, or until the time of the trains."""
         active, target = list(hops), self._settings.repetitions
-        while active and self._wire.now_ns() < end:
+        while active and self._wire.now_ns() < (end := self._end_of_singles()):
             self._doing = phrase(
                 "{repeats} repeats of {sizes} sizes to {hops}", repeats=target, sizes=len(sizes), hops=_hops(active)
             )
@@ -167,6 +183,7 @@ class HopProbing:
                 began = self._wire.now_ns()
                 active = self._unfinished(hops, target)
                 self._fit_ns = self._wire.now_ns() - began
+                self._wire.leave(round(AS_FITS * self._fit_ns))
                 self._progress(self._state(target, hops, active))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
 

@@ -15,8 +15,7 @@ class OnePacketSettings(RunSettings):
     precision_percent: float = Field(5.0, gt=0, le=100)
     """Precision at which a hop counts as measured: half the width of the 95 % interval, relative to each slope."""
     budget_s: float = Field(600.0, gt=0)
-    """Time for all that is sent (hops, probes, trains), even if some hops lack that precision; start and analysis take
-    one to two seconds of a CPU besides."""
+    """Time for the whole command, its start and its answer included, even if some hops lack that precision."""
     repetitions: int = Field(8, ge=4)
     """Least number of probes of each size; with fewer than 8 a single delayed minimum can move a slope."""
     max_hops: int = Field(30, ge=1, le=64)

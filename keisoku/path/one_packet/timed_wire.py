@@ -25,7 +25,11 @@ class TimedWire:
         self._wire, self._tell = wire, tell
         self.destination, self.mtu_bytes = wire.destination, wire.mtu_bytes
         self.began = self._told_ns = wire.now_ns()
-        self.end = self.began + budget_ns
+        self._latest = self.end = self.began + budget_ns
+
+    def leave(self, ns: int) -> None:
+        """Ends so much before the budget is over, for what comes after."""
+        self.end = self._latest - ns
 
     @property
     def left_ns(self) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 
 from keisoku.language import phrase
-from keisoku.path.one_packet.segment import Segment, Span, rate
+from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
 from keisoku.path.one_packet.train import Dispersion
 
 HIDDEN_RATIO = 1.25
@@ -20,10 +21,18 @@ COALESCED_NS = 150_000.0
 """What interrupt coalescing may take away from the time of a train: adaptive drivers wait no longer."""
 PACKET_NS = 12_000.0
 """What the processor of a host or router may take for a packet, even if small ones passed faster."""
+FASTER = 1.1
+"""If even the slowest train passes faster than one link of the hop's rate could, by this factor, it is none. What
+shortens a train are gathered interrupts and a delayed first packet, which are counted apart, and packets lost in it."""
+SLOWER_ABOVE_BYTES = 512
+"""Some routers take longer for what is longer (Kitaguchi et al. 2002)."""
+OPPOSITE = 0.25
+"""A hop and the next one differ between out and back by as much, one way and the other, if the sum of both differences
+is below this share of the first."""
 NOISES = 3.0
 """A difference counts from so many times the delay that one in ten single packets met."""
 
-Kind = Literal["one-stage", "hidden-stages", "token-bucket", "not-serialising", "not-checked"]
+Kind = Literal["one-stage", "hidden-stages", "slow-router", "token-bucket", "not-serialising", "not-checked"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,9 @@ class PathVerdict:
     stage_rate: float | None = None
     """bit/s of each of those, or what a bucket sustains at most."""
     why: str = ""
+    shared_rate: float | None = None
+    """bit/s each way if its router takes longer above 512 bytes; None: the way back is not surely the faster one, or a
+    train shows that the way out is as slow as that."""
 
 
 def verdicts(
@@ -48,11 +60,15 @@ def verdicts(
     """
     result: list[PathVerdict] = []
     explained = _Explained()
-    for segment in found:
+    for segment, following in zip_longest(found, found[1:]):
         train = trains.get(segment.last_hop)
         noise = NOISES * delay_ns.get(segment.last_hop, 0.0)
         explained = explained.with_segment(segment)
-        result.append(_verdict(segment, train, explained, noise, segment.last_hop in kinked))
+        verdict = _verdict(segment, train, explained, noise, segment.last_hop in kinked)
+        if verdict.kind not in ("hidden-stages", "token-bucket") and segment.last_hop not in kinked:
+            slow = _slow_router(segment, following, train, noise)
+            verdict = slow or replace(verdict, shared_rate=_shared_rate(segment, train, noise))
+        result.append(verdict)
         if train is not None:
             explained = replace(explained, seen_ns=max(explained.seen_ns, train.shortest_ns))
     return result
@@ -108,9 +124,10 @@ def _verdict(
     alone_ns = train.passed_bytes * _shared_slope(segment.forward, segment.reverse)
     if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
-    if train.span_ns > HIDDEN_RATIO * alone_ns:
+    own_ns = train.passed_bytes * segment.forward.lower
+    if train.span_ns > HIDDEN_RATIO * own_ns:
         return PathVerdict("not-checked", why=phrase("an earlier hop is slower"))
-    if alone_ns < 2 * (COALESCED_NS + noise_ns):
+    if own_ns < 2 * (COALESCED_NS + noise_ns):
         return PathVerdict("not-checked", why=phrase("it is too fast for the trains"))
     return PathVerdict("one-stage")
 
@@ -124,6 +141,54 @@ def _shared_slope(forward: Span, reverse: Span | None) -> float:
     if reverse is None:
         return forward.lower
     return min(forward.value, (forward.value + reverse.value) / 2) - (forward.value - forward.lower)
+
+
+def _slow_router(
+    segment: Segment, following: Segment | None, train: Dispersion | None, noise_ns: float
+) -> PathVerdict | None:
+    """A router that takes longer above 512 bytes, if not only its way out seems to be slower than the way back.
+
+    No train is as slow as the way out seems to be. Or the next hop, whose packets the router only hands on, seems to be
+    as much faster on the way out than on the way back: both slopes of this router are taken from its own.
+    """
+    if not _slower_out(segment) or segment.forward is None:
+        return None
+    if train is not None and not train.limited_by_sender:
+        slowest_ns = train.passed_bytes * BITS / train.lower
+        if train.passed_bytes * segment.forward.lower > FASTER * slowest_ns + COALESCED_NS + noise_ns:
+            return PathVerdict("slow-router", stage_rate=train.rate, why=phrase("a train passes faster than that"))
+    here, there = _apart(segment), None if following is None else _apart(following)
+    if here is None or there is None or there.upper >= 0 or abs(here.value + there.value) > OPPOSITE * here.value:
+        return None
+    why = phrase("the next hop seems to be as much faster on the way out than on the way back")
+    return PathVerdict("slow-router", why=why)
+
+
+def _apart(segment: Segment) -> Span | None:
+    """Slope out less slope back in ns/byte, with an interval that holds however both errors go together."""
+    if segment.forward is None or segment.reverse is None:
+        return None
+    value = segment.forward.value - segment.reverse.value
+    half = segment.forward.half_width + segment.reverse.half_width
+    return Span(value, value - half, value + half)
+
+
+def _slower_out(segment: Segment) -> bool:
+    """Whether the way out is surely slower than the way back, as behind a router that takes longer above 512 bytes."""
+    apart = _apart(segment)
+    return apart is not None and apart.lower > 0
+
+
+def _shared_rate(segment: Segment, train: Dispersion | None, noise_ns: float) -> float | None:
+    """As `PathVerdict.shared_rate`."""
+    if not _slower_out(segment) or segment.forward is None or segment.reverse is None:
+        return None
+    own_ns = 0.0 if train is None else train.passed_bytes * segment.forward.value
+    share_ns, tolerance_ns = (FASTER - 1) * own_ns, COALESCED_NS + noise_ns
+    if train is not None and tolerance_ns < share_ns and abs(train.span_ns - own_ns) < share_ns + tolerance_ns:
+        return None
+    both = segment.forward.value + segment.reverse.value
+    return 2 * BITS / both if both > 0 else None
 
 
 def _sure(segment: Segment) -> bool:
