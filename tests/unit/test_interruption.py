@@ -29,7 +29,7 @@ def ended(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "KeisokuError('the far end is gone')"])
 def test_a_second_ctrl_c_while_the_first_is_reported_prints_no_traceback(error: str) -> None:
     child = ended(f"""
-def command(prog_name, standalone_mode):
+def command(prog_name, standalone_mode, obj):
     raise {error}
 
 def echo(text, err, real=main.click.echo):
