@@ -176,7 +176,7 @@ def source() -> str:
 
 
 def test_variants_are_compared_with_their_own_headers() -> None:
-    modify = ["IP.dst=increment(198.19.0.1, count=50)", "UDP.sport=random(1024-65535)"]
+    modify = ["IP.dst=increment(198.19.0.1, count=50)", "UDP.sport=increment(1024, count=70)"]
     result = result_of('[[rewrite]]\nchanges = ["IP.dscp=8"]\nevery = 10', modify=modify)
     assert cases(result) == {"IP.dscp 0 to 8": 1000}
 
