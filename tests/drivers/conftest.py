@@ -101,7 +101,7 @@ def _reports_of(item: pytest.Item) -> list[pytest.TestReport]:
             item.config.stash[REPORTS] = guest_of(item.config).carry_out_tests(names)
         name, told = next(item.config.stash[REPORTS])
         assert name == item.nodeid, f"the guest is at {name}"
-        reports = [pytest.TestReport._from_json(report) for report in told]
+        reports = [_report(report) for report in told]
         # Of several attempts, which follow where the machine spoiled one, the last one counts.
         last = max(number for number, report in enumerate(reports) if report.when == "setup")
         found = reports[last:]
@@ -114,6 +114,13 @@ def _reports_of(item: pytest.Item) -> list[pytest.TestReport]:
     seconds = sum(report.duration for report in found)
     item.config.stash[LAB_OUTCOMES].append(LabOutcome(item.name, outcome, seconds))
     return found
+
+
+def _report(told: dict[str, Any]) -> pytest.TestReport:
+    report = pytest.TestReport._from_json(told)
+    if isinstance(report.longrepr, list):  # JSON has no tuples, and pytest's list of what was skipped wants one
+        report.longrepr = tuple(report.longrepr)
+    return report
 
 
 def _told(item: pytest.Item, outcome: Any, why: Any) -> pytest.TestReport:
