@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
+from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Interval, Quantity
 
 CONFIDENCE = 0.95
@@ -72,11 +73,3 @@ def _place(count: int) -> int:
     while (chance := chance + math.comb(count, below) / 2**count) <= (1 - CONFIDENCE) / 2:
         below += 1
     return below - 1
-
-
-@lru_cache(maxsize=16)
-def student(freedom: int) -> float:
-    """Student's factor of an interval of 95 %."""
-    from scipy.stats import t  # loads slowly
-
-    return float(t.ppf((1 + CONFIDENCE) / 2, freedom))

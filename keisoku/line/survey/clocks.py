@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.repeated import student
 from keisoku.line.responsiveness.outcome import Outcome
 from keisoku.line.responsiveness.queue import Floor
 
