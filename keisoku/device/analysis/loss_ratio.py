@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.analysis.share import wilson
 from keisoku.device.analysis.samples import Sample, samples_of
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import TrialRecord
@@ -77,10 +78,9 @@ def _independent(part: float, whole: float) -> tuple[float, float]:
     """The interval of a share (Wilson 1927)."""
     if part == 0:
         return 0.0, min(1.0, _NONE_OF / whole)
-    ratio, z2 = part / whole, student(math.inf) ** 2
-    middle = (ratio + z2 / (2 * whole)) / (1 + z2 / whole)
-    spread = math.sqrt(z2 * (ratio * (1 - ratio) / whole + z2 / (4 * whole**2))) / (1 + z2 / whole)
-    return middle - spread, max(ratio, middle + spread)
+    ratio = part / whole
+    lower, upper = wilson(ratio, whole)
+    return lower, max(ratio, upper)
 
 
 def _percent(ratio: float, lower: float, upper: float) -> Quantity:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keisoku.analysis.budget import student
+from keisoku.analysis.share import wilson
 from keisoku.path.one_packet.icmp_limit import Fate, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.refusal import fates_of, hidden_limit
@@ -198,11 +199,10 @@ def ratio_interval(lost: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tup
     """
     if lost.size == 0:
         return 0.0, 1.0
-    ratio, z2 = float(lost.mean()), student(math.inf) ** 2
-    middle = (ratio + z2 / (2 * lost.size)) / (1 + z2 / lost.size)
-    spread = math.sqrt(z2 * (ratio * (1 - ratio) / lost.size + z2 / (4 * lost.size**2))) / (1 + z2 / lost.size)
+    ratio = float(lost.mean())
+    lower, upper = wilson(ratio, lost.size)
     own = 0.0
     if lost.size >= 10 * BATCHES:
         batches = np.array([part.mean() for part in np.array_split(lost, BATCHES)])
         own = student(BATCHES - 1) * float(batches.std(ddof=1)) / math.sqrt(BATCHES)
-    return max(0.0, min(middle - spread, ratio - own)), min(1.0, max(middle + spread, ratio + own))
+    return max(0.0, min(lower, ratio - own)), min(1.0, max(upper, ratio + own))
