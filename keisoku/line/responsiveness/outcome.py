@@ -17,6 +17,8 @@ from keisoku.path.stamp.exchanges import Exchanges, exchanges
 Times = NDArray[np.float64]
 TCP_BYTES, UDP_BYTES = 52, 28
 """Of headers in an IPv4 packet: with TCP's option of timestamps, and of UDP. The 20 more of IPv6 are 1.4 %."""
+SHORT_BYTES = 72
+"""IP bytes of a short STAMP packet of IPv4; one of IPv6 has 20 more, which no verdict depends on."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,6 @@ def _compare_sizes(found: Outcome, delays: pa.Table, short: Exchanges) -> None:
     least = {way: float(found.one_way_ns[way].min()) for way in WAYS}
     found.long_more_ns = {way: float(long[way].min()) - least[way] for way in WAYS}
     found.long_more_bytes = int(sizes[0]) - SHORT_BYTES
-
-
-SHORT_BYTES = 72
-"""IP bytes of a short STAMP packet of IPv4; one of IPv6 has 20 more, which no verdict depends on."""
 
 
 def _of_flows(found: Outcome, row: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> None:

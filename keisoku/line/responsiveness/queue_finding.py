@@ -17,7 +17,8 @@ from keisoku.line.responsiveness.place import Added, added
 from keisoku.line.responsiveness.queue import Depth, Floor, depth
 
 LONG_WAIT = 0.95
-LONG_BYTES = 1500
+FULL_BYTES = 1500
+"""Of a packet of the TCP flows that load the path."""
 KINDS: dict[Kind, str] = {
     "none": phrase("no queue to speak of"),
     "drop-tail": phrase("drop-tail: it drops when it is full"),
@@ -60,7 +61,7 @@ def queue_finding(rounds: Mapping[Condition, Sequence[Outcome]], floor: Floor, w
     depths = [found for one in overloads if (found := depth(floor, one, way, carried_bps)) is not None]
     full = [one for one in depths if one.full]
     rate_bps = float(np.median([one.rate_bps for one in depths] or [carried_bps]))
-    packet_ns = 8e9 * LONG_BYTES / rate_bps if rate_bps else 0.0
+    packet_ns = 8e9 * FULL_BYTES / rate_bps if rate_bps else 0.0
     # A packet of the load is itself sent, which a short one of the idle path is not.
     own_less_ns = idle_ns + packet_ns
     own = [float(np.median(one.own_ns[way])) - own_less_ns for one in loaded if len(one.own_ns.get(way, ()))]
