@@ -22,7 +22,10 @@ from keisoku.stream.serve import StreamServer
 )
 @click.option("--settable", is_flag=True, help="let clients change MTU and offloads of the interface towards them")
 def command(at: str, port: int, files: Path | None, settable: bool) -> None:
-    """Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time."""
+    """Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.
+
+    It goes on until it is interrupted.
+    """
     server = StreamServer(Place.parse(at), port, lambda text: click.echo(text), files=files, settable=settable)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
