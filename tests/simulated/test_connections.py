@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.simulated_trials import carry_out, device, plan
+from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
-from keisoku.device.record.trial import TrialRecord
+from keisoku.device.method.rfc2889 import UNDECIDED
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.frame.port_pairs import port_pairs
 from keisoku.run.result import Result, Row
@@ -20,9 +21,9 @@ LINK = "ports = 2\nlink_bits_per_second = 10_000_000_000\n"
 WAITS = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}
 
 
-def measured(method: str, table: str, **settings: Any) -> tuple[Result, list[TrialRecord]]:
+def measured(method: str, table: str, spoil: Spoil = untouched, **settings: Any) -> tuple[Result, list[TrialRecord]]:
     own = plan(method, frame_bytes=[64], phases=WAITS, **{method: settings})
-    return carry_out(own, device(f"{LINK}[connections]\n{table}"))
+    return carry_out(own, device(f"{LINK}[connections]\n{table}"), spoil)
 
 
 def summary(result: Result) -> Row:
@@ -74,6 +75,27 @@ def test_the_capacity_of_a_hidden_table_is_found_within_a_thousandth(seed: int) 
     assert bounds is not None
     assert bounds[0] <= truth <= bounds[1]
     assert truth - figure.value <= max(1, truth / 1000)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("connection_capacity", {}),
+        ("connection_rate", {}),
+        ("connection_throughput", {"maximum_fps": 1000, "trial_s": 1}),
+    ],
+)
+def test_a_device_is_not_said_to_fail_where_the_tester_was_disturbed_in_each_trial(
+    method: str, settings: dict[str, Any]
+) -> None:
+    """It was said that not even the first number of connections was valid, or that frames were lost at every rate."""
+
+    def interrupted(index: int, trial: Trial, facts: Facts) -> Facts:
+        return facts.model_copy(update={"interrupted": True})
+
+    result, records = measured(method, "entries = 4000\n", interrupted, connections=100, **settings)
+    assert not any(record.valid for record in records)
+    assert summary(result).figures == {} and summary(result).remark == UNDECIDED
 
 
 def test_failed_connections_are_named_with_their_ports_their_time_and_what_became_of_them() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.method import connection_trial
 from keisoku.device.method.connection_trial import Seen, attempt, count
+from keisoku.device.method.rfc2889 import UNDECIDED
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionCapacitySettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -83,7 +84,8 @@ def _judged(
 def _summary(size: int, low: int, high: int, most: int, seen: list[Seen]) -> Row:
     last = seen[-1]
     if not low:
-        remark = phrase("not even {least} connections were all valid", least=seen[0].opening.connections)
+        failed = [one.opening.connections for one in seen if one.passed is False]
+        remark = phrase("not even {least} connections were all valid", least=min(failed)) if failed else UNDECIDED
         return Row(frame_bytes=size, case=phrase("capacity"), figures={}, trial=last.record.index, remark=remark)
     if high > most or last.passed is None:
         figure = Quantity(value=low, unit="connections", bound="at least")

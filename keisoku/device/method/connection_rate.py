@@ -7,7 +7,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import connection_trial
 from keisoku.device.method.connection_trial import Seen, attempt, count
-from keisoku.device.method.rfc2889 import Boundary, highest
+from keisoku.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionRateSettings
@@ -50,7 +50,8 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     case = phrase("highest rate")
     if not found.passed:
-        remark = phrase("connections failed at every rate that was tried")
+        any_valid = any(one.record.valid for one in seen)
+        remark = phrase("connections failed at every rate that was tried") if any_valid else UNDECIDED
         return Row(frame_bytes=size, case=case, figures={}, trial=seen[-1].record.index, remark=remark)
     figure = found.figure("connections/s")
     shows = next(one.record.index for one in seen if one.passed and one.opening.frames_per_second == found.passed)

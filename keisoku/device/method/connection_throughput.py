@@ -10,7 +10,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import connection_trial
 from keisoku.device.method.connection_trial import ANSWERS, INITIATOR, RESPONDER, Seen, attempt, count
-from keisoku.device.method.rfc2889 import Boundary, highest
+from keisoku.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionThroughputSettings
@@ -62,12 +62,12 @@ def _lost(one: Seen) -> int:
 def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     case = phrase("throughput")
     if not found.passed:
-        refused = all(one.opened.refused.count for one in seen)
-        remark = (
-            phrase("connections were refused before each load: use fewer, or a lower --open")
-            if refused
-            else phrase("frames were lost at every load that was tried")
-        )
+        if not any(one.record.valid for one in seen):
+            remark = UNDECIDED
+        elif all(one.opened.refused.count for one in seen if one.record.valid):
+            remark = phrase("connections were refused before each load: use fewer, or a lower --open")
+        else:
+            remark = phrase("frames were lost at every load that was tried")
         return Row(frame_bytes=size, case=case, figures={}, trial=seen[-1].record.index, remark=remark)
     figure = found.figure("frames/s")
     shows = next(one.record.index for one in seen if one.record.trial.frames_per_second == found.passed)

@@ -76,6 +76,9 @@ class Boundary:
         return Quantity(value=self.passed, unit=unit, interval=interval, covers="resolution")
 
 
+UNDECIDED = phrase("undecided: the tester was disturbed in each trial")
+"""The remark of a search in which nothing passed: it is not known whether the DUT would."""
+
 Probe = Callable[[float], Generator[Trial, TrialRecord, bool | None]]
 """Whether a value passes; None if the tester disturbed every trial."""
 
