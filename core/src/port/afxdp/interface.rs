@@ -51,6 +51,11 @@ impl Outlet {
         self.sending.longest().min(self.mtu as usize + 14 + 8)
     }
 
+    /// Whether a higher MTU would let longer frames be sent.
+    pub fn limited_by_mtu(&self) -> bool {
+        self.longest() < self.sending.longest()
+    }
+
     pub fn failure(&self, error: &io::Error) -> EngineError {
         self.place.refusal("send on an AF_XDP socket", error)
     }

@@ -1,0 +1,90 @@
+"""The page of a short run of every measurement and procedure: its card says something, its plots are drawn."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.chromium import looked_at
+from support.command_line import keisoku
+from support.every_kind import OTHERS, PROCEDURES
+from support.serving import serving
+
+from keisoku.device.plan.procedure import PROCEDURES as TABLE
+from keisoku.host.place import Place
+from keisoku.measurement.table import DEVICE, MODULES
+from keisoku.path.stamp.reflector import Reflector
+from keisoku.path.train.serve import Server
+from keisoku.stream.serve import StreamServer
+
+HERE = Place("127.0.0.1")
+SWITCH = """
+ports = 4
+link_bits_per_second = 1_000_000_000
+[forwarding]
+ns_per_byte = 8.0
+constant_ns = 1200.0
+[scheduler]
+code = "dscp"
+kind = "drr"
+[[queue]]
+codes = [46]
+priority = 1
+buffer_bytes = 60_000
+[[queue]]
+codes = [10]
+weight = 3.0
+buffer_bytes = 130_000
+[queue.marking]
+by = "curve"
+action = "drop"
+least_bytes = 20_000
+most_bytes = 60_000
+most_ratio = 0.2
+[[queue]]
+codes = [0, 26]
+buffer_bytes = 130_000
+"""
+TREX = {"flow_stats": {"7": {"tx_pkts": {"total": 1000}, "rx_pkts": {"total": 990}}, "global": {}}}
+
+
+def test_every_measurement_and_procedure_has_a_command_here() -> None:
+    assert set(OTHERS) == set(MODULES) - {DEVICE, "campaign"}
+    assert set(PROCEDURES) == {each.name.replace("_", "-") for each in TABLE.values()} - {"forward-pressure"}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Ports of the far ends at the loopback, and files, by the names that commands have for them."""
+    folder = tmp_path_factory.mktemp("kinds")
+    draw = Random(20)
+    (folder / "switch.toml").write_text(SWITCH)
+    (folder / "phase.txt").write_text("\n".join(str(draw.gauss(0, 1e-9)) for _ in range(1000)))
+    (folder / "trex.json").write_text(json.dumps(TREX))
+    (folder / "file.bin").write_bytes(draw.randbytes(1 << 20))
+    files = {"switch": "switch.toml", "phase": "phase.txt", "file": "file.bin", "imported": "trex.json"}
+    with ExitStack() as stack:
+        servers = {"delay": Reflector(HERE, 0), "train": Server(HERE, 0), "stream": StreamServer(HERE, 0)}
+        ports = {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
+        yield {name: str(folder / file) for name, file in files.items()} | ports
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*PROCEDURES, *OTHERS])
+def test_the_page_of_a_run_is_whole(browser: Any, tmp_path: Path, places: dict[str, str], name: str) -> None:
+    given = PROCEDURES.get(name) or OTHERS.get(name, "")
+    command = [*name.split(), *shlex.split(given.format(**places)), "--out", "run"]
+    keisoku(*command, cwd=tmp_path, timeout_s=600.0).measured_or_said_why_not()
+    rows = [row for result in json.loads((tmp_path / "run" / "result.json").read_text()) for row in result["rows"]]
+    page = tmp_path / "run" / "report.html"
+    assert len(page.read_bytes()) < 1_500_000
+    looked_at(browser, page)
+    cards = browser.execute_script("return [...document.querySelectorAll('.card')].map((card) => card.textContent)")
+    if any(row["figures"] for row in rows):
+        assert cards and not any("No figure was measured" in card for card in cards)
