@@ -208,7 +208,7 @@ def test_a_directory_that_cannot_be_written_is_one_sentence_before_the_first_tri
     assert namespaces_of(done.pid) == []
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("form", [pytest.param([], marks=pytest.mark.long), ["--json"]])
 def test_a_full_disk_behind_standard_output_keeps_the_result(tmp_path: Path, form: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         child = start(

@@ -155,7 +155,7 @@ def test_every_frame_to_a_group_reaches_each_port_that_joined(device: str, proto
     assert [row.case for row in result.rows[1:]] == ["3 groups, 20 % unicast, port 2", "3 groups, 20 % unicast, port 3"]
 
 
-@pytest.mark.parametrize("protocol", ["igmpv2", "mldv1", "mldv2"])
+@pytest.mark.parametrize("protocol", ["igmpv2", pytest.param("mldv1", marks=pytest.mark.long), "mldv2"])
 def test_a_router_forwards_a_group_from_a_join_to_a_leave(protocol: str) -> None:
     with Lab("multicast-router", ports=3) as lab:
         settings = QUICK | {"protocol": protocol, "group_fps": 2000}

@@ -136,7 +136,8 @@ def test_filters_are_those_of_the_firewall(rules: int) -> None:
 
 @needs(*PROGRAMS)
 @pytest.mark.parametrize(
-    ("action", "headers", "size"), [("push", "ipv4", 64), ("swap", "mpls", 68), ("pop", "mpls", 68)]
+    ("action", "headers", "size"),
+    [("push", "ipv4", 64), pytest.param("swap", "mpls", 68, marks=pytest.mark.long), ("pop", "mpls", 68)],
 )
 def test_one_label_is_pushed_swapped_and_popped(action: str, headers: str, size: int) -> None:
     dut, common = f"ovs-mpls?action={action}", {"headers": headers, "frame_bytes": [size]}

@@ -129,7 +129,7 @@ def test_a_broadcast_reaches_every_port_of_the_bridge(engine: str) -> None:
     assert sum(arrived) == 2 * records[-1].facts.sent.offered_frames
 
 
-@pytest.mark.parametrize("pattern", ["mesh", "partial-mesh", "one-and-many"])
+@pytest.mark.parametrize("pattern", ["mesh", pytest.param("partial-mesh", marks=pytest.mark.long), "one-and-many"])
 def test_the_bridge_forwards_a_pattern(pattern: str) -> None:
     own = {"trial_s": 0.3, "maximum_fps": 1000, "loads_percent": [100], "resolution_percent": 10}
     result, records = measure("forwarding", pattern=pattern, forwarding=own)

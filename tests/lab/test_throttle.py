@@ -69,7 +69,7 @@ def least_lost(facts: Facts) -> float:
     return facts.sent.offered_frames - CAPACITY * (span_ns + BURST_NS) / NS_PER_S - 1
 
 
-@pytest.mark.parametrize("device", ["bridge", "router"])
+@pytest.mark.parametrize("device", ["bridge", pytest.param("router", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "load", [pytest.param(0.9, marks=pytest.mark.long), 0.98, pytest.param(0.99, marks=pytest.mark.long)]
 )

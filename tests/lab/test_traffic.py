@@ -17,20 +17,27 @@ CALM = later_than(10_000_000)
 ENGINES = pytest.mark.parametrize("engine", ["xdp", "packet"])
 
 
-@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
+PATTERNS: dict[str, tuple[str, set[tuple[int, int]]]] = {
+    "bidirectional": ("1,2", {(0, 1), (1, 0)}),
+    "pairs": ("1,2,3,4", {(0, 1), (1, 0), (2, 3), (3, 2)}),
+    "mesh": ("1,2,3", {(a, b) for a in range(3) for b in range(3) if a != b}),
+    "many-to-one": ("1,2,3", {(0, 2), (1, 2)}),
+    "one-to-many": ("1,2,3", {(2, 0), (2, 1)}),
+}
+
+
 @pytest.mark.parametrize(
-    ("pattern", "ports", "routes"),
+    ("engine", "pattern"),
     [
-        ("bidirectional", "1,2", {(0, 1), (1, 0)}),
-        ("pairs", "1,2,3,4", {(0, 1), (1, 0), (2, 3), (3, 2)}),
-        ("mesh", "1,2,3", {(a, b) for a in range(3) for b in range(3) if a != b}),
-        ("many-to-one", "1,2,3", {(0, 2), (1, 2)}),
-        ("one-to-many", "1,2,3", {(2, 0), (2, 1)}),
+        *(("xdp", pattern) for pattern in PATTERNS),
+        ("afxdp", "mesh"),
+        ("packet", "pairs"),
+        *(pytest.param("afxdp", pattern, marks=pytest.mark.long) for pattern in PATTERNS if pattern != "mesh"),
+        *(pytest.param("packet", pattern, marks=pytest.mark.long) for pattern in PATTERNS if pattern != "pairs"),
     ],
 )
-def test_every_port_of_a_pattern_sends_its_load_to_whom_it_should(
-    engine: str, pattern: str, ports: str, routes: set[tuple[int, int]]
-) -> None:
+def test_every_port_of_a_pattern_sends_its_load_to_whom_it_should(engine: str, pattern: str) -> None:
+    ports, routes = PATTERNS[pattern]
     plan = plan_for("bridge", pattern=pattern, ports=ports.split(","), engine=engine, frame_bytes=[128])
     facts, _ = carry_out(plan)
     assert {(stream.transmit, stream.receive) for stream in facts.streams} == routes
