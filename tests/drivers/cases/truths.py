@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from drivers.bed import Bed, of_a_slow_machine, refusal
 from drivers.case import case
 from keisoku.cli.main import keisoku
+from keisoku.device.record.trial import TrialRecord
 from keisoku.device.testbed.host_port import list_ports
 from keisoku.errors import PlanError
 from keisoku.frame.rates import maximum_frames_per_second
@@ -71,6 +72,8 @@ def command(bed: Bed) -> None:
     load = ["--rate", "200", "--size", "128", "--duration", "1s", "--waits", "500ms", "--out", "run"]
     with CliRunner().isolated_filesystem():
         told = CliRunner().invoke(keisoku, ["trial", *with_ports, *load])
-    assert re.search(r": offered (\d+), forwarded \1\b", told.output), told.output[-1500:]
+        trials = [TrialRecord.model_validate_json(line) for line in Path("run/trials.jsonl").read_text().splitlines()]
+    counts = [(one.facts.sent.offered_frames, one.facts.tracked.forwarded_frames) for one in trials]
+    assert counts and all(offered == forwarded > 0 for offered, forwarded in counts), (counts, told.output[-1500:])
     bed.shown = next((line for line in told.output.splitlines() if line.startswith("keisoku: ")), "")
     assert told.exit_code == 0 or of_a_slow_machine(bed.shown), told.output[-1500:]
