@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 
 Better = Literal["higher", "lower", "neither"]
 Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]
@@ -44,6 +44,40 @@ def difference(one: Quantity, other: Quantity) -> Quantity:
         value = 0.0
     covers = one.covers or other.covers
     return Quantity(value=value, unit=one.unit, uncertainty=uncertainty, covers=covers)
+
+
+def ratio(one: Quantity, other: Quantity) -> Quantity | None:
+    """`one` / `other` with an interval; None unless both values are above zero.
+
+    The interval is Fieller's, which Donner and Zou (2012) extend to intervals that are not symmetrical (MOVER-R). It is
+    not known if either's is not, or if `other` may be zero. With a bound the ratio is a bound itself, where there is
+    one.
+    """
+    if not (0 < one.value < math.inf and 0 < other.value < math.inf):
+        return None
+    value = one.value / other.value
+    unknown = Quantity(value=value, unit="")
+    if one.bounds is None or other.bounds is None:
+        return unknown
+    (low, high), (its_low, its_high) = one.bounds, other.bounds
+    if one.bound or other.bound:
+        if math.isfinite(its_high) and low > 0:
+            return Quantity(value=low / its_high, unit="", bound="at least")
+        if math.isfinite(high) and its_low > 0:
+            return Quantity(value=high / its_low, unit="", bound="at most")
+        return None
+    if its_low <= 0 or its_high >= 2 * other.value:
+        return unknown
+    ends = []
+    for end, its_end, sign in ((low, its_high, -1), (high, its_low, 1)):
+        side, its_side = end / one.value - 1, its_end / other.value - 1
+        square = 1 - its_side**2
+        root = math.sqrt(max(0.0, 1 - (1 - side**2) * square))
+        ends.append(value * (1 + sign * root) / square)
+    covers = one.covers or other.covers
+    if ends[1] - ends[0] <= 2 * ROUNDING * value:
+        return Quantity(value=value, unit="", uncertainty=0.0, covers=covers)
+    return Quantity(value=value, unit="", interval=Interval(lower=ends[0], upper=ends[1]), covers=covers)
 
 
 def verdict(one: Quantity, other: Quantity) -> Verdict:

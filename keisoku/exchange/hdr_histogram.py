@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from math import ceil, log10
 
 _PLAIN, _COMPRESSED = 0x1C849303 | 0x10, 0x1C849304 | 0x10
+_OLD = (0x1C849309, 0x1C849302)
+"""What a histogram of version 0 and 1 begins with; that of version 1 has a word size in its fifth to eighth bit."""
 _HEADER = struct.Struct(">iiiiqqd")
 _DIGITS = range(6)
 _MOST_BYTES = 1 << 26
@@ -125,6 +127,8 @@ def decode(text: str) -> HdrHistogram:
             raw = unpacker.decompress(raw[8 : 8 + length], _MOST_BYTES)
             if not unpacker.eof:
                 raise NotAHistogram("it is cut off, or too long")
+        elif cookie & ~0xF0 in _OLD:
+            raise NotAHistogram("it is of version 0 or 1 of HdrHistogram, and version 2 is read")
         plain, size, offset, digits, lowest, _, ratio = _HEADER.unpack_from(raw)
     except (binascii.Error, ValueError, struct.error, zlib.error) as error:
         raise NotAHistogram(str(error) or "it is no HdrHistogram") from error

@@ -4,13 +4,16 @@ of HdrHistogram. Each function reads one form; it does no I/O, and guesses no fi
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.exchange.hdr_histogram import LOG, HdrHistogram, NotAHistogram, decode
+from keisoku.exchange.hdr_histogram import HdrHistogram, NotAHistogram, decode
 from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
@@ -21,6 +24,10 @@ FIGURES = {"throughput": "throughput", "latency": "mean", "loss": "loss"}
 _BOTH = phrase("Rates are those of both directions together, as they were published.")
 _CSIT_SIZE = re.compile(r"(?:^|[-.])(\d{2,5})b-")
 _CSIT_LATENCY = re.compile(r"pdr_(\d+)")
+_CSIT_UNITS = {"pps": "frames/s", "cps": "connections/s", "rps": "requests/s", "bps": "bit/s"}
+_LOG_FORMAT = "#[Histogram log format version 1."
+"""The line behind that of the program that wrote the log, if there is one."""
+_LOG_START = re.compile(r"^#\[StartTime: (\d+(?:\.\d+)?) ", re.MULTILINE)
 
 
 @dataclass
@@ -48,7 +55,9 @@ class Published:
     def add(
         self, result: str, figures: Mapping[str, Quantity], size: int = 0, case: str = "", remark: str = ""
     ) -> None:
-        """A row of a result."""
+        """A row of a result, if there is a figure."""
+        if not figures:
+            return
         row = Row(figures=dict(figures), frame_bytes=size, case=case, remark=remark)
         self.rows.setdefault(result, []).append(row)
 
@@ -88,17 +97,22 @@ def _csit(document: Any, frame_bytes: int) -> Published:
     result = document["result"]
     for name, case in (("ndr", ""), ("pdr", "PDR 0.5 %"), ("critical_rate", "PLRsearch")):
         if name in result:
-            bounds = [result[name][end]["rate"] for end in ("lower", "upper")]
-            low, high = (float(bound["value"]) for bound in bounds)
-            unit = {"pps": "frames/s", "cps": "connections/s"}[bounds[0]["unit"]]
-            figure = Quantity(value=low, unit=unit, interval=_interval(low, high), covers="resolution")
-            found.add("throughput", {"throughput": figure}, size_bytes, case)
+            found.add("throughput", {"throughput": _csit_found(result[name])}, size_bytes, case)
     if "receive_rate" in result:
         rate = result["receive_rate"]["rate"]
         count = len(rate["values"])
         error = 2 * float(rate["stdev"]) / count**0.5 if count > 1 else None
-        figure = Quantity(value=float(rate["avg"]), unit="frames/s", uncertainty=error)
+        figure = Quantity(value=float(rate["avg"]), unit=_CSIT_UNITS[rate["unit"]], uncertainty=error)
         found.add("throughput", {"throughput": figure}, size_bytes, "MRR")
+    if "rate" in result:  # of a host stack
+        figure = Quantity(value=float(result["rate"]["value"]), unit=_CSIT_UNITS[result["rate"]["unit"]])
+        found.add("throughput", {"throughput": figure}, size_bytes, "host stack")
+    if "bandwidth" in result:
+        figure = Quantity(value=float(result["bandwidth"]["value"]), unit=_CSIT_UNITS[result["bandwidth"]["unit"]])
+        found.add("throughput", {"bit_rate": figure}, size_bytes, "host stack, goodput")
+    if "packet" in result.get("loss", {}):
+        lost = Quantity(value=float(result["loss"]["packet"]["value"]), unit="frames", uncertainty=0.0)
+        found.add("loss", {"lost": lost}, size_bytes, "reconfiguration")
     for way in ("forward", "reverse"):
         for name, numbers in result.get(f"latency_{way}", {}).items():
             percent = _CSIT_LATENCY.fullmatch(name)
@@ -107,6 +121,17 @@ def _csit(document: Any, frame_bytes: int) -> Published:
                 "latency", _latency(numbers, "min", "avg", "max", numbers.get("hdrh")), size_bytes, f"{way}, {load}"
             )
     return found
+
+
+def _csit_found(bounds: Mapping[str, Any]) -> Quantity:
+    """A rate that was searched for. Since model 1.5 the upper bound is missing where the lower one is the estimate
+    itself (the conditional throughput of MLRsearch)."""
+    low = bounds["lower"]["rate"]
+    value, unit = float(low["value"]), _CSIT_UNITS[low["unit"]]
+    if "upper" not in bounds:
+        return Quantity(value=value, unit=unit)
+    high = float(bounds["upper"]["rate"]["value"])
+    return Quantity(value=value, unit=unit, interval=_interval(value, high), covers="resolution")
 
 
 def _nfvbench(document: Any, frame_bytes: int) -> Published:
@@ -127,8 +152,9 @@ def _nfvbench(document: Any, frame_bytes: int) -> Published:
                     figure = Quantity(value=float(trial["rate_pps"]), unit="frames/s")
                     found.add("throughput", {"throughput": figure}, size_bytes, words)
                 lost = overall.get("drop_percentage", overall.get("drop_rate_percent"))
-                if lost is not None:
-                    found.add("loss", {"loss": Quantity(value=float(lost), unit="%")}, size_bytes, words)
+                if lost is not None and math.isfinite(float(lost)):
+                    share = Quantity(value=float(lost), unit="%", uncertainty=0.0)  # of counts
+                    found.add("loss", {"loss": share}, size_bytes, words)
                 delays = overall if "avg_delay_usec" in overall else overall.get("rx", {})
                 if "avg_delay_usec" in delays:
                     names = ("min_delay_usec", "avg_delay_usec", "max_delay_usec")
@@ -167,12 +193,22 @@ def _log(document: Any, frame_bytes: int) -> Published:
     """A log of HdrHistogram; its values are taken for nanoseconds."""
     found = Published("HdrHistogram")
     found.remarks = [phrase("The log does not say its unit: its values are taken for nanoseconds.")]
-    for number, line in enumerate(document.splitlines(), 1):
-        fields = line.split(",")
-        if line.startswith(("#", '"')) or len(fields) < 4:
+    if start := _LOG_START.search(document):
+        found.started_at = datetime.fromtimestamp(float(start[1]), UTC).isoformat(timespec="seconds")
+    lines = [
+        (number, line.split(","))
+        for number, line in enumerate(document.splitlines(), 1)
+        if not line.startswith(("#", '"')) and line.count(",") >= 3
+    ]
+    tags = Counter(fields[0] for _, fields in lines)
+    for number, fields in lines:
+        case = f"line {number}"
+        if fields[0].startswith("Tag="):
+            tag = fields[0].removeprefix("Tag=")
+            case = tag if tags[fields.pop(0)] == 1 else f"{tag}, {case}"
+        if len(fields) < 4:
             continue
-        tag = fields.pop(0).removeprefix("Tag=") if fields[0].startswith("Tag=") else f"line {number}"
-        found.add("latency", _of_histogram(_decoded(fields[3].strip()), 1.0), frame_bytes, tag)
+        found.add("latency", _of_histogram(_decoded(fields[3].strip()), 1.0), frame_bytes, case)
     return found
 
 
@@ -183,7 +219,7 @@ def _latency(
     figures = {
         name: Quantity(value=_NS_PER_US * float(numbers[key]), unit="ns")
         for name, key in (("min", least), ("mean", mean), ("max", most))
-        if numbers.get(key) not in (None, "")
+        if numbers.get(key) not in (None, "", "n/a") and 0 <= float(numbers[key]) < math.inf  # -1: not measured
     }
     if histogram:
         figures |= _of_histogram(_decoded(histogram), _NS_PER_US)
@@ -219,7 +255,7 @@ def _interval(low: float, high: float) -> Interval | None:
 
 
 _FITS: dict[str, Callable[[Any], bool]] = {
-    "HdrHistogram": lambda document: isinstance(document, str) and document.startswith(LOG[:24]),
+    "HdrHistogram": lambda document: isinstance(document, str) and _LOG_FORMAT in document,
     "CSIT": lambda document: isinstance(document, Mapping) and {"test_id", "result"} <= document.keys(),
     "NFVbench": lambda document: isinstance(document, Mapping) and "benchmarks" in document,
     "TRex": lambda document: isinstance(document, Mapping) and not {"latency", "flow_stats"}.isdisjoint(document),

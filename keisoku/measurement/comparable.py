@@ -1,6 +1,7 @@
 """Whether runs can be compared: they need the same measurements, the same sizes, traffic and loads, and valid rows.
 
-It raises PlanError where a comparison would be wrong, and names settings that may differ. It compares nothing itself.
+It raises PlanError where a comparison would be wrong, and names settings and properties of the machines that differ. It
+compares nothing itself.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ _SAID = ("require", "seed", "host", "dut", "system", "tx", "rx", "ports")
 """Settings that name what was measured, or on which no figure depends: differences are not reported."""
 _LOADS = ("_fps",)
 """Endings of the names of settings that are loads."""
+_MACHINE = ("cpu", "cpus")
+"""On another machine, figures are other ones for that reason alone."""
+_TOLD = ("host", "kernel", "system", "governor", "clock_source", "python", "engine", "versions")
+"""May be what is compared, and may be why figures differ: a difference is said."""
 
 
 def common_results(runs: Sequence[Outcome], names: Sequence[str], same: bool = False) -> list[str]:
@@ -63,6 +68,51 @@ def check_settings(runs: Sequence[Outcome], names: Sequence[str], results: Seque
                         )
                     )
     return notes
+
+
+def check_machine(name: str, then: Mapping[str, Any], now: Mapping[str, Any], remedy: str) -> None:
+    """Raises PlanError if `name`, with the context `then`, was measured on another machine than `now`."""
+    for key in _MACHINE:
+        if then.get(key) != now.get(key):
+            what = f"{key}: {_text(then.get(key))} then, {_text(now.get(key))} now"
+            raise PlanError("--against", f"{name} was measured on another machine ({what})", remedy)
+
+
+def machine_notes(runs: Sequence[Outcome], names: Sequence[str]) -> list[str]:
+    """Sentences about machines, versions and engines that differ from the first run's."""
+    return [
+        phrase(
+            "{key} is {value} for {one} and {counterpart} for {other}: a difference may come from it.",
+            key=key,
+            value=value,
+            one=names[0],
+            counterpart=counterpart,
+            other=name,
+        )
+        for run, name in zip(runs[1:], names[1:], strict=True)
+        for key, value, counterpart in differences_of_machines(runs[0].directory.context, run.directory.context)
+    ]
+
+
+def differences_of_machines(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """What differs of all that two contexts say: its name, and both values as texts."""
+    found = []
+    for key in (*_MACHINE, *_TOLD):
+        if key not in one or key not in other:  # of results that others published
+            continue
+        mine, its = one[key], other[key]
+        if isinstance(mine, Mapping) and isinstance(its, Mapping):
+            parts = [(f"{key}.{part}", mine.get(part), its.get(part)) for part in sorted({*mine, *its})]
+        else:
+            parts = [(key, mine, its)]
+        found += [
+            (name, _text(value), _text(counterpart)) for name, value, counterpart in parts if value != counterpart
+        ]
+    return found
+
+
+def _text(value: object) -> str:
+    return phrase("not known") if value is None else str(value)
 
 
 def result_of(run: Outcome, name: str) -> Result:

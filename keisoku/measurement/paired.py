@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.language import phrase
-from keisoku.measurement.baseline import check_machine, kept_runs, remarks_on
+from keisoku.measurement.baseline import check_this_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, plots, sentence_of
 from keisoku.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
@@ -46,7 +46,7 @@ def measure(work: Work[PairedSettings]) -> None:
         known = None if work.resumed is None else work.resumed.facts.get("against")
         if known is None:
             kept = kept_runs(settings.against, entry, sides["b"])
-            check_machine(settings.against)
+            check_this_machine(settings.against)
         else:
             kept = _RESULTS.validate_python(known["results"])
     done = _done(work.directory) if work.directory is not None else []

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from keisoku.analysis.difference import Margin
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import Outcome
-from keisoku.measurement.comparable import check_settings, check_valid, common_results, result_of
+from keisoku.measurement.comparable import (
+    check_machine,
+    check_settings,
+    check_valid,
+    common_results,
+    machine_notes,
+    result_of,
+)
 from keisoku.run.comparison import Judged, Key, figures_by_key, judge
 
 
@@ -21,6 +28,10 @@ def judged_against(
     """
     results = common_results(both, names, same=True)
     notes = check_settings(both, names, results)
+    new_context, old_context = (run.directory.context for run in both)
+    remedy = "measure both on one machine, or leave out --against, and see them side by side"
+    check_machine(names[1], old_context, new_context, remedy)
+    notes += machine_notes(both, names)
     devices = [str(run.directory.context.get("device", "")) for run in both]
     if devices[0] != devices[1]:
         raise PlanError("--against", f"it is a run of {devices[1]}, not of {devices[0]}", "leave out --against")

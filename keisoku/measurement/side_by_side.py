@@ -8,7 +8,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.language import phrase
 from keisoku.measurement.carry_out import Outcome
-from keisoku.measurement.comparable import check_settings, common_results, result_of
+from keisoku.measurement.comparable import check_settings, common_results, machine_notes, result_of
 from keisoku.measurement.table import find
 from keisoku.report.comparison import in_short, ranking_json, side_by_side
 from keisoku.report.finding import Finding
@@ -23,7 +23,8 @@ def side_by_side_findings(
     Raises PlanError for runs that cannot be compared.
     """
     results = common_results(runs, names)
-    notes = check_settings(runs, names, results)
+    notes = [*check_settings(runs, names, results), *machine_notes(runs, names)]
+    of_all = [note for note in notes if not note.startswith(tuple(f"{name}." for name in results))]
     full, short, answer = [], [], []
     for name in results:
         found = [result_of(run, name) for run in runs]
@@ -36,7 +37,7 @@ def side_by_side_findings(
         rankings = compare([figures_by_key(result) for result in found])
         if not rankings:
             raise PlanError("runs", f"no two runs have a usable figure of {name}", "measure again with the same plan")
-        own = [note for note in notes if note.startswith(f"{name}.") or len(results) == 1]
+        own = [note for note in notes if note.startswith(f"{name}.")] + (of_all if name == results[0] else [])
         title = found[0].title or name
         full.append(side_by_side(name, title, names, [result.line for result in found], rankings, [*said, *own]))
         short.append(in_short(full[-1], find(runs[0].directory.measurement).figure_of(name, runs[0].directory.plan)))

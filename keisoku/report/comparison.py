@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from keisoku.analysis.difference import Change, verdict, without_rounding
+from keisoku.analysis.difference import Change, ratio, verdict, without_rounding
 from keisoku.analysis.quantity import Quantity
 from keisoku.language import joined, phrase
 from keisoku.report import digits
@@ -76,6 +76,8 @@ def side_by_side(
         )
     anchor = f"compare-{name.replace(' ', '-')}"
     more = _more_rules([value for one in rankings for value in one.values if value is not None])
+    if any(_ratios(one) for one in rankings):
+        more.append(_ratio_rule(names[0]))
     return Finding(anchor, phrase("Comparison"), title, tables, [RULE, *more, *notes])
 
 
@@ -106,7 +108,7 @@ def ranking_json(ranking: Ranking, names: Sequence[str]) -> dict[str, Any]:
         "figure": ranking.figure,
         "values": {name: value.model_dump() for name, value in known},
         "verdicts": [
-            {"device": name, "is": verdict(value, other), "than": against}
+            {"device": name, "is": verdict(value, other), "than": against, **_ratio_json(value, other)}
             for place, (name, value) in enumerate(known)
             for against, other in known[place + 1 :]
         ],
@@ -117,12 +119,14 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
     """Every figure, those beyond the margin first."""
     order = list(get_args(Change))
     more = _more_rules([figure for one in judged for figure in (one.old, one.new)])
+    marks = sorted({mark for one in judged if (mark := _ratio_cell(ratio(one.new, one.old))[1])})
     rows = [_judged_row(one) for one in sorted(judged, key=lambda one: order.index(one.change))]
     titles = (
         phrase("Figure"),
         phrase("Earlier"),
         phrase("Now"),
         phrase("Difference"),
+        phrase("Ratio"),
         phrase("Margin"),
         phrase("Verdict"),
     )
@@ -141,8 +145,8 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
         "regression",
         phrase("Regression"),
         phrase("against an earlier run"),
-        [Table("", [Head(title, "") for title in titles], rows, [])],
-        [REGRESSION_RULE, *more, *said],
+        [Table("", [Head(title, "") for title in titles], rows, marks)],
+        [REGRESSION_RULE, *more, _ratio_rule(phrase("the earlier run")), *said],
     )
 
 
@@ -165,6 +169,7 @@ def judged_json(one: Judged) -> dict[str, Any]:
         "old": one.old.model_dump(),
         "new": one.new.model_dump(),
         "difference": one.difference.model_dump(),
+        **_ratio_json(one.new, one.old),
         "better": one.better,
         "margin": one.allowed,
         "verdict": one.change,
@@ -173,7 +178,7 @@ def judged_json(one: Judged) -> dict[str, Any]:
 
 def judged_text(one: Judged) -> str:
     """'regression: 0.57 ± 0.01 Mframes/s, earlier 0.61 ± 0.01 Mframes/s (margin 5 kframes/s)'."""
-    _, old, new, _, margin, said = _judged_row(one)
+    _, old, new, *_, margin, said = _judged_row(one)
     return phrase("{said}: {new}, earlier {old} (margin {margin})", said=said, new=new, old=old, margin=margin)
 
 
@@ -195,6 +200,47 @@ def _more_rules(figures: Sequence[Quantity]) -> list[str]:
     """What must be known about some of the figures in addition."""
     rules = [BOUND_RULE] if any(figure.bound for figure in figures) else []
     return rules + ([RESOLUTION_RULE] if any(figure.covers for figure in figures) else [])
+
+
+def _ratio_rule(first: str) -> str:
+    return phrase(
+        "A ratio is a figure divided by that of {first}; its interval follows from those of both (Fieller).",
+        first=first,
+    )
+
+
+def _ratio_json(one: Quantity, other: Quantity) -> dict[str, Any]:
+    found = ratio(one, other)
+    return {} if found is None else {"ratio": found.model_dump()}
+
+
+def _ratios(one: Ranking) -> list[Quantity | None]:
+    """Of each figure to that of the first run; empty if there is none."""
+    first, *others = one.values
+    found = [ratio(other, first) if first and other else None for other in others]
+    return found if any(found) else []
+
+
+def _ratio_columns(names: Sequence[str], rankings: Sequence[Ranking]) -> tuple[list[Head], list[list[str]], set[str]]:
+    """The columns of the ratios, one for each run but the first, their cells in each row, and the marks in them; no
+    column without a ratio."""
+    rows = [_ratios(one) for one in rankings]
+    if not any(rows):
+        return [], [[] for _ in rankings], set()
+    others = names[1:]
+    heads = [phrase("Ratio")] if len(others) == 1 else [phrase("Ratio of {name}", name=name) for name in others]
+    empty: list[Quantity | None] = [None] * len(others)
+    shown = [[_ratio_cell(each) for each in row or empty] for row in rows]
+    marks = {mark for row in shown for _, mark in row if mark}
+    return [Head(each, "") for each in heads], [[text for text, _ in row] for row in shown], marks
+
+
+def _ratio_cell(figure: Quantity | None) -> tuple[str, str]:
+    """The text, and the mark in it."""
+    if figure is None:
+        return "–", ""
+    shown = digits.digits(figure)
+    return shown.compact, shown.mark
 
 
 def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
@@ -221,21 +267,24 @@ def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
 
 
 def _overall(names: Sequence[str], rankings: Sequence[Ranking]) -> Table:
+    ratios, shown, marks = _ratio_columns(names, rankings)
     rows = [
         [
             _OVERALL.get(one.figure, one.figure),
             *(digits.text(value) if value else "–" for value in one.values),
+            *cells,
             ranking_text(one, names),
         ]
-        for one in rankings
+        for one, cells in zip(rankings, shown, strict=True)
     ]
-    heads = [Head(phrase("Figure"), ""), *(Head(name, "") for name in names), Head(phrase("Verdict"), "")]
-    return Table(_WHOLE, heads, rows, [])
+    heads = [Head(phrase("Figure"), ""), *(Head(name, "") for name in names), *ratios, Head(phrase("Verdict"), "")]
+    return Table(_WHOLE, heads, rows, sorted(marks))
 
 
 def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ranking]) -> Table:
     cells = [value for one in rankings for value in one.values]
     unit, shown = digits.column(cells)
+    ratios, divided, of_ratios = _ratio_columns(names, rankings)
     width = len(names)
     rows = []
     for place, one in enumerate(rankings):
@@ -244,17 +293,18 @@ def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ra
         case = joined(", ", filter(None, [one.key.case, load]))
         mine = shown[place * width : (place + 1) * width]
         rows.append([str(one.key.frame_bytes), case, *(cell.compact if cell else "–" for cell in mine)])
-        rows[-1].append(ranking_text(one, names))
+        rows[-1] += [*divided[place], ranking_text(one, names)]
     heads = [
         Head(phrase("Frame size"), "byte"),
         Head(group or CASE, ""),
         *(Head(name, unit) for name in names),
+        *ratios,
         Head(phrase("Verdict"), ""),
     ]
     empty = {0} if all(row[0] == "0" for row in rows) else {1} if not any(row[1] for row in rows) else set()
     rows = [[cell for place, cell in enumerate(row) if place not in empty] for row in rows]
     heads = [heading for place, heading in enumerate(heads) if place not in empty]
-    marks = sorted({cell.mark for cell in shown if cell and cell.mark})
+    marks = sorted({cell.mark for cell in shown if cell and cell.mark} | of_ratios)
     return Table(head(figure), heads, rows, marks)
 
 
@@ -266,6 +316,7 @@ def _judged_row(one: Judged) -> list[str]:
         digits.text(one.old),
         digits.text(one.new),
         digits.text(one.difference),
+        _ratio_cell(ratio(one.new, one.old))[0],
         digits.value_text(margin),
         said,
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.command_line import keisoku
-from support.dask_cluster import DaskCluster
+from support.dask_cluster import DaskCluster, certificates
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = pytest.mark.lab
@@ -87,9 +87,14 @@ def assert_all_once(folder: Path, repetitions: int = 2) -> None:
     assert not list((folder / "run").glob("*.partial"))
 
 
-def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_loses_and_doubles_nothing_and_tls_tells_nobody(tmp_path: Path) -> None:
     write_plan(tmp_path, 1.0)
-    with DaskCluster(tmp_path, RESOURCES) as cluster:
+    with DaskCluster(tmp_path, RESOURCES, certificates(tmp_path / "tls")) as cluster:
+        strange = ("campaign", "plan.toml", "--cluster", cluster.address, "--out", "stranger")
+        stranger = cluster.keisoku(*strange, environment=certificates(tmp_path / "another"))
+        _, refused = stranger.communicate()
+        assert stranger.returncode == 2 and "name certificates that both ends trust" in refused, refused
+        assert "Traceback" not in refused
         campaign = Campaign(cluster)
         campaign.until("gs908e.loss: 0 of 2 runs finished")
         cluster.kill(0)
@@ -99,20 +104,30 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> No
     assert [line["run"] for line in failed] == ["gs908e.loss.001"]
     assert "died or was cut off" in failed[0]["failed"]
     assert "trial_s" not in logs  # no plan is in the logs of Dask
+    records = "".join(
+        path.read_text() for path in (tmp_path / "run").rglob("*") if path.suffix in (".toml", ".jsonl", ".json")
+    )
+    for file in (tmp_path / "tls").iterdir():
+        assert not any(each in text for each in (file.name, file.read_text()) for text in (logs, records))
     for device in range(3):
         own = {line["worker"] for line in attempts(tmp_path / "run") if line["run"].startswith(DEVICES[device])}
-        assert {address.rpartition(":")[0] for address in own} == {f"tcp://198.18.9.{device + 1}"}
+        assert {address.rpartition(":")[0] for address in own} == {f"tls://198.18.9.{device + 1}"}
     assert_all_once(tmp_path)
 
 
 @pytest.mark.long
-def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: Path, given_up: bool) -> None:
+    """With the 30 s of Dask nothing is lost; with 12 s, about its least, the run is lost, and made again."""
     write_plan(tmp_path, 4.0, repetitions=3)
-    with DaskCluster(tmp_path, RESOURCES) as cluster:
+    patience = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s"} if given_up else {}
+    with DaskCluster(tmp_path, RESOURCES, patience) as cluster:
         campaign = Campaign(cluster)
         campaign.until("gs908e.loss: 0 of 3 runs finished")
         cluster.plug(0, "down")
         time.sleep(20)  # the fault itself
         cluster.plug(0, "up")
         assert campaign.end() == 0, campaign.said
+    lost = [line for line in attempts(tmp_path / "run") if line["failed"]]
+    assert bool(lost) == given_up and all("died or was cut off" in line["failed"] for line in lost)
     assert_all_once(tmp_path, repetitions=3)

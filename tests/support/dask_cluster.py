@@ -6,7 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -24,18 +24,39 @@ _SCHEDULER, _CONGESTION = "198.18.9.254", "cubic"
 _numbers = itertools.count(9_500)
 
 
+def certificates(folder: Path) -> dict[str, str]:
+    """Files of a new certificate for all ends of a cluster, as variables of Dask's configuration."""
+    from distributed import Security
+
+    folder.mkdir()
+    made = Security.temporary()
+    for name, content in (("ca.pem", made.tls_ca_file), ("host.pem", made.tls_client_cert)):
+        (folder / name).write_text(content)
+    (folder / "host.key").write_text(made.tls_client_key)
+    ends = {"CERT": "host.pem", "KEY": "host.key"}
+    named = {f"{end}__{what}": file for end in ("SCHEDULER", "WORKER", "CLIENT") for what, file in ends.items()}
+    prefix = "DASK_DISTRIBUTED__COMM__TLS__"
+    return {f"{prefix}{name}": str(folder / file) for name, file in {"CA_FILE": "ca.pem", **named}.items()}
+
+
 class DaskCluster:
-    """Standard `dask scheduler` and `dask worker`s, each of which announces what its place in `resources` says."""
+    """Standard `dask scheduler` and `dask worker`s, each of which announces what its place in `resources` says.
+
+    `environment` is that of all of them; with that of `certificates` they use TLS.
+    """
 
     def __init__(
         self,
         folder: Path,
         resources: Sequence[str],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.address = f"tcp://{_SCHEDULER}:8786"
+        self.protocol = "tls" if environment and any("TLS" in name for name in environment) else "tcp"
+        self.address = f"{self.protocol}://{_SCHEDULER}:8786"
         self._folder, self._resources = folder, resources
         self.environment = {
             **os.environ,
+            **(environment or {}),
             "PYTHONPATH": ":".join(sys.path),
             "XDG_STATE_HOME": str(folder),
             "DASK_TEMPORARY_DIRECTORY": str(folder),
@@ -58,7 +79,7 @@ class DaskCluster:
             self.switch.run(self._plug)
             for place, worker in enumerate(self.workers, 1):
                 worker.run(partial(host, "eth0", f"198.18.9.{place}", _CONGESTION))
-            self._start(self.switch, "scheduler", "--host", _SCHEDULER, "--port", "8786")
+            self._start(self.switch, "scheduler", "--host", _SCHEDULER, "--port", "8786", "--protocol", self.protocol)
             for worker, announced in zip(self.workers, self._resources, strict=True):
                 own = ["--nthreads", "1", "--resources", announced, "--local-directory", str(self._folder)]
                 self._start(worker, "worker", self.address, *own)
@@ -70,12 +91,18 @@ class DaskCluster:
     ) -> None:
         self._stack.close()
 
-    def keisoku(self, *arguments: str) -> subprocess.Popen[str]:
+    def keisoku(self, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """The command, beside the scheduler."""
         command = [sys.executable, "-m", "keisoku", *arguments]
         return self.switch.run(
             lambda: subprocess.Popen(
-                command, cwd=self._folder, env=self.environment, stdout=-1, stderr=-1, text=True, bufsize=1
+                command,
+                cwd=self._folder,
+                env={**self.environment, **(environment or {})},
+                stdout=-1,
+                stderr=-1,
+                text=True,
+                bufsize=1,
             )
         )
 

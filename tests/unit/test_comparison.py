@@ -7,18 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic_runs import bounded_run, host_run, router_run, sweep_run
 
-from keisoku.analysis.difference import Better, Margin, Verdict, change, difference, ranked, verdict
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.difference import Better, Margin, Verdict, change, difference, ranked, ratio, verdict
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.measurement import marked
 from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import Outcome
-from keisoku.measurement.comparable import check_settings, check_valid, common_results, result_of
+from keisoku.measurement.comparable import (
+    check_machine,
+    check_settings,
+    check_valid,
+    common_results,
+    machine_notes,
+    result_of,
+)
+from keisoku.measurement.side_by_side import side_by_side_findings
 from keisoku.report.comparison import BOUND_RULE, RESOLUTION_RULE, figure_name, ranking_text, regression, side_by_side
 from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.run.directory import RunDirectory
@@ -143,6 +152,68 @@ def test_a_comparison_says_that_a_figure_is_a_bound_or_has_only_a_resolution() -
     assert row[1].startswith("at least ") and row[3].startswith("at most −") and row[-1].startswith("regression")
     plain = side_by_side("x", "X", ["a", "b"], [None, None], compare([tables[1], tables[1]]), [])
     assert not {BOUND_RULE, RESOLUTION_RULE} & set(plain.notes)
+
+
+def test_the_interval_of_a_ratio_covers_the_truth_as_often_as_those_of_both_figures() -> None:
+    drawn = np.random.default_rng(20261125)
+    inside = 0
+    for _ in range(4000):
+        one, other = drawn.uniform(1, 100, 2)
+        errors = drawn.uniform(0.01, 0.15, 2) * (one, other)
+        seen = drawn.normal((one, other), errors)
+        found = ratio(*(ns(float(value), 2 * float(error)) for value, error in zip(seen, errors, strict=True)))
+        assert found is not None and found.interval is not None
+        inside += found.interval.lower <= one / other <= found.interval.upper
+    assert 0.945 < inside / 4000 < 0.963  # k = 2 is 95.4 %
+
+
+@given(st.floats(1e-9, 1e12), st.floats(1e-9, 1e12), *[st.floats(0, 0.9)] * 4)
+def test_the_interval_of_a_ratio_lies_between_its_extremes(
+    one: float, other: float, down: float, up: float, its_down: float, its_up: float
+) -> None:
+    def figure(value: float, low: float, high: float) -> Quantity:
+        ends = Interval(lower=value * (1 - low), upper=value * (1 + high))
+        return Quantity(value=value, unit="ns", interval=ends)
+
+    found = ratio(figure(one, down, up), figure(other, its_down, its_up))
+    assert found is not None and found.bounds is not None
+    low, high = found.bounds
+    least, most = one / other * (1 - down) / (1 + its_up), one / other * (1 + up) / (1 - its_down)
+    assert least * (1 - 1e-6) <= low <= one / other * (1 + 1e-9)
+    assert one / other * (1 - 1e-9) <= high <= most * (1 + 1e-6)
+
+
+def test_a_ratio_of_what_is_exact_not_known_zero_or_a_bound() -> None:
+    assert ratio(ns(300), ns(200)) == Quantity(value=1.5, unit="", uncertainty=0.0)
+    assert ratio(ns(300, None), ns(200)) == Quantity(value=1.5, unit="")
+    assert ratio(ns(300, 1), ns(200, 200)) == Quantity(value=1.5, unit="")  # the other may be zero
+    assert ratio(ns(300), ns(0)) is None and ratio(ns(-3), ns(2)) is None and ratio(ns(math.inf), ns(2)) is None
+    assert ratio(bound(600, "at least"), ns(200, 100)) == Quantity(value=2.0, unit="", bound="at least")
+    assert ratio(ns(200, 100), bound(600, "at least")) == Quantity(value=0.5, unit="", bound="at most")
+    assert ratio(bound(600, "at least"), bound(600, "at least")) is None
+
+
+def test_runs_of_another_machine_are_no_regression_and_side_by_side_what_differs_is_said() -> None:
+    here = {"cpu": "A", "cpus": 2, "kernel": "6.1", "versions": {"keisoku": "1", "numpy": "2"}}
+    other = {"cpu": "B", "cpus": 2, "kernel": "6.1", "versions": {"keisoku": "2", "numpy": "2"}}
+    runs = [outcome(DeviceRun(Path(), {}, context, [], [])) for context in (here, other, {"device": "published"})]
+    assert machine_notes(runs, ["one", "two", "three"]) == [
+        "cpu is A for one and B for two: a difference may come from it.",
+        "versions.keisoku is 1 for one and 2 for two: a difference may come from it.",
+    ]
+    check_machine("two", {**here, "kernel": "7"}, here, "")
+    with pytest.raises(PlanError, match=r"two was measured on another machine \(cpu: B then, A now\)"):
+        check_machine("two", other, here, "measure again")
+
+
+def test_settings_of_the_whole_run_are_said_once_where_several_things_were_measured() -> None:
+    """They were not said at all."""
+    plans = [{"methods": ["throughput", "latency", "loss"], "repeat": number} for number in range(2)]
+    runs = [outcome(replace(host_run(), plan=plan)) for plan in plans]
+    findings, _, answer = side_by_side_findings(runs, ["one", "two"])
+    said = "repeat: 0 of one, 1 of two"
+    assert len(findings) > 1 and answer["notes"] == [said]
+    assert [said in finding.notes for finding in findings] == [True] + [False] * (len(findings) - 1)
 
 
 def test_groups_are_only_split_where_every_member_is_apart() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,51 @@ def test_csit_says_rates_with_bounds_and_latencies_with_percentiles() -> None:
     }
     (row,) = read(mrr).results[0].rows
     assert row.case == "MRR" and row.figures["throughput"].uncertainty == pytest.approx(2e6 / 2**0.5)
+
+
+def test_csit_of_model_1_5_without_upper_bounds_is_read() -> None:
+    """All tests that search in packets per second are published so; the reader wanted both bounds."""
+    document = csit()
+    del document["result"]["ndr"]["upper"]
+    ndr, pdr = read(document).results[0].rows
+    assert (ndr.figures["throughput"].value, ndr.figures["throughput"].bounds) == (21e6, None)
+    assert pdr.figures["throughput"].bounds == (23e6, 23.1e6)
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"receive_rate": {"rate": {"values": [5], "avg": 5, "stdev": 0, "unit": "cps"}}}, "connections/s"),
+        ({"rate": {"value": 5, "unit": "rps"}, "bandwidth": {"value": 9, "unit": "bps"}}, "requests/s"),
+        ({"bandwidth": {"value": 5, "unit": "bps"}}, "bit/s"),
+        ({"loss": {"packet": {"value": 5, "unit": "packets"}, "time": {"value": 1, "unit": "s"}}}, "frames"),
+    ],
+)
+def test_csit_of_other_kinds_of_tests_is_read_in_its_units(result: dict[str, Any], said: str) -> None:
+    figure = next(iter(read(csit() | {"result": result}).results[0].rows[0].figures.values()))
+    assert (figure.value, figure.unit) == (5, said)
+
+
+def test_what_a_tester_could_not_measure_is_no_figure() -> None:
+    document = csit()
+    document["result"]["latency_forward"] = {"pdr_50": {"min": -1.0, "avg": -1.0, "max": math.nan, "hdrh": ""}}
+    assert [result.measurement for result in read(document).results] == ["throughput"]
+    overall = {"drop_percentage": math.inf, "avg_delay_usec": "n/a", "min_delay_usec": math.nan, "max_delay_usec": 3}
+    trial = {"rate_pps": 7, "stats": {"overall": overall}}
+    chains = {"PVP": {"result": {"result": {"64": {"ndr": trial}}}}}
+    throughput, latency = read({"benchmarks": {"network": {"service_chain": chains}}}).results
+    assert throughput.rows[0].figures["throughput"].value == 7 and set(latency.rows[0].figures) == {"max"}
+
+
+def test_a_log_of_another_program_begins_with_its_own_line() -> None:
+    start = "#[StartTime: 1441812279.474 (seconds since epoch), Wed]\n"
+    log = f"#[Logged with jHiccup version 2]\n{HEAD.replace('1.3', '1.2')}{start}"
+    found = read(f"{log}0.1,1.0,2.7,{THEIRS}\nTag=A,0.1,1.0,2.7,{THEIRS}\nTag=A,1.1,1.0,2.7,{THEIRS}\n")
+    assert [row.case for row in found.results[0].rows] == ["line 5", "A, line 6", "A, line 7"]
+    assert found.started_at == "2015-09-09T15:24:39+00:00"
+    for old in ("HISTIgAAAFc=", "HISTiQAAAFc=", "HISTggAAAFc="):
+        with pytest.raises(NotPublished, match="version 0 or 1 of HdrHistogram"):
+            read(f"{HEAD}0.1,1.0,2.7,{old}")
 
 
 def test_nfvbench_trex_and_logs_are_read() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from support.one_stream import facts_of
@@ -14,7 +16,7 @@ from support.synthetic_runs import bounded_run, host_run
 import keisoku as ks
 from keisoku.cli.main import keisoku
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, SCHEMA, FrameWriter
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import EngineError, PlanError
 from keisoku.measurement.query import figures, query
@@ -73,6 +75,46 @@ def test_a_trial_that_fails_leaves_no_half_written_file(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), FrameWriter(path):
         raise KeyboardInterrupt
     assert list(path.parent.iterdir()) == []
+
+
+def test_frames_of_one_port_and_some_time_are_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trial, port and time lead to the row groups in question; the others are not read."""
+    directory = RunDirectory.create(
+        tmp_path / "run", "device", parse({"methods": ["loss"], "dut": "sim:gs908e"}).plain(), {}
+    )
+    log, facts = TrialLog(directory), host_run().records[0].facts
+    log.append(host_run().records[0])
+    monkeypatch.setattr("keisoku.device.record.frames._ROWS_OF_A_GROUP", 1000)
+    entries = np.zeros(10_000, ENTRY)
+    entries["sequence"] = entries["transmit_ns"] = entries["receive_ns"] = np.arange(len(entries))
+    entries["port"] = 1 + entries["sequence"] % 3
+    for trial in range(2):
+        with FrameWriter(log.frames_of(trial)) as writer:
+            for part in np.array_split(entries, 40):
+                writer.append(part.tobytes())
+            writer.finish(facts.model_copy(update={"streams": []}))
+    metadata = pq.read_metadata(log.frames_of(0))
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    port, time = SCHEMA.get_field_index("port"), SCHEMA.get_field_index("receive_ns")
+    assert all(group.column(port).statistics.min == group.column(port).statistics.max for group in groups)
+    assert max(group.num_rows for group in groups) == 1000
+    for own in range(1, 4):
+        times = [group.column(time).statistics for group in groups if group.column(port).statistics.min == own]
+        assert len(times) >= 2 and all(one.max < other.min for one, other in pairwise(times))
+    asked = "from frames where trial = 1 and port = 2 and receive_ns between 9000 and 9100"
+    assert query(directory.path, f"select count(*), min(sequence) {asked}").rows == [(34, 9001)]
+    plan = "\n".join(str(row) for row in query(directory.path, f"explain analyze select sum(latency_ns) {asked}").rows)
+    assert "Total Files Read: 1" in plan, plan
+
+
+def test_dask_asks_the_same_files(run: Path) -> None:
+    """As docs/runs.md says it, for sets larger than a machine."""
+    dataframe = pytest.importorskip("dask.dataframe", reason="the extras 'cluster' and 'notebook' are not installed")
+    columns = ["port", "transmit_ns", "receive_ns"]
+    frames = dataframe.read_parquet(str(run.parent / "*" / "frames" / "*.parquet"), columns=columns)
+    slow = frames[frames.receive_ns - frames.transmit_ns > 800].groupby("port").size()
+    answer = query(run, "select port, count(*) from frames where latency_ns > 800 group by port")
+    assert answer.rows and dict(answer.rows) == slow.compute(scheduler="synchronous").to_dict()
 
 
 def test_lost_frames_that_are_not_listed_cannot_have_rows(tmp_path: Path) -> None:

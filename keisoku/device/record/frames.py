@@ -46,6 +46,9 @@ SCHEMA = pa.schema(
     ]
 )
 _ROWS_OF_A_GROUP = 1 << 18
+"""A row group has frames of one port and one stretch of time, so that whoever asks for some ports or some time reads
+little more than these: Parquet keeps the least and the greatest value of each group."""
+_MOST_ROWS_WAITING = 1 << 21
 
 
 class FrameWriter:
@@ -70,6 +73,8 @@ class FrameWriter:
         )
         self._waiting: list[bytes] = []
         self._rows = 0
+        self._ports = 1
+        """At which frames arrived, as far as it is known."""
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +89,7 @@ class FrameWriter:
         """Writes rows as the core passes them on (`ENTRY`)."""
         self._waiting.append(entries)
         self._rows += len(entries) // ENTRY.itemsize
-        if self._rows >= _ROWS_OF_A_GROUP:
+        if self._rows >= min(_ROWS_OF_A_GROUP * self._ports, _MOST_ROWS_WAITING):
             self._flush()
 
     def finish(self, facts: Facts) -> None:
@@ -104,7 +109,10 @@ class FrameWriter:
         if self._rows:
             entries = np.frombuffer(b"".join(self._waiting), ENTRY)
             self._waiting, self._rows = [], 0
-            self._write(arrived_rows(entries))
+            ports = np.flatnonzero(np.bincount(entries["port"]))
+            self._ports = max(self._ports, len(ports))
+            for port in ports:
+                self._write(arrived_rows(entries[entries["port"] == port] if len(ports) > 1 else entries))
 
     def _write(self, table: pa.Table) -> None:
         self._writer.write_table(table, row_group_size=_ROWS_OF_A_GROUP)

@@ -25,6 +25,7 @@ from uuid import uuid4
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.language import phrase
 from keisoku.measurement.campaign.log import Log
+from keisoku.measurement.campaign.security import security
 from keisoku.measurement.campaign.settings import CampaignSettings, Planned
 from keisoku.measurement.entry import Work
 from keisoku.measurement.part_run import completed, may_do_better
@@ -259,13 +260,15 @@ def _connected(address: str) -> Iterator[Client]:
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what concerns the user is said by the campaign
+    proof = security(address)
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False, security=proof)
+    except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
-        raise PlanError(
-            "cluster", f"no scheduler answers at {address} ({said})", "start one: dask scheduler"
-        ) from error
+        remedy = "start one (dask scheduler), or name it with tls:// if it has certificates"
+        if address.startswith("tls://"):
+            remedy = "start one (dask scheduler --tls-ca-file …), or name certificates that both ends trust"
+        raise PlanError("cluster", f"no scheduler answers at {address} ({said})", remedy) from error
     try:
         yield client
     finally:
