@@ -52,7 +52,7 @@ PROCEDURES = {
 
 OTHERS = {
     "clock cost": "",
-    "clock calibrate": "--duration 3s",
+    "clock calibrate": "--duration 3s --reference raw",
     "clock stability": "--duration 3s --every 10ms --clock realtime --reference raw",
     "clock phase": "{phase} --tau0 1s",
     "path one-packet": "127.0.0.1 --budget 20s",
@@ -71,6 +71,6 @@ OTHERS = {
     "app limit": "--system sim:e4 --objective sum_requests --sweep 12 --repetitions 2",
     "app govern": "--system sim:e4-steps --objective sum_requests --duration 3min",
     "runs import": "{imported} --frame 64 --device vpp",
-    "ab": "throughput --size 64 --duration 50ms --a '--dut sim:gs908e' --b '--dut sim:catalyst3750g' --pairs 4",
+    "ab": "throughput --size 64 --duration 50ms --a '--dut sim:gs908e' --b '--dut sim:catalyst3750g' --pairs 8",
 }
 """Braces name a port of a server at the loopback, or a file."""
