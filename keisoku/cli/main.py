@@ -181,7 +181,7 @@ _PLACES = {
     ),
     "stream": Place(
         "keisoku.cli.stream.group",
-        "Measures TCP and UDP streams, transactions and file transfers between two ends, and says what limits them.",
+        "Measures streams, IP capacity, transactions and file transfers between two ends, and says what limits them.",
     ),
     "study": Place(
         "keisoku.cli.study",

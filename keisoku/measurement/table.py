@@ -29,6 +29,7 @@ MODULES = {
     "stream rr": "keisoku.stream.transaction.rr",
     "stream crr": "keisoku.stream.transaction.crr",
     "stream udp-rr": "keisoku.stream.transaction.udp_rr",
+    "stream capacity": "keisoku.stream.capacity.measurement",
     "line": "keisoku.line.survey.measurement",
     "app load": "keisoku.system.load.measurement",
     "app limit": "keisoku.system.search.measurement",

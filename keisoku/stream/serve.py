@@ -1,4 +1,5 @@
-"""`keisoku stream serve`: the far end of streams, transactions, file transfers and probes; one client at a time.
+"""`keisoku stream serve`: the far end of streams, transactions, file transfers, probes and tests of capacity; one
+client at a time.
 
 Others must wait. It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to
 within the limits of `StreamTrial` and `TransactionTrial`.
@@ -10,6 +11,7 @@ import contextlib
 import secrets
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,6 +26,7 @@ from keisoku.host.link_rate import link_rates
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control, ControlError
 from keisoku.host.two_ended.one_client_server import OneClientServer
+from keisoku.stream.capacity.far import CapacityServer
 from keisoku.stream.factor import OF_INTERFACE
 from keisoku.stream.file.end import FileEnd, answer
 from keisoku.stream.flow.end import flow_end
@@ -53,11 +56,37 @@ class StreamServer(OneClientServer):
         *,
         files: Path | None = None,
         settable: bool = False,
+        capacity_port: int | None = None,
+        capacity_key: bytes | None = None,
     ) -> None:
         """`files`: where clients may have files written, nowhere if None; `settable`: whether they may have the MTU and
-        offloads of the interface towards them changed while they measure."""
+        offloads of the interface towards them changed while they measure; `capacity_port`: UDP port of UDPSTP, which is
+        not spoken if None, with clients that have the key if there is one."""
         super().__init__(place, port, told)
         self._files, self._settable = files, settable
+        self.capacity: CapacityServer | None = None
+        """It has clients while this server has none."""
+        if capacity_port is not None:
+            self.capacity = CapacityServer(place, capacity_port, told, capacity_key, self._busy)
+
+    def serve(self) -> None:
+        """Answers clients; returns after `stop`."""
+        if self.capacity is None:
+            super().serve()
+            return
+        thread = threading.Thread(target=self.capacity.serve, daemon=True)
+        thread.start()
+        try:
+            super().serve()
+        finally:
+            self.capacity.stop()
+            thread.join()
+
+    def stop(self) -> None:
+        """Ends `serve`; may be called from any thread, or twice."""
+        super().stop()
+        if self.capacity is not None:
+            self.capacity.stop()
 
     def _answer(self, control: Control, address: str, host: str) -> None:
         control.send({"host": host_context()})

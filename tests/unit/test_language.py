@@ -152,6 +152,7 @@ NOT_SHOWN = {
     "report/check.py": "a form for programs",
     "report/svg.py": "SVG",
     "report/svg_points.py": "SVG",
+    "stream/capacity/near.py": "errors",
     "stream/flow/report.py": "an error",
     "stream/transaction/near.py": "errors",
     "stream/session.py": "the name of a command, in an error",

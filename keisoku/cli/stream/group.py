@@ -19,6 +19,8 @@ from keisoku.cli.lazy_group import LazyGroup, Place
         "rr": "Measures transactions to HOST, where 'keisoku stream serve' runs, over TCP connections that stay open.",
         "crr": "Measures transactions to HOST, where 'keisoku stream serve' runs, each on a connection of its own.",
         "udp-rr": "Measures transactions to HOST, where 'keisoku stream serve' runs, over UDP.",
+        "capacity": "Measures IP capacity to HOST, where 'keisoku stream serve --capacity' runs, by UDP as RFC 9097"
+        " says.",
     },
     places={
         "serve": Place(
@@ -28,4 +30,4 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     },
 )
 def command() -> None:
-    """Measures TCP and UDP streams, transactions and file transfers between two ends, and says what limits them."""
+    """Measures streams, IP capacity, transactions and file transfers between two ends, and says what limits them."""

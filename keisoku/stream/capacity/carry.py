@@ -1,0 +1,102 @@
+"""Carries out one end of a test on a connected socket, in the calling thread."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keisoku.stream.capacity.end import End
+from keisoku.stream.capacity.sending_end import SendingEnd
+from keisoku.stream.flow.socket import set_buffers
+
+BUFFER_BYTES = 4 << 20
+_LONGEST = 65_536
+_POLLED_NS = 1_500_000
+"""Shorter times are slept: `poll` counts in ms."""
+_AT_MOST_NS = 100_000_000
+_SO_MEMINFO, _DROPS_AT, _MEMINFO_BYTES = 55, 8, 36
+
+
+@dataclass
+class Effort:
+    """What this end itself had to do, since the test began."""
+
+    waited_ns: int = 0
+    """For the next departure, or for the next arrival."""
+    unsent: int = 0
+    """Datagrams that this host had no room for."""
+
+
+def carry_out(end: End, made: socket.socket, effort: Effort, stopped: Callable[[], bool] = lambda: False) -> None:
+    """Until the test is over, or `stopped`. Raises OSError if the socket fails for good."""
+    made.setblocking(False)
+    poll = select.poll()
+    poll.register(made, select.POLLIN)
+    while not end.over and not stopped():
+        now_ns = time.monotonic_ns()
+        if now_ns >= end.due_ns:
+            for data in end.leave(now_ns):
+                if not _sent(made, data, effort) and isinstance(end, SendingEnd):
+                    end.refused()
+            now_ns = time.monotonic_ns()
+        if not _received(end, made):
+            _wait(poll, min(end.due_ns - time.monotonic_ns(), _AT_MOST_NS), effort)
+
+
+def wall_ns() -> int:
+    """What turns the monotonic clock's readings into time of day."""
+    return time.time_ns() - time.monotonic_ns()
+
+
+def prepare(made: socket.socket) -> None:
+    """Buffers for bursts."""
+    set_buffers(made, BUFFER_BYTES)
+
+
+def drops(made: socket.socket) -> int:
+    """Datagrams that this socket had no room for."""
+    found = made.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO_BYTES)
+    return int.from_bytes(found[4 * _DROPS_AT : 4 * _DROPS_AT + 4], "little")
+
+
+def _sent(made: socket.socket, data: memoryview, effort: Effort) -> bool:
+    """A refused port is the far end's, which may not be there yet or any more; the silence ends the test."""
+    try:
+        with suppress(ConnectionRefusedError):
+            made.send(data)
+    except BlockingIOError:
+        effort.unsent += 1
+        return False
+    return True
+
+
+def _received(end: End, made: socket.socket) -> bool:
+    """What has arrived, until the end is due, but one datagram always; whether there was any."""
+    any_ = False
+    while not end.over:
+        try:
+            data = made.recv(_LONGEST)
+        except ConnectionRefusedError:
+            continue
+        except BlockingIOError:
+            return any_
+        any_, now_ns = True, time.monotonic_ns()
+        end.arrived(now_ns, data)
+        if now_ns >= end.due_ns:
+            return any_
+    return any_
+
+
+def _wait(poll: select.poll, left_ns: int, effort: Effort) -> None:
+    if left_ns <= 0:
+        return
+    began_ns = time.monotonic_ns()
+    if left_ns < _POLLED_NS:
+        time.sleep(left_ns / 1e9)
+    else:
+        poll.poll(left_ns // 1_000_000)
+    effort.waited_ns += time.monotonic_ns() - began_ns
