@@ -56,7 +56,7 @@ def main() -> None:
             told = carried_out(path, SETTINGS.asked("down"), up=False)
             seen = [Seen(at_ns, status, at_ns, 0, 0, 0, 0) for at_ns, status in told]
             rows = readings(table("down", CapacityTest(SETTINGS.asked("down"), seen, ipv6=False, silent=False)))
-            result, _ = analyse(SETTINGS, rows)
+            result, _ = analyse(SETTINGS, rows, {})
             capacity = result.rows[0].figures["capacity"]
             errors.append(100 * abs(capacity.value / truth_bps - 1))
             bare += capacity.uncertainty is None

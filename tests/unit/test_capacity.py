@@ -34,7 +34,7 @@ def found(
 ) -> Result:
     """The result of what a client was told; its own end had nothing to do unless `end` says so."""
     setting = parsed(CapacitySettings, {"host": "far", "direction": way, "duration_s": 6, "sub_interval_s": 0.5})
-    result, _ = analyse(setting, {way: read(told, way, end)})
+    result, _ = analyse(setting, {way: read(told, way, end)}, {})
     return result
 
 
@@ -148,3 +148,13 @@ def test_every_datagram_is_accounted_for(arrivals: list[tuple[int, int]]) -> Non
 def test_noise_changes_nothing(noise: list[bytes], up: bool) -> None:
     told = carried_out(VirtualPath(lambda at_s: 5e6), replace(ASKED, duration_s=0), up, noise=noise)
     assert told == carried_out(VirtualPath(lambda at_s: 5e6), replace(ASKED, duration_s=0), up)
+
+
+def test_a_far_end_that_goes_away_is_said() -> None:
+    """What it told until then counts."""
+    told = carried_out(VirtualPath(lambda at_s: 5e6), ASKED, up=False)[:70]
+    setting = parsed(CapacitySettings, {"host": "far", "direction": "down"})
+    facts = {"down": {"duration_s": 6, "sub_interval_ms": 500, "broke_off": True}}
+    result, _ = analyse(setting, {"down": read(told, "down")}, facts)
+    assert result.flagged("broke-off") and len(result.deviations) == 2
+    assert only(result).figures["capacity"].value == pytest.approx(5e6, rel=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.share import wilson
@@ -14,7 +15,7 @@ from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.capacity.full import Full, lasting
 from keisoku.stream.capacity.pdu import Activation
 from keisoku.stream.capacity.rows import Reading
-from keisoku.stream.capacity.settings import CapacitySettings, Way
+from keisoku.stream.capacity.settings import WAYS, CapacitySettings, Way
 from keisoku.stream.capacity.sub_interval import SubIntervalSeen, sub_intervals
 
 NAME = "stream capacity"
@@ -61,11 +62,22 @@ class Found:
         return None if self.maximum is None else Quantity(value=self.maximum.bps, unit="bit/s", bound="at least")
 
 
-def analyse(settings: CapacitySettings, readings: Mapping[Way, Sequence[Reading]]) -> tuple[Result, list[Found]]:
-    """The result, and what it was made of, for its plot."""
+def analyse(
+    settings: CapacitySettings, readings: Mapping[Way, Sequence[Reading]], facts: Mapping[str, Any]
+) -> tuple[Result, list[Found]]:
+    """The result, and what it was made of, for its plot. `facts`: of each direction, what the server granted, and
+    whether the far end went away."""
     found = [Found.of(way, readings[way]) for way in settings.ways if way in readings]
     missing = [NAMES[way] for way in settings.ways if way not in readings]
     flags = [flag for one in found for flag in _flags(one)]
+    flags += [
+        Flag(
+            name="broke-off",
+            text=phrase("{way}: nothing came from the far end any more before the test was over", way=NAMES[way]),
+        )
+        for way in settings.ways
+        if facts.get(way, {}).get("broke_off")
+    ]
     if missing:
         flags.append(unfinished([NAMES[one.way] for one in found], missing))
     result = Result(
@@ -73,7 +85,7 @@ def analyse(settings: CapacitySettings, readings: Mapping[Way, Sequence[Reading]
         title=phrase("the IP capacity to {address}", address=settings.address),
         rows=[_row(one) for one in found],
         flags=flags,
-        deviations=_deviations(settings),
+        deviations=_deviations(facts),
         remarks=[
             phrase("rates are of IP packets with their headers"),
             phrase(
@@ -158,21 +170,20 @@ def _flags(found: Found) -> list[Flag]:
     return flags
 
 
-def _deviations(settings: CapacitySettings) -> list[str]:
-    usual = Activation()
-    found = []
-    if settings.duration_s < usual.duration_s:
+def _deviations(facts: Mapping[str, Any]) -> list[str]:
+    """By what the servers granted, which need not be what was asked for."""
+    usual, found = Activation(), []
+    granted = [facts[way] for way in WAYS if way in facts]
+    for seconds in sorted({one["duration_s"] for one in granted if one["duration_s"] < usual.duration_s}):
         found.append(
             phrase(
                 "RFC 9097: a test of {seconds} s, shorter than the usual {usual} s",
-                seconds=settings.duration_s,
+                seconds=seconds,
                 usual=usual.duration_s,
             )
         )
-    if settings.sub_interval_s != usual.sub_interval_ms / 1000:
-        found.append(
-            phrase("RFC 9097: sub-intervals of {seconds} s, instead of 1 s", seconds=f"{settings.sub_interval_s:g}")
-        )
+    for length_ms in sorted({one["sub_interval_ms"] for one in granted} - {usual.sub_interval_ms}):
+        found.append(phrase("RFC 9097: sub-intervals of {seconds} s, instead of 1 s", seconds=f"{length_ms / 1000:g}"))
     return found
 
 

@@ -34,7 +34,16 @@ def measure(work: Work[CapacitySettings]) -> None:
         if directory is None:
             directory = work.begin({})
         directory.append(STATUSES, table(way, test))
-        directory.know(**{way: {"duration_s": test.parameters.duration_s, "broke_off": test.silent}})
+        granted = test.parameters
+        directory.know(
+            **{
+                way: {
+                    "duration_s": granted.duration_s,
+                    "sub_interval_ms": granted.sub_interval_ms,
+                    "broke_off": test.silent,
+                }
+            }
+        )
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -44,7 +53,7 @@ def analyse(directory: RunDirectory) -> Findings:
     from keisoku.stream.capacity.rows import STATUSES, readings
 
     settings = CapacitySettings.model_validate(directory.plan)
-    result, found = analyse_readings(settings, readings(directory.rows(STATUSES)))
+    result, found = analyse_readings(settings, readings(directory.rows(STATUSES)), directory.facts)
     return Findings([result], [capacity_plot(found)] if any(one.subs for one in found) else [])
 
 
