@@ -65,12 +65,14 @@ def test_a_server_of_ob_udpst_measures_with_us(tmp_path: Path, key: str | None) 
         more["key_file"] = str(tmp_path / "key")
     with find_path(PATH) as lab:
         wanted = ["-a", key] if key is not None else []
-        server = subprocess.Popen([*_udpst(lab.target_namespace), *wanted, lab.target_address])
-        try:
-            check(measured(lab, tmp_path / "run", **more))
-        finally:
-            server.terminate()
-            server.wait()
+        command = [*_udpst(lab.target_namespace), "-v", *wanted, lab.target_address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            assert any("Awaiting" in line for line in server.stdout)  # until it listens
+            try:
+                check(measured(lab, tmp_path / "run", **more))
+            finally:
+                server.terminate()
 
 
 @with_udpst

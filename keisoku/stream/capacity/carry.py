@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from keisoku.stream.capacity.end import End
+from keisoku.stream.capacity.end import NS, End
 from keisoku.stream.capacity.sending_end import SendingEnd
 from keisoku.stream.flow.socket import set_buffers
 
 BUFFER_BYTES = 4 << 20
-_LONGEST = 65_536
+_LONGEST = 9216
+_SO_TIMESTAMPNS, _TOLD_BYTES = 35, 64
+_TIMESPEC = struct.Struct("@ll")
+_READING_NS = 20_000_000
 _POLLED_NS = 1_500_000
 """Shorter times are slept: `poll` counts in ms."""
 _AT_MOST_NS = 100_000_000
@@ -34,17 +38,20 @@ class Effort:
 def carry_out(end: End, made: socket.socket, effort: Effort, stopped: Callable[[], bool] = lambda: False) -> None:
     """Until the test is over, or `stopped`. Raises OSError if the socket fails for good."""
     made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     poll = select.poll()
     poll.register(made, select.POLLIN)
+    since_ns = wall_ns()
     while not end.over and not stopped():
+        # First, as what came while this thread was held up came before what leaves now.
+        anything = _received(end, made, since_ns)
         now_ns = time.monotonic_ns()
-        if now_ns >= end.due_ns:
+        if not end.over and now_ns >= end.due_ns:
             for data in end.leave(now_ns):
                 if not _sent(made, data, effort) and isinstance(end, SendingEnd):
                     end.refused()
-            now_ns = time.monotonic_ns()
-        if not _received(end, made):
-            _wait(poll, min(end.due_ns - time.monotonic_ns(), _AT_MOST_NS), effort)
+        elif not anything:
+            _wait(poll, min(end.due_ns - now_ns, _AT_MOST_NS), effort)
 
 
 def wall_ns() -> int:
@@ -74,21 +81,28 @@ def _sent(made: socket.socket, data: memoryview, effort: Effort) -> bool:
     return True
 
 
-def _received(end: End, made: socket.socket) -> bool:
-    """What has arrived, until the end is due, but one datagram always; whether there was any."""
-    any_ = False
+def _received(end: End, made: socket.socket, since_ns: int) -> bool:
+    """What has arrived, at the time at which the kernel had it; whether there was any. A sender reads one, as statuses
+    are few, and a receiver all, but goes on to its status after a while even if more and more comes."""
+    any_, until_ns = False, time.monotonic_ns() + _READING_NS
     while not end.over:
         try:
-            data = made.recv(_LONGEST)
+            data, told, _, _ = made.recvmsg(_LONGEST, _TOLD_BYTES)
         except ConnectionRefusedError:
             continue
         except BlockingIOError:
             return any_
         any_, now_ns = True, time.monotonic_ns()
-        end.arrived(now_ns, data)
-        if now_ns >= end.due_ns:
+        end.arrived(min(_stamp_ns(told) - since_ns, now_ns) if told else now_ns, data)
+        if isinstance(end, SendingEnd) or now_ns >= until_ns:
             return any_
     return any_
+
+
+def _stamp_ns(told: list[tuple[int, int, bytes]]) -> int:
+    """The kernel's time of day of an arrival."""
+    seconds, nanoseconds = _TIMESPEC.unpack(told[0][2][: _TIMESPEC.size])
+    return int(seconds * NS + nanoseconds)
 
 
 def _wait(poll: select.poll, left_ns: int, effort: Effort) -> None:

@@ -58,7 +58,7 @@ class SendingEnd(End):
         self._number -= 1
 
     def leave(self, now_ns: int) -> Iterator[memoryview]:
-        """All bursts that are due."""
+        """One burst: the next is stamped when it leaves, even if this end is late."""
         self._watch(now_ns)
         if self.over:
             return
@@ -67,16 +67,15 @@ class SendingEnd(End):
             yield self._datagram(now_ns, LOAD_BYTES)
             self.over = self._search is None
             return
-        for which in self._used():
-            interval_ns, payload, burst, addon = self._transmitter(which)
-            late_ns = now_ns - self._next_ns[which] - _BEHIND_NS
-            if late_ns > 0:
-                self._next_ns[which] += late_ns
-                self.missed_ns += late_ns
-            while self._next_ns[which] <= now_ns:
-                self._next_ns[which] += interval_ns
-                for wanted in [payload] * burst + [addon] * (addon > 0):
-                    yield self._datagram(now_ns, length(wanted, LOAD_BYTES, self._shorter, self._chance))
+        which = min(self._used(), key=self._next_ns.__getitem__)
+        if self._next_ns[which] > now_ns:
+            return
+        interval_ns, payload, burst, addon = self._transmitter(which)
+        late_ns = max(now_ns - self._next_ns[which] - _BEHIND_NS, 0)
+        self._next_ns[which] += late_ns + interval_ns
+        self.missed_ns += late_ns
+        for wanted in [payload] * burst + [addon] * (addon > 0):
+            yield self._datagram(now_ns, length(wanted, LOAD_BYTES, self._shorter, self._chance))
 
     def arrived(self, now_ns: int, data: bytes) -> None:
         """A status, from which the rate follows."""
