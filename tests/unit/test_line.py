@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.virtual_line import Line, measured_as
 from support.virtual_queue import Queue
 
+from keisoku.analysis.share import share
 from keisoku.line.responsiveness.condition import WAYS
 from keisoku.line.responsiveness.outcome import Datagrams
 from keisoku.line.survey.analysis import CLOCKS, PACKETS, RATE, Clocks, analyse
 from keisoku.line.survey.measurement import MEASUREMENT
 from keisoku.line.survey.settings import LineSettings
-from keisoku.line.survey.share import share
 from keisoku.run.settings import parsed
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import combined
+from keisoku.analysis.share import share
 from keisoku.language import joined, phrase
 from keisoku.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.line.responsiveness.analysis import analyse as analyse_responsiveness
@@ -15,7 +16,6 @@ from keisoku.line.responsiveness.condition import HALVES, NAMES, OVERLOADS, WAYS
 from keisoku.line.responsiveness.outcome import Outcome, Times, by_condition
 from keisoku.line.survey.clocks import runs_fast
 from keisoku.line.survey.settings import LineSettings
-from keisoku.line.survey.share import share
 from keisoku.report import digits
 from keisoku.run.result import Result, Row
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.analysis.share import wilson
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.share import share
 from keisoku.language import joined, phrase
 from keisoku.path.unfinished import unfinished
 from keisoku.report import digits
@@ -112,16 +112,10 @@ def _row(found: Found) -> Row:
         )
         offered = sum(one.datagrams + one.lost for one in found.subs)
         if offered:
-            figures["lost"] = _share(sum(one.lost for one in found.subs), offered)
+            figures["lost"] = share(sum(one.lost for one in found.subs), offered)
     if found.rtt_ms is not None:
         figures["least_rtt"] = Quantity(value=found.rtt_ms, unit="ms", uncertainty=1.0, covers="resolution")
     return Row(case=NAMES[found.way], figures=figures, group=CAPACITY, remark=_remark(found))
-
-
-def _share(count: int, whole: int) -> Quantity:
-    lower, upper = wilson(count / whole, whole)
-    interval = Interval(lower=100 * max(lower, 0.0), upper=100 * min(upper, 1.0))
-    return Quantity(value=100 * count / whole, unit="%", interval=interval)
 
 
 def _remark(found: Found) -> str:
@@ -129,8 +123,8 @@ def _remark(found: Found) -> str:
         return phrase("no sub-interval came to its end")
     busy = phrase("this end was busy for {share} % of the time", share=round(100 * found.maximum.busy))
     if found.full.trials:
-        share = len(found.full.trials) / sum(len(one.trials) for one in found.subs)
-        return joined("; ", [phrase("the path was full for {share} % of the time", share=round(100 * share)), busy])
+        part = len(found.full.trials) / sum(len(one.trials) for one in found.subs)
+        return joined("; ", [phrase("the path was full for {share} % of the time", share=round(100 * part)), busy])
     if found.limited:
         return joined("; ", [phrase("the tester was the limit"), busy])
     return joined("; ", [phrase("the path was never full until the end of the test"), busy])

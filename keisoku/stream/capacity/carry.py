@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
 import struct
@@ -75,7 +76,9 @@ def _sent(made: socket.socket, data: memoryview, effort: Effort) -> bool:
     try:
         with suppress(ConnectionRefusedError):
             made.send(data)
-    except BlockingIOError:
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
+            raise
         effort.unsent += 1
         return False
     return True

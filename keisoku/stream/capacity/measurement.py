@@ -62,6 +62,7 @@ MEASUREMENT = Measurement(
     title=phrase("IP capacity"),
     settings=CapacitySettings,
     seconds=lambda settings: len(settings.ways) * (settings.duration_s + _AROUND_S),
+    shortens=("duration_s",),
     measure=measure,
     analyse=analyse,
     figure="capacity",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from contextlib import closing
 
 from keisoku.errors import EngineError
@@ -36,15 +35,8 @@ _REFUSALS = {
 }
 
 
-def measure(
-    place: Place,
-    port: int,
-    asked: Activation,
-    key: bytes | None = None,
-    key_id: int = 0,
-    told: Callable[[Seen], None] = lambda seen: None,
-) -> CapacityTest:
-    """Raises EngineError if the server does not answer, or refuses."""
+def measure(place: Place, port: int, asked: Activation, key: bytes | None = None, key_id: int = 0) -> CapacityTest:
+    """Raises EngineError if the server cannot be reached, does not answer, or refuses."""
     address = place.resolve()
     ipv6 = ":" in address
     for _ in range(_ATTEMPTS):
@@ -52,10 +44,15 @@ def measure(
         made = place.inside(lambda: socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM))
         with closing(made):
             prepare(made)
-            asking = _Asking(made, place.host, (address, port), key, key_id)
-            parameters = asking.begun(asked)
-            if parameters is not None:
-                return _carried_out(made, parameters, ipv6, told)
+            try:
+                parameters = _Asking(made, place.host, (address, port), key, key_id).begun(asked)
+                if parameters is not None:
+                    return _carried_out(made, parameters, ipv6)
+            except ConnectionRefusedError:
+                continue
+            except OSError as error:
+                problem = f"{place.host} cannot be reached at UDP port {port}: {error.strerror}"
+                raise EngineError(f"{problem}; check the address, and the firewalls of both hosts") from error
     raise EngineError(
         f"{place.host} does not answer at UDP port {port}; start '{SERVER}' there, and open UDP in its firewall"
     )
@@ -85,11 +82,8 @@ class _Asking:
                 raise EngineError(f"{self._host} {said}")
             break
         self._made.connect((self._server[0], found.port))
-        try:
-            self._made.send(self._sealed(asked.pack()))
-            answer = self._answer(pdu.ACTIVATION)
-        except ConnectionRefusedError:
-            return None
+        self._made.send(self._sealed(asked.pack()))
+        answer = self._answer(pdu.ACTIVATION)
         if answer is None:
             return None
         parameters = Activation.parse(answer)
@@ -102,14 +96,9 @@ class _Asking:
         now_s = int(time.time())
         self._keys = None if self._shared is None else Keys.of(self._shared, now_s)
         request = Setup(connections_id=1 + secrets.randbelow(0xFFFF), modifiers=modifiers)
-        try:
-            self._made.connect(self._server)
-            self._made.send(self._sealed(request.pack(), now_s))
-            answer = self._answer(pdu.SETUP)
-        except ConnectionRefusedError:
-            return None
-        except OSError as error:
-            raise EngineError(f"{self._host} cannot be reached: {error.strerror}; check the address") from error
+        self._made.connect(self._server)
+        self._made.send(self._sealed(request.pack(), now_s))
+        answer = self._answer(pdu.SETUP)
         return None if answer is None else Setup.parse(answer)
 
     def _sealed(self, data: bytes, now_s: int | None = None) -> bytes:
@@ -162,13 +151,12 @@ def _check(parameters: Activation, asked: Activation, host: str) -> None:
         raise EngineError(f"{host} answers with parameters that RFC 9946 does not allow; use another server")
 
 
-def _carried_out(made: socket.socket, parameters: Activation, ipv6: bool, told: Callable[[Seen], None]) -> CapacityTest:
+def _carried_out(made: socket.socket, parameters: Activation, ipv6: bool) -> CapacityTest:
     effort, found = Effort(), list[Seen]()
     began_ns = time.monotonic_ns()
     end: SendingEnd | ReceivingEnd
 
     def learn(now_ns: int, status: Status) -> None:
-        sends = isinstance(end, SendingEnd)
         found.append(
             Seen(
                 at_ns=now_ns - began_ns,
@@ -177,10 +165,9 @@ def _carried_out(made: socket.socket, parameters: Activation, ipv6: bool, told: 
                 missed_ns=end.missed_ns if isinstance(end, SendingEnd) else 0,
                 unsent=effort.unsent,
                 sent=end.sent if isinstance(end, SendingEnd) else 0,
-                dropped=0 if sends else drops(made),
+                dropped=0 if isinstance(end, SendingEnd) else drops(made),
             )
         )
-        told(found[-1])
 
     if parameters.command == pdu.ACTIVATE_UP:
         end = SendingEnd(parameters, began_ns, wall_ns(), ipv6=ipv6, told=learn)
