@@ -91,24 +91,32 @@ def _seen(readings: Sequence[Reading], inside: Sequence[int], told: Reading) -> 
         busy=busy,
         receiver_limited=receives and (busy >= BUSY or last.dropped > first.dropped),
         sender_limited=not receives and (left_out or unsent),
-        trials=[_trial(readings[place], readings[place + 1 : place + 2]) for place in inside],
+        trials=[_trial(readings, place) for place in inside],
     )
 
 
-def _trial(reading: Reading, following: Sequence[Reading]) -> TrialInterval:
+def _trial(readings: Sequence[Reading], place: int) -> TrialInterval:
+    reading = readings[place]
     status = reading.seen.status
-    # A queue that empties within a trial interval is seen in the next one only.
-    stands = _stands(status) and any(
-        one.seen.status.number == status.number + 1 and _stands(one.seen.status) for one in following
-    )
-    short = status.delays > 0 and status.delay_sum_ms <= SHORT_MS * status.delays
+    # What began or ended within a trial interval is seen in its neighbours only.
+    near = {one.seen.status.number: one.seen.status for one in readings[max(place - 1, 0) : place + 2]}
+    before, after = near.get(status.number - 1), near.get(status.number + 1)
     return TrialInterval(
         number=status.number,
         lasted_s=status.lasted_us / 1e6,
         bits=8 * (status.payload_bytes + reading.header_bytes * status.datagrams),
-        full=stands or (short and status.lost > 0),
+        full=after is not None
+        and (
+            (_stands(status) and _stands(after))
+            or (before is not None and all(_overflows(one) for one in (before, status, after)))
+        ),
     )
 
 
 def _stands(status: Status) -> bool:
     return status.delays >= ENOUGH and status.delay_least_ms >= STANDING_MS
+
+
+def _overflows(status: Status) -> bool:
+    """A queue that is too short to be seen standing."""
+    return status.lost > 0 and status.delays > 0 and status.delay_sum_ms <= SHORT_MS * status.delays
