@@ -77,7 +77,7 @@ def test_a_burst_of_a_token_bucket_is_told_from_what_lasts() -> None:
 def test_a_path_that_was_never_full_carries_at_least_what_arrived() -> None:
     result = found(carried_out(VirtualPath(lambda at_s: 1e9), replace(ASKED, duration_s=1), up=True), "up")
     assert only(result).figures["capacity"].bound == "at least"
-    assert "never full" in only(result).remark and not result.flags
+    assert "not full for long enough" in only(result).remark and not result.flags
 
 
 def test_an_end_that_is_busy_itself_is_no_path_that_is_full() -> None:

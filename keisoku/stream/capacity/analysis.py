@@ -57,7 +57,7 @@ class Found:
     @property
     def capacity(self) -> Quantity | None:
         """What the path carries; a bound if it was never full by itself."""
-        if self.full.trials:
+        if self.full.enough:
             return self.full.quantity
         return None if self.maximum is None else Quantity(value=self.maximum.bps, unit="bit/s", bound="at least")
 
@@ -122,12 +122,12 @@ def _remark(found: Found) -> str:
     if found.maximum is None:
         return phrase("no sub-interval came to its end")
     busy = phrase("this end was busy for {share} % of the time", share=round(100 * found.maximum.busy))
-    if found.full.trials:
+    if found.full.enough:
         part = len(found.full.trials) / sum(len(one.trials) for one in found.subs)
         return joined("; ", [phrase("the path was full for {share} % of the time", share=round(100 * part)), busy])
     if found.limited:
         return joined("; ", [phrase("the tester was the limit"), busy])
-    return joined("; ", [phrase("the path was never full until the end of the test"), busy])
+    return joined("; ", [phrase("the path was not full for long enough"), busy])
 
 
 def _flags(found: Found) -> list[Flag]:
@@ -149,7 +149,7 @@ def _flags(found: Found) -> list[Flag]:
                 figures={"burst": Quantity(value=fastest, unit="bit/s")},
             )
         )
-    if found.limited and not found.full.trials:
+    if found.limited and not found.full.enough:
         reads = found.maximum is not None and found.maximum.receiver_limited
         flags.append(
             Flag(

@@ -13,7 +13,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.stream.capacity.sub_interval import SubIntervalSeen, TrialInterval
 
 FEWEST = 12
-"""Trial intervals of which scatter is known."""
+"""Trial intervals, with fewer of which it is not sure that the path was full, nor how they scatter."""
 _GROUPS, _LEAST_GROUP = 10, 4
 """Of neighbours, as what came late in one trial interval is missing there and too much in the next."""
 _DATAGRAM_BITS = 8 * 1500
@@ -30,16 +30,19 @@ class Full:
     trials: Sequence[TrialInterval]
 
     @property
+    def enough(self) -> bool:
+        """Whether there is a figure."""
+        return len(self.trials) >= FEWEST
+
+    @property
     def bps(self) -> float:
-        """The mean. Raises ZeroDivisionError if there are none."""
+        """The mean, of any."""
         return _rate(self.trials)
 
     @property
     def quantity(self) -> Quantity:
-        """The mean, with Student's interval of groups, and a datagram that may be counted or not at the end of each
-        time in which the path was full."""
-        if len(self.trials) < FEWEST:
-            return Quantity(value=self.bps, unit="bit/s")
+        """The mean of enough of them, with Student's interval of groups, and a datagram that may be counted or not at
+        either end of each time in which the path was full."""
         groups = self._groups()
         by_chance = student(len(groups) - 1) * statistics.stdev(groups) / math.sqrt(len(groups))
         times = 1 + sum(later.number != one.number + 1 for one, later in pairwise(self.trials))
@@ -65,7 +68,7 @@ def lasting(subs: Sequence[SubIntervalSeen]) -> tuple[Full, list[SubIntervalSeen
     found: list[TrialInterval] = []
     for place in range(len(subs) - 1, -1, -1):
         one = subs[place]
-        if len(found) >= FEWEST and one.bps > (limit := Full(found).beyond_bps):
+        if Full(found).enough and one.bps > (limit := Full(found).beyond_bps):
             return Full(found), [early for early in subs[: place + 1] if early.bps > limit]
         found = [*one.full, *found]
     return Full(found), []

@@ -34,7 +34,7 @@ def capacity_plot(found: Sequence[Found]) -> Plot:
                 "hovertemplate": hover(phrase("{name}: %{{y:.4g}} Mb/s until %{{x:.3g}} s", name=name)),
             }
         )
-        if each.full.trials and each.subs:
+        if each.full.enough:
             ends = [each.subs[0].at_s, each.subs[-1].at_s]
             plot.add(
                 {

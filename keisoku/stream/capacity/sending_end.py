@@ -12,7 +12,7 @@ from keisoku.stream.capacity.sending_rate import IPV4_BYTES, IPV6_BYTES, Sending
 
 LONGEST = 9000 - IPV4_BYTES - 8
 _LEAST_US, _MOST_BURST = 100, 100
-_BEHIND_NS = 10_000_000
+_BEHIND_NS = 1_000_000
 """By which it may be late and still send everything; what is later is left out and counted."""
 _STOPPING_NS = 10_000_000
 _REORDERED = 0xFFFF

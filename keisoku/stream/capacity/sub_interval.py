@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ that enough datagrams came to show it."""
 ENOUGH = 5
 SHORT_MS = 3
 """Mean delay up to which a queue is too short to be seen standing: there a loss says that there was too much."""
+HELD_UP = 0.2
+"""Share by which a trial interval is longer or shorter than usual, from which on its receiver was held up."""
 BUSY = 0.9
 """Share of its time from which on a receiver that reads may be what holds datagrams up."""
 BEHIND = 0.02
@@ -58,6 +61,7 @@ class SubIntervalSeen:
 def sub_intervals(readings: Sequence[Reading]) -> list[SubIntervalSeen]:
     """Those that are complete and were told; each is told by every status until the next one is complete."""
     found, told_last = [], 0
+    usual_us = statistics.median([one.seen.status.lasted_us for one in readings]) if readings else 0
     for told in readings:
         complete = told.seen.status.sub_intervals
         if complete == told_last:
@@ -70,11 +74,11 @@ def sub_intervals(readings: Sequence[Reading]) -> list[SubIntervalSeen]:
             if one.seen.status.sub_intervals == complete - 1 and one.seen.status.number > 1
         ]
         if inside:
-            found.append(_seen(readings, inside, told))
+            found.append(_seen(readings, inside, told, usual_us))
     return found
 
 
-def _seen(readings: Sequence[Reading], inside: Sequence[int], told: Reading) -> SubIntervalSeen:
+def _seen(readings: Sequence[Reading], inside: Sequence[int], told: Reading, usual_us: float) -> SubIntervalSeen:
     whole = told.seen.status.sub_interval
     first, last = readings[max(inside[0] - 1, 0)].seen, readings[inside[-1]].seen
     lasted_ns = max(last.at_ns - first.at_ns, 1)
@@ -91,11 +95,11 @@ def _seen(readings: Sequence[Reading], inside: Sequence[int], told: Reading) -> 
         busy=busy,
         receiver_limited=receives and (busy >= BUSY or last.dropped > first.dropped),
         sender_limited=not receives and (left_out or unsent),
-        trials=[_trial(readings, place) for place in inside],
+        trials=[_trial(readings, place, usual_us) for place in inside],
     )
 
 
-def _trial(readings: Sequence[Reading], place: int) -> TrialInterval:
+def _trial(readings: Sequence[Reading], place: int, usual_us: float) -> TrialInterval:
     reading = readings[place]
     status = reading.seen.status
     # What began or ended within a trial interval is seen in its neighbours only.
@@ -106,6 +110,7 @@ def _trial(readings: Sequence[Reading], place: int) -> TrialInterval:
         lasted_s=status.lasted_us / 1e6,
         bits=8 * (status.payload_bytes + reading.header_bytes * status.datagrams),
         full=after is not None
+        and abs(status.lasted_us - usual_us) <= HELD_UP * usual_us
         and (
             (_stands(status) and _stands(after))
             or (before is not None and all(_overflows(one) for one in (before, status, after)))
