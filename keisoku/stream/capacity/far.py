@@ -245,4 +245,4 @@ def granted(asked: Activation) -> Activation:
 
 
 def _sealed(data: bytes, keys: Keys | None, tail: Tail) -> bytes:
-    return sealed(data, int(time.time()), keys and keys.server, tail.key_id)
+    return sealed(data, int(time.time()), None if keys is None else keys.server, tail.key_id)

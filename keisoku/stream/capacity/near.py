@@ -69,18 +69,17 @@ class _Asking:
     def begun(self, asked: Activation) -> Activation | None:
         """The parameters of the test; None if an answer is missing. Raises EngineError if the server refuses."""
         modifiers = 0
-        for _ in range(1 + len(_MODIFIERS)):
-            found = self._set_up(modifiers)
-            if found is None:
-                return None
-            if found.response in _MODIFIERS and not modifiers & _MODIFIERS[found.response]:
-                # Both ends must have the same option of lengths, and the server does not say which it has.
-                modifiers ^= _MODIFIERS[found.response]
-                continue
-            if found.response != pdu.OK:
-                said = _REFUSALS.get(found.response, f"refuses the test (response {found.response}); see its messages")
-                raise EngineError(f"{self._host} {said}")
-            break
+        while (found := self._set_up(modifiers)) is not None:
+            wanted = _MODIFIERS.get(found.response, 0)
+            if not wanted or modifiers & wanted:
+                break
+            # Both ends must have the same option of lengths, and the server does not say which it has.
+            modifiers |= wanted
+        if found is None:
+            return None
+        if found.response != pdu.OK:
+            said = _REFUSALS.get(found.response, f"refuses the test (response {found.response}); see its messages")
+            raise EngineError(f"{self._host} {said}")
         self._made.connect((self._server[0], found.port))
         self._made.send(self._sealed(asked.pack()))
         answer = self._answer(pdu.ACTIVATION)
@@ -103,7 +102,7 @@ class _Asking:
 
     def _sealed(self, data: bytes, now_s: int | None = None) -> bytes:
         now_s = int(time.time()) if now_s is None else now_s
-        return sealed(data, now_s, self._keys and self._keys.client, self._key_id)
+        return sealed(data, now_s, None if self._keys is None else self._keys.client, self._key_id)
 
     def _answer(self, kind: int) -> bytes | None:
         """The next PDU of that kind; others are null requests, or already of the load."""

@@ -157,7 +157,7 @@ class Activation(_Pdu):
 
     @classmethod
     def _from_flat(cls, values: list[Any]) -> Self:
-        found = cls(*values[:18], SendingRate(*values[18:25]), *values[25:])
+        found = cls(*[*values[:18], SendingRate(*values[18:25]), *values[25:]])
         if found.command not in (ACTIVATE_UP, ACTIVATE_DOWN):
             raise PduError(f"{found.command} is no command of an activation")
         return found
@@ -231,7 +231,7 @@ class Status(_Pdu):
     @classmethod
     def _from_flat(cls, values: list[Any]) -> Self:
         rate, sub_interval = SendingRate(*values[3:10]), SubInterval(*values[11:24])
-        found = cls(*values[:3], rate, values[10], sub_interval, *values[24:])
+        found = cls(*[*values[:3], rate, values[10], sub_interval, *values[24:]])
         _check_action(found.action, found.stopped)
         return found
 

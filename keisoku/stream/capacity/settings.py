@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -25,8 +26,9 @@ class CapacitySettings(ToFarEnd, RunSettings):
     """UDP port of the server."""
     direction: Literal["up", "down", "both"] = "both"
     """Direction of the load: away from here, to here, or one after the other."""
-    duration_s: int = Field(10, ge=1, le=3600)
-    """Length of the test of a direction; servers other than keisoku's may take 5 s at least."""
+    duration_s: float = Field(10.0, ge=1, le=3600)
+    """Length of the test of a direction, rounded up to whole seconds; servers other than keisoku's may take 5 s at
+    least."""
     sub_interval_s: float = Field(1.0, ge=0.1, le=10)
     """Length of a sub-interval: the capacity is what arrives in one (RFC 9097 §5)."""
     key_file: str | None = None
@@ -50,6 +52,6 @@ class CapacitySettings(ToFarEnd, RunSettings):
         """What is asked of the server."""
         return Activation(
             command=ACTIVATE_UP if way == "up" else ACTIVATE_DOWN,
-            duration_s=self.duration_s,
+            duration_s=math.ceil(self.duration_s),
             sub_interval_ms=round(1000 * self.sub_interval_s),
         )
