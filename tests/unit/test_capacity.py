@@ -51,8 +51,9 @@ def only(result: Result) -> Row:
     return row
 
 
-@pytest.mark.parametrize("up", [True, False])
-@pytest.mark.parametrize(("mbps", "queue_bytes"), [(3.7, 50_000), (7.3, 20_000), (11.9, 3_000)])
+@pytest.mark.parametrize(
+    ("mbps", "queue_bytes", "up"), [(3.7, 50_000, True), (7.3, 20_000, False), (11.9, 3_000, True)]
+)
 def test_the_capacity_of_a_path_is_found(mbps: float, queue_bytes: int, up: bool) -> None:
     """Of queues of 108, 22 and 2 ms: one in which the search stays, one that overflows, one too short to be seen."""
     told = carried_out(VirtualPath(lambda at_s: 1e6 * mbps, queue_bytes), ASKED, up)
@@ -144,7 +145,7 @@ def test_every_datagram_is_accounted_for(arrivals: list[tuple[int, int]]) -> Non
 
 
 @given(st.lists(st.binary(max_size=250), max_size=20), st.booleans())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_noise_changes_nothing(noise: list[bytes], up: bool) -> None:
     told = carried_out(VirtualPath(lambda at_s: 5e6), replace(ASKED, duration_s=0), up, noise=noise)
     assert told == carried_out(VirtualPath(lambda at_s: 5e6), replace(ASKED, duration_s=0), up)
