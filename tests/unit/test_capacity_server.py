@@ -25,8 +25,10 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.settings import parsed
 from keisoku.stream.capacity import near, pdu
 from keisoku.stream.capacity.far import MOST_S, CapacityServer, granted
-from keisoku.stream.capacity.pdu import Activation, Null, PduError, Setup
+from keisoku.stream.capacity.pdu import Activation, Null, PduError, Setup, Status
 from keisoku.stream.capacity.seal import Keys, sealed
+from keisoku.stream.capacity.sending_end import SendingEnd
+from keisoku.stream.capacity.sending_rate import SendingRate, table
 
 HERE = "127.0.0.1"
 KEY = b"between us"
@@ -198,3 +200,29 @@ def test_the_key_of_a_server_needs_tests_of_capacity(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("secret")
     done = CliRunner().invoke(command, ["--key-file", str(tmp_path / "key")])
     assert isinstance(done.exception, PlanError) and "add --capacity" in str(done.exception)
+
+
+def test_a_server_cannot_have_a_client_send_faster_than_the_protocol_allows() -> None:
+    """Neither from the beginning, nor later."""
+    flood = SendingRate(interval1_us=1, payload1=9000, burst1=1000)
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as server:
+        server.bind((HERE, 0))
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            for kind in (Setup, Activation):
+                data, peer = server.recvfrom(2048)
+                said = replace(kind.parse(data), response=pdu.OK)
+                said = (
+                    replace(said, command=pdu.SETUP_RESPONSE, port=port) if kind is Setup else replace(said, rate=flood)
+                )
+                server.sendto(sealed(said.pack(), 0), peer)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        with pytest.raises(EngineError, match="parameters that RFC 9946 does not allow"):
+            near.measure(Place(HERE), port, Activation(command=pdu.ACTIVATE_UP))
+        thread.join()
+    end = SendingEnd(Activation(rate=table()[0]), 0, 0)
+    end.arrived(0, sealed(Status(number=1, rate=flood).pack(), 0))
+    assert end.rate == table()[0]

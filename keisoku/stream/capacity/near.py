@@ -145,6 +145,7 @@ def _check(parameters: Activation, asked: Activation, host: str) -> None:
         and 5 <= parameters.feedback_ms <= 250
         and 1 <= parameters.duration_s <= 3600
         and 100 <= parameters.sub_interval_ms <= 10_000
+        and parameters.rate.possible
     )
     if not possible:
         raise EngineError(f"{host} answers with parameters that RFC 9946 does not allow; use another server")

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from keisoku.stream.capacity.end import NS, End
 from keisoku.stream.capacity.pdu import LOAD_BYTES, TESTING, Activation, Load, PduError, Status
 from keisoku.stream.capacity.seal import Tail
-from keisoku.stream.capacity.sending_rate import IPV4_BYTES, IPV6_BYTES, SendingRate, length
+from keisoku.stream.capacity.sending_rate import IPV4_BYTES, IPV6_BYTES, LONGEST, SendingRate, length
 
-LONGEST = 9000 - IPV4_BYTES - 8
-_LEAST_US, _MOST_BURST = 100, 100
 _BEHIND_NS = 1_000_000
 """By which it may be late and still send everything; what is later is left out and counted."""
 _STOPPING_NS = 10_000_000
@@ -97,7 +95,7 @@ class SendingEnd(End):
             return
         if self._search is not None:
             self._take(self._table[self._search.told(status)], now_ns)
-        elif status.rate.possible(LONGEST, _LEAST_US, _MOST_BURST):
+        elif status.rate.possible:
             self._take(status.rate, now_ns)
 
     def _take(self, rate: SendingRate, now_ns: int) -> None:

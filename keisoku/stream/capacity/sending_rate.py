@@ -13,9 +13,12 @@ IP_BYTES = UDP_BYTES + IPV4_BYTES
 RANDOM = 0x80000000
 """Bit of a payload: a random length up to the rest."""
 PACKET_BYTES, TRADITIONAL_PACKET_BYTES = 1250, 1500
+LONGEST = 9000 - IP_BYTES
+"""Payload of the longest datagram of any row."""
 HIGH_SPEED = 1000
 """The row from which on the search takes single rows; row n below it is n Mb/s of IP."""
 _FAST_US, _SLOW_US, _IDLE_US = 100, 1000, 50_000
+_MOST_BURST = 100
 _FAST_ROWS = 90
 """Above `HIGH_SPEED`, up to the longest burst that a row may have."""
 
@@ -43,13 +46,14 @@ class SendingRate:
             found += (self.burst2 * _packet(self.payload2) + _packet(self.addon2)) / self.interval2_us
         return 8e6 * found
 
-    def possible(self, longest: int, least_us: int, most_burst: int) -> bool:
-        """Whether a sender may take it from the far end: nothing shorter, longer or more often than that."""
+    @property
+    def possible(self) -> bool:
+        """Whether a sender may take it from the far end: nothing longer or more often than UDPSTP has it."""
         intervals = (self.interval1_us, self.interval2_us)
         return (
-            all(one == 0 or one >= least_us for one in intervals)
-            and all(one & ~RANDOM <= longest for one in (self.payload1, self.payload2, self.addon2))
-            and max(self.burst1, self.burst2) <= most_burst
+            all(one == 0 or one >= _FAST_US for one in intervals)
+            and all(one & ~RANDOM <= LONGEST for one in (self.payload1, self.payload2, self.addon2))
+            and max(self.burst1, self.burst2) <= _MOST_BURST
         )
 
 
