@@ -159,3 +159,12 @@ def test_a_far_end_that_goes_away_is_said() -> None:
     result, _ = analyse(setting, {"down": read(told, "down")}, facts)
     assert result.flagged("broke-off") and len(result.deviations) == 2
     assert only(result).figures["capacity"].value == pytest.approx(5e6, rel=0.02)
+
+
+def test_a_receiver_that_was_held_up_sent_two_statuses_at_once() -> None:
+    """The second said that nothing had come, and the search went by it."""
+    end, buffer = ReceivingEnd(Activation(), 0, 0), bytearray(100)
+    Load(0, 0, 1, 100, 0, 0, 0, 0, 0, 0).pack_into(buffer)
+    end.arrived(0, bytes(buffer))
+    assert len(list(end.leave(170_000_000))) == 1
+    assert end.due_ns == 220_000_000

@@ -79,7 +79,8 @@ class ReceivingEnd(End):
     def leave(self, now_ns: int) -> Iterator[memoryview]:
         """A status, once something has come."""
         self._watch(now_ns)
-        self._next_ns = max(self._next_ns + self._feedback_ns, now_ns)
+        on_time_ns = self._next_ns + self._feedback_ns
+        self._next_ns = on_time_ns if on_time_ns > now_ns else now_ns + self._feedback_ns
         if self.over or (self._number == 0 and self.action == TESTING):
             return
         status = self._made(now_ns)
