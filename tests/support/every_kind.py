@@ -64,6 +64,7 @@ OTHERS = {
     "stream udp": "127.0.0.1 --port {stream} --duration 0.2s --repetitions 2 --most-repetitions 2 --rate 100Mb/s",
     "stream file": "{file} 127.0.0.1 --port {stream}",
     "stream rr": "127.0.0.1 --port {stream} --duration 0.5s",
+    "stream capacity": "127.0.0.1 --port {capacity} --duration 2s --sub-interval 0.5s",
     "stream crr": "127.0.0.1 --port {stream} --duration 0.5s",
     "stream udp-rr": "127.0.0.1 --port {stream} --duration 0.5s",
     "line": "127.0.0.1 --port {stream}",
