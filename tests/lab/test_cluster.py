@@ -127,6 +127,9 @@ def test_a_worker_that_is_cut_off_for_20_s_loses_and_doubles_nothing(tmp_path: P
         cluster.plug(0, "down")
         time.sleep(20)  # the fault itself
         cluster.plug(0, "up")
+        if given_up:
+            campaign.until("gs908e.loss waits for a worker")
+            cluster.serve_again(0)
         assert campaign.end() == 0, campaign.said
     lost = [line for line in attempts(tmp_path / "run") if line["failed"]]
     assert bool(lost) == given_up and all("died or was cut off" in line["failed"] for line in lost)

@@ -80,9 +80,8 @@ class DaskCluster:
             for place, worker in enumerate(self.workers, 1):
                 worker.run(partial(host, "eth0", f"198.18.9.{place}", _CONGESTION))
             self._start(self.switch, "scheduler", "--host", _SCHEDULER, "--port", "8786", "--protocol", self.protocol)
-            for worker, announced in zip(self.workers, self._resources, strict=True):
-                own = ["--nthreads", "1", "--resources", announced, "--local-directory", str(self._folder)]
-                self._start(worker, "worker", self.address, *own)
+            for worker in range(len(self.workers)):
+                self._serve(worker)
             self._stack = stack.pop_all()
         return self
 
@@ -112,6 +111,11 @@ class DaskCluster:
             if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, 9)
 
+    def serve_again(self, worker: int) -> None:
+        """Starts a worker that ended because it was given up, as a service is started again."""
+        self._children[1 + worker].wait(120)
+        self._serve(worker)
+
     def plug(self, worker: int, state: str) -> None:
         """Sets a worker's port at the switch 'up' or 'down'."""
         self.switch.run(lambda: _set(f"port{worker + 1}", state))
@@ -127,9 +131,13 @@ class DaskCluster:
             join(f"port{place}", "bridge")
         host("bridge", _SCHEDULER, _CONGESTION)
 
+    def _serve(self, worker: int) -> None:
+        own = ["--nthreads", "1", "--resources", self._resources[worker], "--local-directory", str(self._folder)]
+        self._start(self.workers[worker], "worker", self.address, *own)
+
     def _start(self, place: Namespace, what: str, *arguments: str) -> None:
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard"]
-        with (self._folder / f"{place.name}.dask.log").open("w") as log:
+        with (self._folder / f"{place.name}.dask.log").open("a") as log:
             self._children.append(
                 place.run(lambda: subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
             )

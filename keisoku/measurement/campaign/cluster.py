@@ -26,7 +26,7 @@ from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.language import phrase
 from keisoku.measurement.campaign.log import Log
 from keisoku.measurement.campaign.security import security
-from keisoku.measurement.campaign.settings import CampaignSettings, Planned
+from keisoku.measurement.campaign.settings import CampaignSettings, Cell, Planned
 from keisoku.measurement.entry import Work
 from keisoku.measurement.part_run import completed, may_do_better
 from keisoku.measurement.table import asked, find
@@ -130,7 +130,7 @@ class _Campaign:
 
     def _check_workers(self) -> None:
         """Each port is announced once at each worker, and by some worker."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        workers = self._workers()
         for cell in {run.cell.name: run.cell for run in self._left}.values():
             for address, each in workers.items():
                 if many := [name for name in cell.resources if each["resources"].get(name, 1) != 1]:
@@ -139,9 +139,17 @@ class _Campaign:
                         f"{address} announces {each['resources'][many[0]]:g} of {many[0]}",
                         "announce 1, so that a run has it for itself",
                     )
-            if not any(set(cell.resources) <= set(each["resources"]) for each in workers.values()):
-                names = ", ".join(cell.resources)
-                self._work.warn(phrase("{cell} waits for a worker that announces {names}", cell=cell.name, names=names))
+            self._say_who_waits(cell, workers)
+
+    def _workers(self) -> dict[str, Any]:
+        """What the scheduler knows of each worker, by its address."""
+        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def _say_who_waits(self, cell: Cell, workers: dict[str, Any]) -> None:
+        if not any(set(cell.resources) <= set(each["resources"]) for each in workers.values()):
+            names = ", ".join(cell.resources)
+            self._work.warn(phrase("{cell} waits for a worker that announces {names}", cell=cell.name, names=names))
 
     def _submit(self, run: Planned) -> None:
         settings = self._settings_of(run)
@@ -180,6 +188,8 @@ class _Campaign:
         if self._attempts[run.name] >= self._work.settings.attempts:
             del self._waiting[event.key]
             future.cancel()
+        else:
+            self._say_who_waits(run.cell, self._workers())
 
     def _done(self, key: str, run: Planned, future: Future) -> None:
         del self._waiting[key]
