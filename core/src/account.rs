@@ -37,6 +37,8 @@ pub struct Account {
     keeps: bool,
     /// For each stream the words of each of its variants that arrived; empty unless they are kept.
     words: Vec<Vec<u64>>,
+    /// By how much the clock of the arrivals is ahead of that of the departures, where it is another host's.
+    ahead_ns: Option<i64>,
 }
 
 /// An arrival with its view, when it arrived, and the place and the number of its port.
@@ -114,7 +116,14 @@ impl Account {
             waiting: Vec::new(),
             keeps: trial.words.is_some(),
             words: Vec::new(),
+            ahead_ns: None,
         }
+    }
+
+    /// Frames leave at another host, than whose clock the one here is ahead by so much.
+    pub fn ahead(mut self, ahead_ns: Option<i64>) -> Self {
+        self.ahead_ns = ahead_ns;
+        self
     }
 
     /// Keeps words of frames if the trial asks for it; `variants`: how many each stream has.
@@ -158,6 +167,10 @@ impl Account {
 
     #[inline]
     fn take(&mut self, place: usize, port: usize, arrival: Arrival, view: u64) {
+        let arrival = match self.ahead_ns {
+            Some(ahead_ns) => arrival.as_sent(ahead_ns),
+            None => arrival,
+        };
         let counts = &mut self.receivers[place];
         match arrival {
             Arrival::Intact {
@@ -370,6 +383,8 @@ impl Meant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signature::{MASK_48, unwrap_48};
+    use proptest::prelude::*;
     use serde_json::json;
 
     /// One stream of five frames from port 0 to the ports 1 and 2, and a port 3 that receives as well.
@@ -391,6 +406,23 @@ mod tests {
             sequence,
             sent_ns: 100 + sequence,
             received_ns,
+        }
+    }
+
+    proptest! {
+        /// Times of 48 bits that another host wrote are completed by the arrival on that host's clock, however far apart
+        /// the two clocks are.
+        #[test]
+        fn an_arrival_is_told_on_the_clock_of_the_departure(
+            sent_ns in 1u64 << 40..1 << 60, latency_ns in 0u64..1 << 40, ahead_ns in -(1i64 << 59)..1 << 59,
+        ) {
+            let received_ns = (sent_ns + latency_ns).wrapping_add_signed(ahead_ns);
+            prop_assume!(received_ns < 1 << 62);
+            // As a port here completes it, by its own clock.
+            let seen_ns = unwrap_48(sent_ns & MASK_48, received_ns);
+            let arrival = Arrival::Intact { stream: 7, sequence: 0, sent_ns: seen_ns, received_ns };
+            let told = Arrival::Intact { stream: 7, sequence: 0, sent_ns, received_ns: sent_ns + latency_ns };
+            prop_assert_eq!(arrival.as_sent(ahead_ns), told);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::hiccup::Hiccups;
 use crate::link_watch::LinkWatch;
 use crate::loss_watch::LossWatch;
 use crate::port::{Claim, Control, Ended, Expected, Load, Receive, Transmit};
-use crate::record::{Record, Transmitter, Trial};
+use crate::record::{Elsewhere, Record, Transmitter, Trial};
 use crate::switches::Switches;
 use crate::table::Table;
 use crate::watch::Watch;
@@ -78,8 +78,17 @@ pub fn carry(
     affinity::sleep_precisely();
     affinity::hurry(ACCOUNT_NICE);
 
-    let start_ns = monotonic_ns() + LEAD_NS;
-    watch.start_ns.store(start_ns, Ordering::Relaxed);
+    let (start_ns, ahead_ns) = match trial.elsewhere {
+        None => (monotonic_ns() + LEAD_NS, None),
+        Some(Elsewhere::Receives { start_ns }) if start_ns < monotonic_ns() + LEAD_NS => {
+            let late = "the host that receives was not ready in time; measure again";
+            return Err(EngineError(late.into()));
+        }
+        Some(Elsewhere::Receives { start_ns }) => (start_ns, None),
+        Some(Elsewhere::Sends { start_ns, ahead_ns }) => (start_ns, Some(ahead_ns)),
+    };
+    let here_ns = start_ns.wrapping_add_signed(ahead_ns.unwrap_or(0));
+    watch.start_ns.store(here_ns, Ordering::Relaxed);
     for sender in &mut ports.senders {
         sender
             .transmit
@@ -99,8 +108,9 @@ pub fn carry(
         .map(|sender| sender.transmit.control())
         .collect();
     let variants = trial.streams.iter().map(|one| tables[one.table].len());
-    let mut account =
-        Account::new(start_ns, trial, ports.receivers.len(), log, changes).keeping(variants);
+    let mut account = Account::new(start_ns, trial, ports.receivers.len(), log, changes)
+        .keeping(variants)
+        .ahead(ahead_ns);
     let hiccups = Hiccups::begin(&cpus, sending);
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
     let (mut interrupted, mut stopped_for_loss, mut link_lost) = (false, false, false);
@@ -133,7 +143,9 @@ pub fn carry(
                 })
             })
             .collect();
-        while threads.iter().any(|thread| !thread.is_finished()) {
+        let sends = || threads.iter().any(|thread| !thread.is_finished());
+        let sends_there = ahead_ns.is_some();
+        while sends() || (sends_there && watch.sent.get().is_none() && !interrupted) {
             controls.iter().for_each(|control| control.refill());
             account.drain(receivers, watch, monotonic_ns());
             let offered = controls.iter().map(|control| control.offered()).sum();
@@ -169,6 +181,16 @@ pub fn carry(
         };
         threads.into_iter().map(join).collect()
     });
+    let all = trial.streams.len();
+    let there = watch.sent.get().filter(|sent| sent.len() == all);
+    if ahead_ns.is_some() && there.is_none() {
+        receivers.iter_mut().for_each(|(_, receive)| {
+            receive.end(&mut |_, _| ());
+        });
+        return Err(EngineError(
+            "the host that sends did not say what it sent; measure again".into(),
+        ));
+    }
     let ended = match ended.into_iter().collect::<Result<Vec<_>>>() {
         Ok(ended) => ended,
         Err(error) => {
@@ -178,7 +200,7 @@ pub fn carry(
             return Err(links.failure().unwrap_or(error));
         }
     };
-    let mut offered = vec![0; trial.streams.len()];
+    let mut offered = there.cloned().unwrap_or(vec![0; all]);
     for own in ended
         .iter()
         .flat_map(|sender| sender.offered.iter().enumerate())
@@ -195,7 +217,10 @@ pub fn carry(
     let intended_frames: u64 = trial.streams.iter().map(|stream| stream.frames).sum();
 
     let all_sent = ended.iter().flat_map(|sender| &sender.sent);
-    let sent_ns = start_ns + all_sent.map(|sent| sent.last_sent_ns).max().unwrap_or(0);
+    let sent_ns = match ahead_ns {
+        Some(_) => monotonic_ns(),
+        None => start_ns + all_sent.map(|sent| sent.last_sent_ns).max().unwrap_or(0),
+    };
     let delay_ns = receivers
         .iter()
         .map(|(_, receive)| receive.delay_ns())
@@ -215,7 +240,7 @@ pub fn carry(
     }
     account.drain(receivers, watch, monotonic_ns());
     let received = account.end(receivers);
-    let links = links.end(start_ns)?;
+    let links = links.end(here_ns)?;
     let mut interference = hiccups.end();
     for (place, ended) in ended.iter().enumerate().take(sending.len()) {
         let mut cores = interference.cores.iter_mut();
@@ -364,7 +389,10 @@ fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
         let sends = |sender: &Sender| sender.ports.contains(&stream.transmit);
         let is_open = |port: usize| ports.receivers.iter().any(|open| open.0 == port);
         let closed = stream.receives().find(|port| !is_open(*port));
-        if !ports.senders.iter().any(sends) || closed.is_some() {
+        let closed =
+            closed.filter(|_| !matches!(trial.elsewhere, Some(Elsewhere::Receives { .. })));
+        let sends_there = matches!(trial.elsewhere, Some(Elsewhere::Sends { .. }));
+        if !(sends_there || ports.senders.iter().any(sends)) || closed.is_some() {
             return refuse(format!(
                 "streams: ports {} and {} are not open for it",
                 stream.transmit,

@@ -321,6 +321,7 @@ mod tests {
             events: Vec::new(),
             anywhere: false,
             words: None,
+            elsewhere: None,
         }
     }
 

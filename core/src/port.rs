@@ -42,6 +42,7 @@ use crate::departures::Departures;
 use crate::error::Result;
 use crate::hiccup::speed::Speed;
 use crate::record::{Sent, Stamped};
+use crate::signature::{MASK_48, unwrap_48};
 use crate::table::Table;
 use crate::view::Fronts;
 
@@ -91,6 +92,36 @@ pub enum Arrival {
         received_ns: u64,
     },
     Foreign,
+}
+
+impl Arrival {
+    /// The same on the clock of another host that sent the frame; the clock here is ahead of it by so much.
+    pub fn as_sent(self, ahead_ns: i64) -> Arrival {
+        let there = |time_ns: u64| time_ns.wrapping_add_signed(ahead_ns.wrapping_neg());
+        match self {
+            Arrival::Intact {
+                stream,
+                sequence,
+                sent_ns,
+                received_ns,
+            } => Arrival::Intact {
+                stream,
+                sequence,
+                sent_ns: unwrap_48(sent_ns & MASK_48, there(received_ns)),
+                received_ns: there(received_ns),
+            },
+            Arrival::Corrupt {
+                stream,
+                sequence,
+                received_ns,
+            } => Arrival::Corrupt {
+                stream,
+                sequence,
+                received_ns: there(received_ns),
+            },
+            Arrival::Foreign => Arrival::Foreign,
+        }
+    }
 }
 
 /// What other threads may read and command while a load is being sent.

@@ -62,6 +62,19 @@ pub struct Trial {
     /// the device has translated it.
     #[serde(default)]
     pub words: Option<[u16; 2]>,
+    /// The other half of the trial is another host's.
+    #[serde(default)]
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// What another host does in a trial whose frames leave at one host and arrive at another.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(tag = "there", rename_all = "snake_case")]
+pub enum Elsewhere {
+    /// The frames arrive there. Here the first one is due at this time.
+    Receives { start_ns: u64 },
+    /// The frames leave there, the first one at this time of that host's clock. The clock here is ahead of it by so much.
+    Sends { start_ns: u64, ahead_ns: i64 },
 }
 
 /// Something that happens to the device.

@@ -1,7 +1,7 @@
 //! What other threads see of a running trial, and the signal to stop it. It holds no facts of a record.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::record::Trial;
 use crate::switches::{State, Switches};
@@ -16,6 +16,8 @@ pub struct Watch {
     pub start_ns: AtomicU64,
     /// Present if streams are switched one by one.
     pub switches: Option<Arc<Switches>>,
+    /// Frames of each stream that another host has offered, once it has sent all.
+    pub sent: OnceLock<Vec<u64>>,
 }
 
 impl Watch {

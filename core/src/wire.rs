@@ -196,6 +196,13 @@ impl Wire {
         watch.is_some_and(|watch| watch.switch(&streams, state))
     }
 
+    /// Tells a trial whose frames leave at another host that all of them have left, and how many of each stream.
+    fn sent(&self, offered: Vec<u64>) {
+        if let Some(watch) = &self.lock().watch {
+            watch.sent.get_or_init(|| offered);
+        }
+    }
+
     /// Ends the trial early; its record then says `interrupted`.
     fn stop(&self) {
         self.halted.store(true, Ordering::Relaxed);

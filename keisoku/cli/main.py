@@ -66,7 +66,7 @@ GROUPS = {
     "Results": ("runs", "report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
-    "Services": ("serve", "completion"),
+    "Services": ("serve", "port", "completion"),
 }
 """Every command, in the order of the help."""
 
@@ -150,6 +150,10 @@ _PLACES = {
     "path": Place(
         "keisoku.cli.path.group",
         "Measures bandwidth and delay of an IP path and of its hops.",
+    ),
+    "port": Place(
+        "keisoku.cli.port.group",
+        "Lends ports of this host to a tester at another host.",
     ),
     "ports": Place(
         "keisoku.cli.ports",

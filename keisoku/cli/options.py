@@ -23,6 +23,8 @@ _SAME = (
     "dut",
     "tx",
     "rx",
+    "receiver",
+    "clock",
     "engine",
     "gateway",
     "address",
@@ -54,6 +56,10 @@ _DUT = (
         "a port number",
     ),
     click.option("--rx", metavar="PORT", help="receiving port, in the same form"),
+    click.option("--receiver", metavar="HOST", help="host at which rx is, where 'keisoku port serve' lends it"),
+    click.option(
+        "--clock", metavar="ptp:HOST", help="with --receiver: PTP master that both hosts hear, for one-way latencies"
+    ),
     click.option("--engine", metavar="NAME", help="engine of a lab's ports: xdp (default), afxdp or packet"),
     click.option("--gateway", metavar="IP,…", help="IP addresses of a routing DUT at the first port, the second, …"),
     click.option(

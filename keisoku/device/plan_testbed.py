@@ -66,6 +66,8 @@ def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestb
         plan.filters,
         plan.of(CalibrateSettings).length_m,
         plan.seed,
+        plan.receiver,
+        plan.clock,
     )
 
 

@@ -71,6 +71,8 @@ def _clocks(engine: Engine) -> Relation:
     The core converts hardware timestamps to CLOCK_MONOTONIC by such readings, repeated every few ms: no drift remains,
     but the uncertainty of the readings does. Raises EngineError if a clock cannot be read.
     """
+    if isinstance(hosts := engine.context().get("hosts_related"), dict):
+        return Relation(**hosts)
     ports = cast(Sequence[Mapping[str, object]], engine.context()["ports"])
     indices = {port["phc"] for port in ports} - {None}
     relations = [relate(readings(cast(int, index))) for index in indices]

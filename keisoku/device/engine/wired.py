@@ -55,6 +55,15 @@ Rewrites = Callable[[Sequence[Frames], int], None]
 """Tells a device, before a trial, of the frames of its streams and the number of the first one."""
 
 
+OpensWire = Callable[[Sequence[dict[str, object]], list[int], list[int]], Wire]
+"""Opens ports, as `core/src/port/open.rs` reads them, of which some send and some receive."""
+
+
+def opened_here(places: Sequence[dict[str, object]], transmitting: list[int], receiving: list[int]) -> Wire:
+    """Ports of this host."""
+    return Wire(json.dumps(places), transmitting, receiving)
+
+
 class UnstampedError(EngineError):
     """The hardware of a port stamped no frame although it was to."""
 
@@ -97,6 +106,7 @@ class WiredEngine:
         warm_up: bool = True,
         events: DeviceEvents | None = None,
         rewrites: Rewrites | None = None,
+        opens: OpensWire = opened_here,
     ) -> None:
         """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
         Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
@@ -112,7 +122,7 @@ class WiredEngine:
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
-        self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
+        self._wire = opens(places, traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
         self._warm = not warm_up
         self._full_speed = FullSpeed(senders_cpu)

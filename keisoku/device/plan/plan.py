@@ -48,7 +48,10 @@ _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
     "connections": ("opens connections", "use ports of a host, a lab device or a simulated one"),
 }
 """What a procedure does with an ability, and the remedy where an engine has it not."""
-
+OVER_TWO_HOSTS = ("trial", "throughput", "loss", "reordering", "back_to_back", "changes")
+"""Procedures whose figures need no clock in common: counts, order and changes of frames."""
+ONE_WAY = ("latency", "delay", "delay_variation", "calibrate")
+"""Procedures that are measured over two hosts if their clocks are related."""
 
 _Own = TypeVar("_Own", bound=Settings)
 
@@ -77,6 +80,11 @@ class Plan(_OfProcedures):
 
     With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
     rx: str | None = None
+    receiver: str | None = None
+    """Host at which `rx` is, where 'keisoku port serve' lends it: HOST or HOST:PORT. None: this host."""
+    clock: str | None = None
+    """With `receiver`: PTP master that both hosts hear, such as 'ptp:192.0.2.9', by which their clocks are related for
+    one-way latencies."""
     engine: PortEngine | None = None
     """For `dut = "lab:…"`: the engine of the lab's ports; xdp if not given."""
     ports: tuple[str, ...] = ()
@@ -239,6 +247,31 @@ class Plan(_OfProcedures):
                 f"{flood} makes its frames itself, of UDP over IPv4",
                 "leave out --headers, --modify, --modifiers, --streams, --networks, mixes and [[stream]]",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _at_two_hosts(self) -> Plan:
+        """What is measured where frames leave at one host and arrive at another."""
+        if self.receiver is None and self.clock is not None:
+            raise PlanError("clock", "one host has one clock", "leave it out, or give --receiver")
+        if self.receiver is None:
+            return self
+        if self.clock is not None and not self.clock.startswith("ptp:"):
+            raise PlanError("clock", f"{self.clock!r} is no PTP master", "write ptp:HOST")
+        if self.tx is None or self.rx is None or self.pairs() != [(0, 1)]:
+            raise PlanError("receiver", "one port sends and one receives there", "give --tx and --rx, and no pattern")
+        known = OVER_TWO_HOSTS + ONE_WAY
+        if other := next((method for method in self.methods if method not in known), None):
+            problem = f"{other} is not measured over two hosts"
+            raise PlanError("methods", problem, f"receive at this host, or use one of {', '.join(known)}")
+        if self.clock is None and (timed := next((method for method in self.methods if method in ONE_WAY), None)):
+            problem = f"{timed} measures one-way latency, and the clocks of two hosts are not related"
+            raise PlanError(
+                "methods", problem, "name a PTP master that both hear with --clock, or receive at this host"
+            )
+        if self.frames or self.capture is not None:
+            field = "frames" if self.frames else "capture"
+            raise PlanError(field, "frames of two hosts are not kept", "leave it out, or measure at one host")
         return self
 
     @model_validator(mode="after")

@@ -20,9 +20,14 @@ VARIANTS = {
 """By scheme, the function that makes a `Testbed` of a `WantedTestbed`; its module is loaded when it is first needed."""
 
 
+_TWO_HOSTS = "keisoku.device.testbed.two_hosts:TwoHostsTestbed"
+
+
 def open_testbed(wanted: WantedTestbed) -> Testbed:
     """Raises PlanError, naming the field, for ports that cannot be used together; EngineError if opening fails."""
     variant = VARIANTS.get(wanted.ports[0].scheme)
+    if wanted.receiver is not None and variant != VARIANTS["auto"]:
+        raise PlanError("receiver", "only a port of a host can be at another host", "leave it out")
     for port in wanted.ports:
         if port.scheme not in VARIANTS:
             remedy = (
@@ -33,7 +38,7 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
         if VARIANTS[port.scheme] != variant:
             problem, remedy = "is not at the device of the first port", "use ports of one device, or of this host"
             raise PlanError(port.field, problem, remedy)
-    opened: Testbed = resolve_name(str(variant))(wanted)
+    opened: Testbed = resolve_name(_TWO_HOSTS if wanted.receiver is not None else str(variant))(wanted)
     return opened
 
 

@@ -87,6 +87,10 @@ class WantedTestbed:
     """Length of the cables of a simulated device; None: its own."""
     seed: int = 0
     """The random seed of an instrument's model."""
+    receiver: str | None = None
+    """The host at which the last port is; None: this one."""
+    clock: str | None = None
+    """The PTP master by which the clocks of both hosts are related."""
 
     def check_apart(self, places: Sequence[object], names: Sequence[str]) -> None:
         """Raises PlanError if two of the ports are the same; `names` are for the message."""

@@ -13,7 +13,7 @@ from keisoku._core import Neighbours
 from keisoku.device.engine.device_events import DeviceEvents
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Route, Traffic
-from keisoku.device.engine.wired import Rewrites, WiredEngine
+from keisoku.device.engine.wired import OpensWire, Rewrites, WiredEngine, opened_here
 from keisoku.device.testbed.engine_choice import Alternatives, EngineChoice, by_features, by_self_test
 from keisoku.device.testbed.host_port import has_carrier, resolve_mac
 from keisoku.device.testbed.stamp_check import StampFallback, lenient, settled
@@ -37,10 +37,12 @@ class WiredTestbed(Testbed):
     """What can be done to the device in a trial, besides commands."""
     rewrites: Rewrites | None = None
     """Tells the device which frames to rewrite."""
+    opens: OpensWire = staticmethod(opened_here)
+    """Opens the ports for many trials."""
 
     def __init__(self, ports: Sequence[Alternatives]) -> None:
         """Each port in the form of every engine that may be chosen for it, the likely one first."""
-        self._alternatives = list(ports)
+        self.alternatives = list(ports)
         self.ports = [next(iter(port.values())) for port in ports]
         self._choices: dict[int, EngineChoice] | None = None
         self._fallbacks: list[StampFallback] | None = None
@@ -78,7 +80,7 @@ class WiredTestbed(Testbed):
             lots = 1 + 2 * wanted.connection_bytes // _LOT_BYTES
             self.ports = [replace(port, views=True, lots=lots) for port in self.ports]
         own = capture, self.resets, warm_up, self.events, self.rewrites
-        return WiredEngine(self.ports, traffic, speed, self._context(), *own)
+        return WiredEngine(self.ports, traffic, speed, self._context(), *own, opens=self.opens)
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -89,18 +91,18 @@ class WiredTestbed(Testbed):
         """Chooses the engines of ports that have none, once."""
         if self._choices is not None:
             return
-        self._choices = by_features(self._alternatives)
+        self._choices = by_features(self.alternatives)
         if self._choices and may_send:
             least = traffic.least_frame_bytes
             found = by_self_test(
-                self._alternatives,
+                self.alternatives,
                 least,
                 _line_fps(speed, least),
                 lambda ports: WiredEngine([lenient(port) for port in ports], traffic, speed, self.context()),
             )
             self._choices = {number: found[number] for number in self._choices}
         for number, choice in self._choices.items():
-            self.ports[number] = self._alternatives[number][choice.engine]
+            self.ports[number] = self.alternatives[number][choice.engine]
 
     def _settle_stamps(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
         """Replaces timestamps that hardware does not take, once; each trial does where nothing may be sent for that."""

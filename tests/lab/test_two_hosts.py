@@ -1,0 +1,101 @@
+"""Frames that leave at one host and arrive at another: every count is the truth of the device between them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.serving import serving
+from support.ssh_servers import end_all
+from support.two_hosts import FAR, MASTERS, TwoHosts, command_at, ptp_master, two_hosts
+
+from keisoku.clock.relation import Relation
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan_testbed import open_engine
+from keisoku.device.record.trial import Facts, Phases, Trial
+from keisoku.device.record.trial_log import TrialLog
+from keisoku.device.testbed.receiving_host import ReceivingServer
+from keisoku.host.place import Place
+from keisoku.lab.device.faults import Faults
+from keisoku.run.directory import RunDirectory
+
+pytestmark = pytest.mark.lab
+FRAMES, STREAM, EACH, FPS = 20_000, 7, 100, 20_000.0
+AHEAD_S = 200_000
+PHASES = Phases(learning_wait_ns=10_000_000, drain_ns=200_000_000, rest_ns=0)
+
+
+def faults() -> Faults:
+    chosen = random.Random(21).sample(range(0, FRAMES // 2, 2), 4 * EACH)
+    drop, duplicate, swap, corrupt = (tuple(chosen[place : place + EACH]) for place in range(0, 4 * EACH, EACH))
+    hit = tuple((sequence, 5) for sequence in corrupt)
+    return Faults(drop=drop, duplicate=duplicate, swap=swap, corrupt=hit, stream=STREAM)
+
+
+def plan_of(hosts: TwoHosts, engine: str, tcp_port: int, **more: object) -> Plan:
+    receiver = f"{FAR}@{hosts.near}:{tcp_port}"
+    ports = {"tx": hosts.port(1, engine), "rx": hosts.lab.ports[1].interface, "receiver": receiver}
+    return parse({"methods": ["loss"], "frame_bytes": [128], **ports, **more})
+
+
+def carried(plan: Plan) -> Facts:
+    trial = Trial(
+        purpose="truth", frame_bytes=128, frames_per_second=FPS, duration_ns=round(FRAMES / FPS * 1e9), phases=PHASES
+    )
+    with open_engine(plan) as engine:
+        engine.start(trial, stream=STREAM, seed=0)
+        return engine.finish()[0]
+
+
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_loss_duplication_order_and_corruption_are_those_of_the_device(engine: str) -> None:
+    given = faults()
+    with two_hosts(given) as hosts:
+        lent = ReceivingServer(hosts.port(2, engine), Place(FAR, hosts.far), 0)
+        with serving(lent) as tcp_port:
+            facts = carried(plan_of(hosts, engine, tcp_port))
+        applied = hosts.lab.applied(STREAM)
+    tracked, offered = facts.tracked, facts.sent.offered_frames
+    assert (applied.seen, applied.dropped, applied.duplicated, applied.swapped) == (offered, EACH, EACH, EACH)
+    lost = [number for gap in tracked.lost for number in range(gap.first, gap.last + 1)]
+    assert lost == sorted(given.drop)
+    assert (tracked.duplicated.count, tracked.corrupt.count) == (EACH, EACH)
+    assert tracked.reordered.count >= EACH
+    assert offered == tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count
+    assert tracked.latency is None
+    assert {transmitter.port for transmitter in facts.transmitters} == {0}
+    assert {receiver.port for receiver in facts.receivers} == {1}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("ptp4l") is None, reason="ptp4l is not installed (Debian: linuxptp)")
+def test_two_commands_measure_latency_only_where_a_ptp_master_relates_their_clocks(tmp_path: Path) -> None:
+    """The clock of the host that receives is 55 hours ahead, which is more than half of what a frame can say."""
+    with ExitStack() as stack:
+        hosts = stack.enter_context(two_hosts(Faults(drop=tuple(range(0, 200, 2)))))
+        stack.enter_context(ptp_master(hosts, tmp_path))
+        ports = [f"packet:{port.interface}" for port in hosts.lab.ports]
+        lent = ["port", "serve", ports[1], "--at", FAR, "--clock", f"ptp:{MASTERS[1]}"]
+        server = command_at(hosts.far, tmp_path, lent, AHEAD_S)
+        stack.callback(server.communicate)
+        stack.callback(end_all, hosts.far)  # unshare passes no signal on
+        assert server.stdout and "is lent at TCP port" in server.stdout.readline()
+        measured = ["--rate", "5kpps", "--duration", "0.5s", "--size", "64", "--waits", "0.1s"]
+        where = ["--tx", ports[0], "--rx", ports[1], "--receiver", FAR, *measured]
+        _, said = (refused := command_at(hosts.near, tmp_path, ["latency", *where])).communicate()
+        assert refused.returncode == 2 and "the clocks of two hosts are not related" in said
+        timed = command_at(hosts.near, tmp_path, ["trial", *where, "--clock", f"ptp:{MASTERS[0]}", "--out", "timed"])
+        _, said = timed.communicate()
+        assert timed.returncode == 0, said
+    run = RunDirectory.open(tmp_path / "timed")
+    related = Relation(**run.context["hosts_related"])
+    error_ns = 2 * related.offset_uncertainty_ns
+    assert 0 < error_ns < 2e6 and abs(related.offset_ns - AHEAD_S * 10**9) <= error_ns
+    (trial,) = TrialLog(run).records()
+    tracked = trial.facts.tracked
+    assert (tracked.lost_frames, tracked.forwarded_frames) == (100, trial.facts.sent.offered_frames - 100)
+    assert tracked.latency is not None and tracked.latency.count == tracked.forwarded_frames
+    assert -2 * error_ns < tracked.latency.min_ns < 2e6 + 2 * error_ns
