@@ -104,7 +104,7 @@ def configuration(
     hosts = interfaces(document, index)
     peers = bgp_peers(document, hosts)
     isis, ospf = isis_routers(document, hosts), ospf_routers(document, hosts)
-    routers = (*isis, *ospf)
+    routers: tuple[IsisRouter | OspfRouter, ...] = (*isis, *ospf)
     names = Names(index, hosts, peers, routers)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:

@@ -216,8 +216,8 @@ class Controller:
             if choice == "ospfv2_lsas":
                 return {"choice": choice, choice: self._speakers.lsa_states(node)}
             if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
-                known = "ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_lsps, isis_adjacencies or ospfv2_lsas"
-                node.refuse("is not supported", f"ask for {known}", choice)
+                others = "bgp_prefixes, isis_lsps, isis_adjacencies or ospfv2_lsas"
+                node.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
             names = node.child(choice).scalar("ethernet_names") or []
             node.check_all_read()
             version = choice[3]

@@ -77,8 +77,8 @@ def bgp_leaves(metrics: Sequence[Document], prefixes: Sequence[Document]) -> Lea
     for metric in metrics:
         peer = entry("bgp-peers", ("bgp-peer", "name", str(metric["name"])))
         yield from _named(peer, str(metric["name"]))
-        state = str(metric["fsm_state"])
-        yield peer + plain("state", "session-state"), _STATES.get(state, state.upper())
+        session = str(metric["fsm_state"])
+        yield peer + plain("state", "session-state"), _STATES.get(session, session.upper())
         for leaf, name in _BGP_COUNTERS.items():
             yield peer + plain("state", "counters", leaf), int(metric[name])
     for state in prefixes:

@@ -20,9 +20,11 @@ from keisoku.otg.configuration import Configuration
 from keisoku.otg.conformance import checked
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.frr_bgp import view
+from keisoku.otg.isis import IsisRouter
 from keisoku.otg.isis_states import adjacency_state, isis_metric, lsp_state
 from keisoku.otg.metrics import chosen
 from keisoku.otg.node import Node
+from keisoku.otg.ospf import OspfRouter
 from keisoku.otg.ospf_states import KINDS, lsa_state, ospf_metric
 from keisoku.otg.speaker import Speaker
 
@@ -38,7 +40,8 @@ class Protocols:
 
     def __init__(self, configuration: Configuration) -> None:
         spoken = [(one.interface, one.path) for one in configuration.bgp]
-        for router in (*configuration.isis, *configuration.ospf):
+        routers: tuple[IsisRouter | OspfRouter, ...] = (*configuration.isis, *configuration.ospf)
+        for router in routers:
             spoken += [(one.interface, router.path) for one in router.interfaces]
         self.interfaces = {interface.name: interface for interface, _ in spoken}
         self._paths = {interface.name: path for interface, path in spoken}
@@ -48,9 +51,9 @@ class Protocols:
         self._routers_of: dict[str, dict[str, Speaker]] = {"isis": {}, "ospfv2": {}}
         for speaker in self._speakers:
             self._peers |= {peer.name: (speaker, number) for number, peer in enumerate(speaker.peers)}
-            for kind, router in (("isis", speaker.isis), ("ospfv2", speaker.ospf)):
-                if router is not None:
-                    self._routers_of[kind][router.name] = speaker
+            for kind, own in (("isis", speaker.isis), ("ospfv2", speaker.ospf)):
+                if own is not None:
+                    self._routers_of[kind][own.name] = speaker
 
     @property
     def run(self) -> bool:

@@ -20,8 +20,8 @@ from keisoku.otg.device import Interface
 from keisoku.otg.frr_bgp import BgpText, view
 from keisoku.otg.frr_isis import IsisText
 from keisoku.otg.frr_ospf import OspfText
-from keisoku.otg.isis import IsisRouter
-from keisoku.otg.ospf import OspfRouter
+from keisoku.otg.isis import IsisRouter, IsisRoutes
+from keisoku.otg.ospf import OspfRouter, OspfRoutes
 
 _NO_LISTENING = ("-p", "0")
 _LOGGING = ("--log", "stdout", "--log-level", "informational")
@@ -84,7 +84,8 @@ class Speaker:
         for number, peer in enumerate(self.peers):
             found |= {each.name: (number, place) for place, each in enumerate(peer.routes)}
         for name, text in self._texts.items():
-            found |= {each.name: (name, place) for place, each in enumerate(text.router.routes)}
+            own: Sequence[IsisRoutes | OspfRoutes] = text.router.routes
+            found |= {each.name: (name, place) for place, each in enumerate(own)}
         return found
 
     def set_routes(self, chosen: Sequence[tuple[int | str, int]], advertise: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import snappi
 from hypothesis import given
@@ -207,15 +208,15 @@ def test_with_tls_and_tokens_only_those_who_show_one_are_answered(tmp_path: Path
         with pygnmi.gNMIclient(**shown, username="alice", password="0123456789abcdef") as client:
             assert client.capabilities()["gnmi_version"] == "0.8.0"
         with (
-            pygnmi.gNMIclient(**shown, username="alice", password="another") as client,
             pytest.raises(Exception, match="give a name and its token"),
+            pygnmi.gNMIclient(**shown, username="alice", password="another") as client,
         ):
             client.get(path=["/flows"])
         with (
-            pygnmi.gNMIclient(target=(host, port), insecure=True, skip_gnmi_connectivity=True) as client,
-            pytest.raises(Exception, match=r"UNAVAILABLE|failed to connect|Socket closed"),
+            pytest.raises(grpc.FutureTimeoutError),  # of pygnmi, whose connection without TLS is refused
+            pygnmi.gNMIclient(target=(host, port), insecure=True, gnmi_timeout=1),
         ):
-            client.get(path=["/flows"])
+            pass
 
 
 def test_a_tree_is_the_json_of_its_leaves() -> None:

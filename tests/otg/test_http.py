@@ -61,7 +61,7 @@ def is_alive(server: Server) -> bool:
         ("POST", "/config", b"[" * 100_000, 400),
         ("POST", "/control/state", b"{}", 400),
         ("POST", "/control/action", b"{}", 400),
-        ("POST", "/monitor/metrics", b'{"choice": "isis"}', 400),
+        ("POST", "/monitor/metrics", b'{"choice": "rsvp"}', 400),
         ("POST", "/monitor/capture", b'{"port_name": "p1"}', 400),
         ("DELETE", "/config", None, 405),
         ("GET", "/nothing", None, 404),
