@@ -29,8 +29,8 @@ pub struct Account {
     marks: bool,
     /// Rows that have not been appended to the log yet.
     rows: Vec<Entry>,
-    /// For each stream, where frames count at whichever port they arrive; otherwise empty.
-    egress: Vec<Egress>,
+    /// Frames of a stream may arrive at one of several ports.
+    spreads: bool,
     /// Arrivals at several ports that wait for their order.
     waiting: Vec<Waiting>,
     /// The trial keeps words of frames.
@@ -44,10 +44,14 @@ pub struct Account {
 /// An arrival with its view, when it arrived, and the place and the number of its port.
 type Waiting = (u64, usize, usize, Arrival, u64);
 
-/// The ports that a stream is meant for: one, or several where the device must copy its frames.
+/// The ports that a stream is meant for: one, several where the device must copy its frames, or one of several.
 struct Meant {
     first: Branch,
     also: Vec<Branch>,
+    /// Ports at which a frame counts as if it were at the first.
+    among: Vec<usize>,
+    /// Present if there are such ports.
+    egress: Option<Egress>,
 }
 
 /// One port that a stream is meant for, and what arrived there.
@@ -94,6 +98,8 @@ impl Account {
                 .iter()
                 .map(|port| branch(stream, *port))
                 .collect(),
+            among: stream.among.clone(),
+            egress: stream.egress(),
         };
         Account {
             start_ns,
@@ -105,14 +111,7 @@ impl Account {
             changes,
             marks: trial.marks,
             rows: Vec::new(),
-            egress: vec![
-                Egress::default();
-                if trial.anywhere {
-                    trial.streams.len()
-                } else {
-                    0
-                }
-            ],
+            spreads: trial.spreads(),
             waiting: Vec::new(),
             keeps: trial.words.is_some(),
             words: Vec::new(),
@@ -142,10 +141,10 @@ impl Account {
     /// Takes what has arrived at all ports until now, which is `now_ns`.
     pub fn drain(&mut self, ports: &mut [(usize, Box<dyn Receive>)], watch: &Watch, now_ns: u64) {
         for (place, (port, receive)) in ports.iter_mut().enumerate() {
-            if self.egress.is_empty() {
-                receive.drain(&mut |arrival, view| self.take(place, *port, arrival, view));
-            } else {
+            if self.spreads {
                 receive.drain(&mut |arrival, view| self.wait(place, *port, arrival, view));
+            } else {
+                receive.drain(&mut |arrival, view| self.take(place, *port, arrival, view));
             }
         }
         // The ports are read one after the other: what has arrived since may have been overtaken at one of the others.
@@ -161,6 +160,7 @@ impl Account {
                     .store(tracker.received_frames(), Ordering::Relaxed);
                 seen.forwarded
                     .store(tracker.forwarded_frames(), Ordering::Relaxed);
+                seen.tell_arrived(meant.egress.as_ref());
             }
         }
     }
@@ -182,13 +182,16 @@ impl Account {
                 counts.last_received_ns = received_ns;
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
                 let is_first = self.streams[index].first.port == port;
-                let Some(branch) = self.streams[index].at(port, !self.egress.is_empty()) else {
+                let meant = &mut self.streams[index];
+                if let Some(egress) = &mut meant.egress
+                    && (is_first || meant.among.contains(&port))
+                {
+                    egress.arrive(port, sent_ns.saturating_sub(self.start_ns));
+                }
+                let Some(branch) = meant.at(port) else {
                     counts.misdirected += 1;
                     return;
                 };
-                if let Some(egress) = self.egress.get_mut(index) {
-                    egress.arrive(port, sent_ns.saturating_sub(self.start_ns));
-                }
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
                 let outcome = branch.tracker.arrive(sequence, sent_ns, latency_ps);
                 self.forwarded += u64::from(outcome.is_first());
@@ -235,7 +238,7 @@ impl Account {
             } => {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
                 let is_first = self.streams[index].first.port == port;
-                let Some(branch) = self.streams[index].at(port, !self.egress.is_empty()) else {
+                let Some(branch) = self.streams[index].at(port) else {
                     counts.misdirected += 1;
                     return;
                 };
@@ -295,10 +298,10 @@ impl Account {
         let places = ports.iter_mut().enumerate();
         let dropped: Vec<u64> = places
             .map(|(place, (port, receive))| {
-                if self.egress.is_empty() {
-                    receive.end(&mut |arrival, view| self.take(place, *port, arrival, view))
-                } else {
+                if self.spreads {
                     receive.end(&mut |arrival, view| self.wait(place, *port, arrival, view))
+                } else {
+                    receive.end(&mut |arrival, view| self.take(place, *port, arrival, view))
                 }
             })
             .collect();
@@ -335,8 +338,14 @@ impl Account {
         let streams = trial.streams.iter().zip(self.streams).zip(offered);
         streams
             .enumerate()
-            .map(
-                |(index, ((stream, Meant { first, also }), offered))| StreamRecord {
+            .map(|(index, ((stream, meant), offered))| {
+                let Meant {
+                    first,
+                    also,
+                    egress,
+                    ..
+                } = meant;
+                StreamRecord {
                     stream: trial.first_stream.wrapping_add(index as u16),
                     transmit: stream.transmit,
                     receive: stream.receive,
@@ -348,7 +357,7 @@ impl Account {
                         |(changes, (_, receive))| changes.finish(self.start_ns, receive.fronts()),
                     ),
                     marked: None,
-                    egress: self.egress.get(index).cloned(),
+                    egress,
                     branches: also
                         .into_iter()
                         .map(|branch| BranchRecord {
@@ -358,18 +367,17 @@ impl Account {
                             tracked: branch.tracker.finish(*offered),
                         })
                         .collect(),
-                },
-            )
+                }
+            })
             .collect()
     }
 }
 
 impl Meant {
-    /// What the stream has at `port`; nothing if it is not meant for it. Frames that count `anywhere` count as the
-    /// first port's.
+    /// What the stream has at `port`; nothing if it is not meant for it.
     #[inline]
-    fn at(&mut self, port: usize, anywhere: bool) -> Option<&mut Branch> {
-        if anywhere || self.first.port == port {
+    fn at(&mut self, port: usize) -> Option<&mut Branch> {
+        if self.first.port == port || self.among.contains(&port) {
             return Some(&mut self.first);
         }
         self.also.iter_mut().find(|branch| branch.port == port)
@@ -387,12 +395,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// One stream of five frames from port 0 to the ports 1 and 2, and a port 3 that receives as well.
-    fn account() -> (Account, Trial) {
+    /// One stream of five frames from port 0 to the ports 1 and 2, or to one of them, and a port 3 that receives as well.
+    fn account(how: &str) -> (Account, Trial) {
         let trial: Trial = serde_json::from_value(json!({
             "first_stream": 7, "duration_ns": 1000, "drain_ns": 0, "interval_ns": 1000, "seed": 0,
             "streams": [{
-                "transmit": 0, "receive": 1, "also": [2], "timed": true, "table": 0, "frame_bytes": [64],
+                "transmit": 0, "receive": 1, how: [2], "timed": true, "table": 0, "frame_bytes": [64],
                 "frames_per_second": 1e6, "frames": 5,
             }],
         }))
@@ -428,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_frame_has_an_outcome_at_each_port_that_it_goes_to() {
-        let (mut account, trial) = account();
+        let (mut account, trial) = account("also");
         for (port, sequence, received_ns) in [
             (1, 0, 200),
             (2, 0, 201),
@@ -471,5 +479,35 @@ mod tests {
             (branch.first_received_ns, branch.last_received_ns),
             (Some(101), Some(120))
         );
+    }
+
+    #[test]
+    fn a_frame_that_may_arrive_at_several_ports_counts_at_each_and_is_lost_at_none_of_them() {
+        let (mut account, trial) = account("among");
+        for (port, sequence, received_ns) in [
+            (1, 0, 200),
+            (2, 1, 201),
+            (2, 0, 202),
+            (3, 2, 203),
+            (1, 4, 210),
+        ] {
+            account.wait(port, port, intact(sequence, received_ns), 0);
+        }
+        account.take_waiting(u64::MAX);
+        assert_eq!(account.receivers[3].misdirected, 1);
+        let record = account.finish(&trial, &[5], &[]).remove(0);
+        let own = &record.tracked;
+        assert_eq!(
+            (own.received_frames, own.forwarded_frames, own.lost_frames),
+            (4, 3, 2)
+        );
+        assert_eq!(own.duplicated.count, 1);
+        let egress = record.egress.expect("two ports");
+        let arrived: Vec<_> = egress
+            .arrived
+            .iter()
+            .map(|one| (one.port, one.frames))
+            .collect();
+        assert_eq!(arrived, [(1, 2), (2, 2)]);
     }
 }

@@ -290,6 +290,7 @@ mod tests {
     fn trial(rates: &[(usize, f64, u64)]) -> Trial {
         let streams = rates.iter().map(|&(transmit, rate, frames)| Stream {
             also: Vec::new(),
+            among: Vec::new(),
             timed: false,
             transmit,
             receive: 9,
@@ -319,7 +320,6 @@ mod tests {
             marks: false,
             promiscuous: Vec::new(),
             events: Vec::new(),
-            anywhere: false,
             words: None,
             elsewhere: None,
         }

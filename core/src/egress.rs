@@ -1,4 +1,4 @@
-//! By which ports the frames of one stream left the device, where they count at whichever port they arrive.
+//! By which ports the frames of one stream left the device, where they may arrive at one of several.
 
 use serde::Serialize;
 
@@ -14,16 +14,38 @@ pub struct Stay {
     pub last_sent_ns: u64,
 }
 
+/// All intact arrivals of a stream at one port.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Arrived {
+    pub port: usize,
+    pub frames: u64,
+}
+
 /// The stays of one stream in the order of arrival.
-#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Egress {
     /// The first ones, and the last one.
     pub stays: Vec<Stay>,
     /// How often the port changed.
     pub changes: u64,
+    /// Of each port that the frames may arrive at.
+    pub arrived: Vec<Arrived>,
+    /// The place among these of the port of the last stay.
+    #[serde(skip)]
+    place: usize,
 }
 
 impl Egress {
+    pub fn new(ports: impl Iterator<Item = usize>) -> Self {
+        Egress {
+            stays: Vec::new(),
+            changes: 0,
+            arrived: ports.map(|port| Arrived { port, frames: 0 }).collect(),
+            place: 0,
+        }
+    }
+
+    /// A frame arrives at one of the ports.
     #[inline]
     pub fn arrive(&mut self, port: usize, sent_ns: u64) {
         match self.stays.last_mut() {
@@ -33,10 +55,15 @@ impl Egress {
             }
             _ => self.begin(port, sent_ns),
         }
+        self.arrived[self.place].frames += 1;
     }
 
     #[cold]
     fn begin(&mut self, port: usize, sent_ns: u64) {
+        let mut ports = self.arrived.iter();
+        self.place = ports
+            .position(|arrived| arrived.port == port)
+            .expect("one of the ports");
         self.changes += u64::from(!self.stays.is_empty());
         if self.stays.len() == LIMIT {
             self.stays.pop();
@@ -56,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_change_of_the_port_begins_a_stay() {
-        let mut egress = Egress::default();
+        let mut egress = Egress::new([2, 1, 3].into_iter());
         for (port, sent_ns) in [(1, 10), (1, 20), (2, 40), (1, 50)] {
             egress.arrive(port, sent_ns);
         }
@@ -65,15 +92,22 @@ mod tests {
         assert_eq!(egress.stays[0].frames, 2);
         assert_eq!(egress.stays[0].last_sent_ns, 20);
         assert_eq!(egress.stays[1].first_sent_ns, 40);
+        let arrived: Vec<_> = egress
+            .arrived
+            .iter()
+            .map(|one| (one.port, one.frames))
+            .collect();
+        assert_eq!(arrived, [(2, 1), (1, 3), (3, 0)]);
     }
 
     #[test]
     fn a_device_that_spreads_frames_takes_bounded_memory() {
-        let mut egress = Egress::default();
+        let mut egress = Egress::new([0, 1].into_iter());
         for sequence in 0..1000 {
             egress.arrive(sequence % 2, sequence as u64);
         }
         assert_eq!((egress.stays.len(), egress.changes), (LIMIT, 999));
+        assert!(egress.arrived.iter().all(|one| one.frames == 500));
         assert_eq!(
             egress.stays.last().map(|stay| stay.first_sent_ns),
             Some(999)

@@ -55,9 +55,6 @@ pub struct Trial {
     /// What happens to the device during the trial; the core carries it out in virtual time only.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// Frames count at whichever port they arrive, and the record says at which.
-    #[serde(default)]
-    pub anywhere: bool,
     /// Where two words of 4 bytes are in a frame that are kept of each variant of a stream as it arrives: from where, once
     /// the device has translated it.
     #[serde(default)]
@@ -106,6 +103,10 @@ pub struct Stream {
     /// Further ports that each frame goes to (multicast): each has an account of its own.
     #[serde(default)]
     pub also: Vec<usize>,
+    /// Further ports at any of which a frame may arrive instead: it counts wherever it does, and the record says at
+    /// which.
+    #[serde(default)]
+    pub among: Vec<usize>,
     /// Keep when its first and its last frame arrived.
     #[serde(default)]
     pub timed: bool,
@@ -215,7 +216,7 @@ pub struct StreamRecord {
     /// or timed.
     pub first_received_ns: Option<u64>,
     pub last_received_ns: Option<u64>,
-    /// Only where frames count at whichever port they arrive.
+    /// Only where a frame may arrive at one of several ports.
     pub egress: Option<Egress>,
     /// The further ports that its frames go to.
     pub branches: Vec<BranchRecord>,
@@ -230,10 +231,24 @@ pub struct BranchRecord {
     pub last_received_ns: Option<u64>,
 }
 
+impl Trial {
+    /// Whether frames of a stream may arrive at one of several ports.
+    pub fn spreads(&self) -> bool {
+        self.streams.iter().any(|stream| !stream.among.is_empty())
+    }
+}
+
 impl Stream {
-    /// All ports that its frames go to, the first one first.
+    /// All ports that its frames go to, or may go to, the first one first.
     pub fn receives(&self) -> impl Iterator<Item = usize> + '_ {
-        std::iter::once(self.receive).chain(self.also.iter().copied())
+        let others = self.also.iter().chain(&self.among);
+        std::iter::once(self.receive).chain(others.copied())
+    }
+
+    /// By which of several ports its frames leave the device; nothing where they may arrive at one only.
+    pub fn egress(&self) -> Option<Egress> {
+        let ports = std::iter::once(&self.receive).chain(&self.among);
+        (!self.among.is_empty()).then(|| Egress::new(ports.copied()))
     }
 }
 

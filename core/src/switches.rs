@@ -6,7 +6,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::record::Trial;
+use crate::egress::Egress;
+use crate::record::{Stream, Trial};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -40,6 +41,18 @@ pub struct Seen {
     pub offered: AtomicU64,
     pub received: AtomicU64,
     pub forwarded: AtomicU64,
+    /// Of those received, how many at each of the ports that they may arrive at; empty if it is one.
+    pub arrived: Vec<AtomicU64>,
+}
+
+impl Seen {
+    /// Publishes at which ports frames have arrived so far.
+    pub fn tell_arrived(&self, egress: Option<&Egress>) {
+        let ports = egress.iter().flat_map(|egress| &egress.arrived);
+        for (seen, port) in self.arrived.iter().zip(ports) {
+            seen.store(port.frames, Ordering::Relaxed);
+        }
+    }
 }
 
 pub struct Switches {
@@ -54,12 +67,19 @@ impl Switches {
     /// The switches of a trial; `None` if its streams are not switched.
     pub fn of(trial: &Trial) -> Option<Self> {
         let wanted = trial.switches.as_ref()?;
-        let seen = |waits: bool| Seen {
+        let seen = |waits: bool, stream: &Stream| Seen {
             state: AtomicU8::new(if waits { State::Waiting } else { State::Going } as u8),
+            arrived: match stream.among.len() {
+                0 => Vec::new(),
+                others => (0..=others).map(|_| AtomicU64::new(0)).collect(),
+            },
             ..Seen::default()
         };
+        let streams = wanted.iter().zip(&trial.streams);
         Some(Switches {
-            streams: wanted.iter().map(|switch| seen(switch.waits)).collect(),
+            streams: streams
+                .map(|(switch, stream)| seen(switch.waits, stream))
+                .collect(),
             changes: AtomicU64::new(0),
             over: AtomicBool::new(false),
             changing: Mutex::new(()),

@@ -6,6 +6,10 @@ use std::sync::{Arc, OnceLock};
 use crate::record::Trial;
 use crate::switches::{State, Switches};
 
+/// State, and frames offered, received and forwarded so far of a stream; where its frames may arrive at one of several
+/// ports, those received at each.
+pub type StreamSeen = (&'static str, u64, u64, u64, Vec<u64>);
+
 #[derive(Default)]
 pub struct Watch {
     pub offered: AtomicU64,
@@ -28,8 +32,8 @@ impl Watch {
         }
     }
 
-    /// State, frames offered, received and forwarded so far of each stream.
-    pub fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+    /// What is seen of each stream.
+    pub fn streams(&self) -> Vec<StreamSeen> {
         let Some(switches) = &self.switches else {
             return Vec::new();
         };
@@ -39,7 +43,8 @@ impl Watch {
             let state = switches.state(stream).name();
             let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (received, forwarded) = (count(&seen.received), count(&seen.forwarded));
-            (state, count(&seen.offered), received, forwarded)
+            let arrived = seen.arrived.iter().map(count).collect();
+            (state, count(&seen.offered), received, forwarded, arrived)
         })
         .collect()
     }

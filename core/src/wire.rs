@@ -22,7 +22,7 @@ use crate::port::{self, Opening, Place, packet_socket};
 use crate::record::{Record, Trial};
 use crate::table::Table;
 use crate::view::Free;
-use crate::watch::Watch;
+use crate::watch::{StreamSeen, Watch};
 
 type Finished = (Ports, Result<Record>);
 /// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
@@ -185,7 +185,7 @@ impl Wire {
 
     /// State ('waiting', 'going', 'paused', 'ended'), frames offered, received and forwarded so far of each stream,
     /// where the trial switches them one by one.
-    fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+    fn streams(&self) -> Vec<StreamSeen> {
         let watch = self.lock().watch.clone();
         watch.map_or_else(Vec::new, |watch| watch.streams())
     }

@@ -57,7 +57,7 @@ class Daemons:
             with suppress(PermissionError):
                 os.setpriority(os.PRIO_PROCESS, 0, _URGENT_NICE)  # likewise of this thread alone
         name = name or program.name
-        log = self.directory / f"{name}.log"
+        log = self._log(name)
         with log.open("wb") as output:
             child = Child(
                 [program.path or program.name, *arguments],
@@ -75,6 +75,13 @@ class Daemons:
                 said = log.read_text(errors="replace").strip().splitlines()
                 raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it printed nothing'}")
             time.sleep(0.005)
+
+    def log(self, name: str) -> str:
+        """What a daemon has printed since it was started."""
+        return self._log(name).read_text(errors="replace")
+
+    def _log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
 
     def kill(self, name: str) -> None:
         """Kill a daemon by its name; it may be started again. Raises EngineError if none of that name runs."""

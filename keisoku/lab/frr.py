@@ -18,10 +18,10 @@ from keisoku.host.program import Program
 from keisoku.lab.daemons import Daemons
 
 _PACKAGE = USER = "frr"
-ZEBRA, OSPFD, ISISD, BGPD, BFDD, VTYSH = PROGRAMS = tuple(
-    Program(name, _PACKAGE) for name in ("zebra", "ospfd", "isisd", "bgpd", "bfdd", "vtysh")
+ZEBRA, STATICD, OSPFD, ISISD, BGPD, BFDD, VTYSH = PROGRAMS = tuple(
+    Program(name, _PACKAGE) for name in ("zebra", "staticd", "ospfd", "isisd", "bgpd", "bfdd", "vtysh")
 )
-_ORDER = (ZEBRA, BFDD, OSPFD, ISISD, BGPD)
+_ORDER = (ZEBRA, STATICD, BFDD, OSPFD, ISISD, BGPD)
 """Those that others connect to come first."""
 
 
@@ -62,6 +62,10 @@ class FrrRouter:
         """Without a word to their neighbours."""
         for program in programs:
             self.daemons.kill(f"{self.name}-{program.name}")
+
+    def log(self, program: Program) -> str:
+        """What one of its daemons printed."""
+        return self.daemons.log(f"{self.name}-{program.name}")
 
     def ask(self, *commands: str) -> str:
         """What its daemons answer to commands of `vtysh`."""

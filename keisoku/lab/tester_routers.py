@@ -1,7 +1,8 @@
 """`TesterRouters`: routers of the tester at its ports: interfaces of the kernel, and FRR's daemons that speak for them.
 
-All are in one namespace. Each interface is a macvlan on a port, so that the kernel receives what is sent to its MAC
-address beside the test frames, on a lab's port and on a NIC alike. No test frame is sent or forwarded here.
+Routers that share a table of routes of the kernel share a namespace. Each interface is a macvlan on a port, so that the
+kernel receives what is sent to its MAC address beside the test frames, on a lab's port and on a NIC alike. No test
+frame is sent or forwarded here.
 """
 
 from __future__ import annotations
@@ -37,36 +38,40 @@ class RouterInterface:
     gateways: tuple[str, ...]
 
 
-class TesterRouters(Lifetime):
-    """A context manager. `texts` are the configurations of FRR's daemons, `options` what else they are started with.
+@dataclass(frozen=True)
+class RouterPlace:
+    """What is in one namespace: interfaces, configurations of FRR's daemons, and what else they are started with."""
 
-    Raises PlanError where there is no FRR or labs are not possible; EngineError if it cannot be made, after removing
-    all that was made.
-    """
+    interfaces: Sequence[RouterInterface]
+    texts: Mapping[Program, str]
+    options: Mapping[Program, Sequence[str]]
+    networks: Mapping[str, Sequence[str]]
+    """Addresses, with the length of their prefix, at interfaces of these names that end nowhere."""
+
+
+class TesterRouters(Lifetime):
+    """A context manager. Raises PlanError where there is no FRR or labs are not possible; EngineError if it cannot be
+    made, after removing all that was made."""
 
     kind = "of the tester's routers"
 
-    def __init__(
-        self,
-        interfaces: Sequence[RouterInterface],
-        texts: Mapping[Program, str],
-        options: Mapping[Program, Sequence[str]],
-    ) -> None:
+    def __init__(self, places: Sequence[RouterPlace]) -> None:
         super().__init__()
-        self._interfaces, self._texts, self._options = interfaces, texts, options
-        self._place: Namespace | None = None
-        self._router: FrrRouter | None = None
+        self._places = places
+        self._made: list[tuple[Namespace, FrrRouter]] = []
 
-    @property
-    def path(self) -> Path:
-        """The namespace of all routers."""
-        assert self._place is not None, "only while it exists"
-        return self._place.path
+    def path(self, place: int) -> Path:
+        """The namespace of a place, by its number."""
+        return self._made[place][0].path
 
-    def ask(self, *commands: str) -> str:
-        """What the daemons answer to commands of `vtysh`."""
-        assert self._place is not None and self._router is not None, "only while it exists"
-        return self._place.run(partial(self._router.ask, *commands))
+    def ask(self, place: int, *commands: str) -> str:
+        """What the daemons of a place answer to commands of `vtysh`."""
+        namespace, router = self._made[place]
+        return namespace.run(partial(router.ask, *commands))
+
+    def log(self, place: int, program: Program) -> str:
+        """What a daemon of a place printed."""
+        return self._made[place][1].log(program)
 
     def _prepare(self) -> None:
         missing = next((program for program in PROGRAMS if program.path is None), None)
@@ -75,42 +80,54 @@ class TesterRouters(Lifetime):
             raise PlanError("devices", problem, f"install the Debian package {missing.package}")
 
     def _create(self, prefix: str) -> None:
-        place = self._place = self._add_namespace(f"{prefix}-router1")
-        place.run(withhold_errors)
-        ports = dict.fromkeys(interface.port_namespace for interface in self._interfaces)
-        for namespace in ports:
-            within(namespace, partial(iproute.ip, *self._links(namespace, place)))
-        place.run(partial(iproute.ip, "link set lo up", *self._addresses()))
-        daemons = Daemons(place)
-        self._router = FrrRouter(daemons, "tester")
-        daemons.make_directory(passable=True)
-        place.run(partial(self._router.start, self._texts, None, self._options))
-
-    def _links(self, namespace: Path | None, place: Namespace) -> Iterable[str]:
-        for one in self._interfaces:
-            if one.port_namespace == namespace:
-                # Private: two routers of the tester meet through the device, never by a short cut in the kernel.
-                yield (
-                    f"link add link {one.port} name {one.name} address {one.mac} netns {place.name} "
-                    "type macvlan mode private"
-                )
-
-    def _addresses(self) -> Iterable[str]:
-        for metric, one in enumerate(self._interfaces, 1):
-            yield f"link set {one.name} up"
-            versions = [ip_interface(address).version for address in one.addresses]
-            own = [*one.addresses, *([_link_local(one.mac)] if 6 in versions else [])]
-            for address in own:
-                # At once, as a test begins with the start: nobody else has the script's addresses.
-                yield f"addr add {address} dev {one.name}{' nodad' if ':' in address else ''}"
-            # Sockets are bound to their interface, so that each finds the route of its own router.
-            for gateway in one.gateways:
-                yield f"route add default via {gateway} dev {one.name} metric {metric} onlink"
+        for number, place in enumerate(self._places, 1):
+            namespace = self._add_namespace(f"{prefix}-router{number}")
+            namespace.run(withhold_errors)
+            ports = dict.fromkeys(interface.port_namespace for interface in place.interfaces)
+            for port in ports:
+                within(port, partial(iproute.ip, *_links(place, port, namespace)))
+            namespace.run(partial(iproute.ip, "link set lo up", *_addresses(place), *_behind(place)))
+            daemons = Daemons(namespace)
+            router = FrrRouter(daemons, "tester")
+            self._made.append((namespace, router))
+            daemons.make_directory(passable=True)
+            namespace.run(partial(router.start, place.texts, None, place.options))
 
     def _end(self) -> None:
-        if self._router is not None:
-            self._router.daemons.end()
-            self._router = None
+        while self._made:
+            self._made.pop()[1].daemons.end()
+
+
+def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Iterable[str]:
+    for one in place.interfaces:
+        if one.port_namespace == port:
+            # Private: two routers of the tester meet through the device, never by a short cut in the kernel.
+            yield (
+                f"link add link {one.port} name {one.name} address {one.mac} netns {namespace.name} "
+                "type macvlan mode private"
+            )
+
+
+def _addresses(place: RouterPlace) -> Iterable[str]:
+    for metric, one in enumerate(place.interfaces, 1):
+        yield f"link set {one.name} up"
+        versions = [ip_interface(address).version for address in one.addresses]
+        own = [*one.addresses, *([_link_local(one.mac)] if 6 in versions else [])]
+        for address in own:
+            # At once, as a test begins with the start: nobody else has the script's addresses.
+            yield f"addr add {address} dev {one.name}{' nodad' if ':' in address else ''}"
+        # Sockets are bound to their interface, so that each finds the route of its own router.
+        for gateway in one.gateways:
+            yield f"route add default via {gateway} dev {one.name} metric {metric} onlink"
+
+
+def _behind(place: RouterPlace) -> Iterable[str]:
+    for name, addresses in place.networks.items():
+        # Both ends are here, so that the interface has a carrier.
+        yield f"link add {name} type veth peer name {name}-end"
+        yield f"link set {name}-end up"
+        yield f"link set {name} up"
+        yield from (f"addr add {address} dev {name}" for address in addresses)
 
 
 def _link_local(mac: str) -> str:

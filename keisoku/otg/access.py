@@ -27,9 +27,12 @@ class Tokens:
         return bool(self._tokens)
 
     def name(self, authorization: str | None) -> str | None:
-        """The name that belongs to a request's header; None if there is none. A wrong token takes as long as a right
-        one."""
-        user, given = _given(authorization)
+        """The name that belongs to a request's header; None if there is none."""
+        return self.named(*_given(authorization))
+
+    def named(self, user: str | None, given: str) -> str | None:
+        """The name that belongs to a token, and to the user if one is given; None if there is none. A wrong token takes
+        as long as a right one."""
         found = None
         for name, token in self._tokens.items():
             same = hmac.compare_digest(given.encode(), token.encode())

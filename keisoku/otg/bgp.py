@@ -9,6 +9,7 @@ from typing import Literal
 
 from keisoku.errors import PlanError
 from keisoku.otg.device import Address, Interface
+from keisoku.otg.frr_value import word
 from keisoku.otg.node import Node
 from keisoku.otg.route_range import MOST_ROUTES, Prefixes, prefixes
 
@@ -208,7 +209,7 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         internal=internal,
         timers=_timers(advanced),
         ttl=ttl,
-        password=None if password is None else _word(advanced, str(password)),
+        password=None if password is None else word(advanced, "md5_key", str(password)),
         port=int(advanced.scalar("neighbor_port")),
         families=families,
         extended_next_hop=bool(capability.scalar("extended_next_hop_encoding")),
@@ -216,13 +217,6 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         restart=_restart(node.child("graceful_restart")),
         routes=tuple(routes),
     )
-
-
-def _word(node: Node, text: str) -> str:
-    """It becomes a word of FRR's configuration, where a space would end it."""
-    if not text or not text.isascii() or not text.isprintable() or " " in text or len(text) > 80:
-        node.refuse("is not a word of at most 80 printable ASCII characters", "use another one", "md5_key")
-    return text
 
 
 def _timers(node: Node) -> Timers:

@@ -12,7 +12,9 @@ from keisoku.otg.capture import CaptureWish, wishes
 from keisoku.otg.device import Address, Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
 from keisoku.otg.header import NO_PAUSE
+from keisoku.otg.isis import IsisRouter, IsisRoutes, isis_routers
 from keisoku.otg.node import Node
+from keisoku.otg.ospf import OspfRouter, OspfRoutes, ospf_routers
 
 _SPEEDS = {
     "speed_10_fd_mbps": 10e6,
@@ -61,6 +63,8 @@ class Configuration:
     warnings: tuple[str, ...] = ()
     """What was accepted without effect, for the answer."""
     bgp: tuple[BgpPeer, ...] = ()
+    isis: tuple[IsisRouter, ...] = ()
+    ospf: tuple[OspfRouter, ...] = ()
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
@@ -99,18 +103,20 @@ def configuration(
     _options(document)
     hosts = interfaces(document, index)
     peers = bgp_peers(document, hosts)
-    names = Names(index, hosts, peers)
+    isis, ospf = isis_routers(document, hosts), ospf_routers(document, hosts)
+    routers: tuple[IsisRouter | OspfRouter, ...] = (*isis, *ospf)
+    names = Names(index, hosts, peers, routers)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
     # Where one flow counts headers that arrive, the engine reads those of all flows.
     by_size = any(node.has("egress_packet") for node in nodes)
     flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
-    _unique(flows, hosts, peers)
+    _unique(flows, hosts, peers, routers)
     captures = wishes(document, index)
     document.check_all_read()
     warnings = tuple(document.warnings.values())
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers)
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf)
 
 
 def _layer1(
@@ -167,17 +173,21 @@ def _convergence(document: Node) -> ConvergenceWish:
     )
 
 
-def _unique(flows: list[Flow], hosts: list[Interface], peers: Sequence[BgpPeer]) -> None:
+def _unique(
+    flows: list[Flow], hosts: list[Interface], peers: Sequence[BgpPeer], routers: Sequence[IsisRouter | OspfRouter]
+) -> None:
     seen: set[str] = set()
     for one in flows:
         if one.name in seen:
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
-    parts: list[Interface | Address | BgpPeer | BgpRoutes] = []
+    parts: list[Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes] = []
     for host in hosts:
         parts += [host, *host.addresses]
     for peer in peers:
         parts += [peer, *peer.routes]
+    for router in routers:
+        parts += [router, *router.routes]
     for name, path in [(part.name, part.path) for part in parts]:
         if name in seen:
             raise PlanError(f"{path}.name", f"'{name}' is given twice", "use another name")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -53,6 +53,8 @@ _LOOK_S = 0.02
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
+_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2")
+"""Metrics of what the tester's routers speak."""
 
 
 class Controller:
@@ -154,16 +156,16 @@ class Controller:
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
-        """Metrics of ports, flows or BGP peers."""
+        """Metrics of ports, flows, BGP peers, IS-IS or OSPFv2 routers."""
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
-            if choice not in ("port", "flow", "convergence", "bgpv4", "bgpv6"):
-                node.refuse("is not supported", "ask for port, flow, convergence, bgpv4 or bgpv6", choice)
+            if choice not in ("port", "flow", "convergence", *_SPOKEN):
+                node.refuse("is not supported", f"ask for port, flow, convergence, {', '.join(_SPOKEN)}", choice)
             asked = node.child(choice)
             if choice == "convergence":
                 return self._convergence(node, asked)
-            if choice in ("bgpv4", "bgpv6"):
+            if choice in _SPOKEN:
                 return {"choice": f"{choice}_metrics", f"{choice}_metrics": self._speakers.metrics(choice, node)}
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
             wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
@@ -178,8 +180,9 @@ class Controller:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
 
-    def telemetry(self, neighbours: bool) -> Telemetry:
-        """All metrics at one moment, by the same functions as `get_metrics`, and `neighbours` if they are wanted."""
+    def telemetry(self, parts: Collection[str]) -> Telemetry:
+        """All metrics at one moment, by the same functions as `get_metrics` and `get_states`; those of
+        `telemetry.PARTS` that are named."""
         with self._lock:
             self._look()
             session, rates = self._session, self._rates()
@@ -187,7 +190,8 @@ class Controller:
             return Telemetry(
                 port_metrics(session, chosen, (), rates, self._links(chosen)),
                 flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
-                self._neighbours(4, []) + self._neighbours(6, []) if neighbours else (),
+                self._neighbours(4, []) + self._neighbours(6, []) if "neighbours" in parts else (),
+                **{part: self._speakers.told(part) for part in parts if part != "neighbours"},
             )
 
     def _convergence(self, node: Node, asked: Node) -> Document:
@@ -201,14 +205,19 @@ class Controller:
         return {"choice": "convergence_metrics", "convergence_metrics": convergence_metrics(session, flows)}
 
     def get_states(self, document: Document) -> Document:
-        """Neighbours: the gateways that the tester's hosts found; prefixes that BGP peers learned."""
+        """Neighbours: the gateways that the tester's hosts found; what BGP peers and routers learned."""
         with self._lock:
             node = checked(document, "StatesRequest")
             choice = str(node.choice())
             if choice == "bgp_prefixes":
                 return {"choice": choice, choice: self._speakers.prefix_states(node)}
+            if choice in ("isis_lsps", "isis_adjacencies"):
+                return {"choice": choice, choice: self._speakers.isis_states(choice, node)}
+            if choice == "ospfv2_lsas":
+                return {"choice": choice, choice: self._speakers.lsa_states(node)}
             if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
-                node.refuse("is not supported", "ask for ipv4_neighbors, ipv6_neighbors or bgp_prefixes", choice)
+                others = "bgp_prefixes, isis_lsps, isis_adjacencies or ospfv2_lsas"
+                node.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
             names = node.child(choice).scalar("ethernet_names") or []
             node.check_all_read()
             version = choice[3]
@@ -322,7 +331,12 @@ class Controller:
             testbed.close()
 
     def _open_engine(self, found: Configuration) -> None:
-        pairs = dict.fromkeys((one.port, other.port) for flow in found.flows for one, other in flow.ways)
+        pairs = dict.fromkeys(
+            (one.port, port)
+            for flow in found.flows
+            for one, other in flow.ways
+            for port in (other.port, *flow.receivers)
+        )
         if self._testbed is None:
             return
         answer(self._testbed, ())
@@ -336,6 +350,10 @@ class Controller:
                 engine.close()
                 problem = "these ports do not read the headers of frames that arrive"
                 raise PlanError(f"{flow.path}.egress_packet", problem, "leave it out")
+            if flow.receivers and "anywhere" not in engine.capabilities.abilities:
+                engine.close()
+                problem = "these ports count a flow's frames at one receiving port"
+                raise PlanError(f"{flow.path}.tx_rx", problem, "name one")
             if largest is not None and max(flow.frame_bytes) > largest:
                 engine.close()
                 raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
@@ -517,7 +535,7 @@ class Controller:
             if names and host.name not in names:
                 continue
             for address in host.addresses:
-                if address.version != version:
+                if address.version != version or address.loopback:
                     continue
                 entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
                 with suppress(EngineError):  # without an answer there is no address

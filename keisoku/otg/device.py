@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 from keisoku.otg.node import Node
@@ -23,6 +23,8 @@ class Address:
     gateway_mac: str | None
     """MAC address of the gateway; None: resolved by ARP or neighbour discovery."""
     path: str
+    loopback: bool = False
+    """It is behind the interface, and not in the network there."""
 
     @property
     def version(self) -> int:
@@ -42,6 +44,11 @@ class Interface:
     vlan: int | None = None
     """Number of the VLAN in which its hosts answer; None: without a tag."""
 
+    @property
+    def device(self) -> str:
+        """The path of its device."""
+        return self.path.partition(".")[0]
+
 
 def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
     """All interfaces of a configuration. Raises PlanError, with the path, for fields that are not supported or
@@ -49,9 +56,27 @@ def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
     found = []
     for device in document.children("devices"):
         device.scalar("name")
-        for node in device.children("ethernets"):
-            found.append(_interface(node, ports))
+        own = [_interface(node, ports) for node in device.children("ethernets")]
+        for version in (4, 6):
+            for node in device.children(f"ipv{version}_loopbacks"):
+                own = _with_loopback(own, node, version)
+        found += own
     return found
+
+
+def _with_loopback(own: Sequence[Interface], node: Node, version: int) -> list[Interface]:
+    """A device's interfaces, of which one has a loopback's address, too, behind the same gateway."""
+    name = str(node.scalar("eth_name"))
+    interface = next((one for one in own if one.name == name), None)
+    if interface is None:
+        node.refuse(f"the device has no interface {name}", "name one of its ethernets[].name", "eth_name")
+    beside = next((one for one in interface.addresses if one.version == version), None)
+    if beside is None:
+        node.refuse(f"{name} has no IPv{version} address with a gateway", "give it one", "eth_name")
+    bits = 32 if version == 4 else 128
+    names = str(node.scalar("name")), _ip(node, "address"), beside.gateway
+    found = Address(*names, bits, beside.gateway_mac, node.path, loopback=True)
+    return [replace(one, addresses=(*one.addresses, found)) if one is interface else one for one in own]
 
 
 def _interface(node: Node, ports: Mapping[str, int]) -> Interface:

@@ -12,7 +12,9 @@ from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.egress import Egress, egress
 from keisoku.otg.header import Packet, packet
+from keisoku.otg.isis import IsisRouter
 from keisoku.otg.node import Node
+from keisoku.otg.ospf import OspfRouter
 from keisoku.otg.rate import Timing, frames_per_second, timing
 from keisoku.otg.route_range import hosts
 from keisoku.otg.size import frame_bytes
@@ -45,6 +47,8 @@ class Flow:
     path: str
     ways: tuple[tuple[End, End], ...]
     """Pairs of ends; a flow between devices may have many, which share its frames evenly."""
+    receivers: tuple[int, ...]
+    """Ports at any of which its frames may arrive; empty: each frame at that of its way."""
     packet: Packet
     frame_bytes: tuple[int, ...]
     timing: Timing
@@ -58,12 +62,20 @@ class Flow:
     """What it counts by the headers that arrive."""
     timestamps: bool
     """Whether the script wants the times when the first and the last frame arrived."""
+    by_receiver: bool
+    """Whether the script wants counters by the port at which frames arrived."""
 
 
 class Names:
     """The names that a flow's ends may have: of ports, Ethernet interfaces, their addresses, and ranges of routes."""
 
-    def __init__(self, ports: Mapping[str, int], interfaces: Sequence[Interface], peers: Sequence[BgpPeer]) -> None:
+    def __init__(
+        self,
+        ports: Mapping[str, int],
+        interfaces: Sequence[Interface],
+        peers: Sequence[BgpPeer],
+        routers: Sequence[IsisRouter | OspfRouter],
+    ) -> None:
         self._ports = ports
         self._ends: dict[str, End] = {}
         for interface in interfaces:
@@ -76,6 +88,12 @@ class Names:
                 address = own.get(routes.version, peer.address)
                 behind = hosts(routes.prefixes)
                 self._ends[routes.name] = End(peer.interface.port, peer.interface, address, behind)
+        for router in routers:
+            first = router.interfaces[0].interface
+            for reached in router.routes:
+                version = reached.prefixes[0].version
+                via = next((each for each in first.addresses if each.version == version), None)
+                self._ends[reached.name] = End(first.port, first, via, hosts(reached.prefixes))
 
     def port(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no port of that name."""
@@ -104,7 +122,7 @@ def flow(
 
     Raises PlanError, with the path, for fields that keisoku does not support.
     """
-    ways = _ways(node.child("tx_rx"), names)
+    ways, receivers = _ways(node.child("tx_rx"), names)
     if node.has("payload"):
         node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
     rates = [line_rate(transmit.port) for transmit, _ in ways]
@@ -113,44 +131,53 @@ def flow(
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
+    # The address of a host leads a frame to its port; one that the script gives may lead it to any of the ports.
+    if len(receivers) == 1 or (ways[0][1].interface is not None and not headers.is_addressed):
+        receivers = ()
     found = Flow(
         name=str(node.scalar("name")),
         path=node.path,
         ways=ways,
+        receivers=receivers,
         packet=headers,
         frame_bytes=sizes,
         timing=timing(node.child("duration"), rate, speed),
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
         latency=_latency(metrics.child("latency"), sizes, own_rate(ways[0][0].port)),
-        tagged=classes(headers, sizes, node.path, by_size),
+        tagged=classes(headers, sizes, node.path, by_size or bool(receivers)),
         egress=egress(node),
         timestamps=bool(metrics.scalar("timestamps")),
+        by_receiver=bool(metrics.child("predefined_metric_tags").scalar("rx_name")),
     )
-    if metrics.child("predefined_metric_tags").scalar("rx_name"):
-        metrics.refuse("a flow has one receiving port", "leave it out", "predefined_metric_tags.rx_name")
+    if receivers and found.egress is not None:
+        problem = "headers that arrive are counted at one receiving port"
+        node.refuse(problem, "leave it out, or name one receiving port", "egress_packet")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
-        what = "tags" if found.tagged[0].key else "headers that arrive, unless they have one size"
+        what = "tags" if found.tagged[0].key else "what arrives and where, unless they have one size"
         node.refuse(f"bursts are not counted by {what}", "leave the tags or the bursts out", "packet")
     return found
 
 
-def _ways(node: Node, names: Names) -> tuple[tuple[End, End], ...]:
+def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[int, ...]]:
+    """The ways, and the ports at any of which frames may arrive if their addresses allow it."""
     if node.choice() == "port":
         port = node.child("port")
-        receivers = [str(name) for name in port.scalar("rx_names") or []]
+        named = [str(name) for name in port.scalar("rx_names") or []]
         if port.has("rx_name"):
-            receivers.append(str(port.scalar("rx_name")))
-        if len(receivers) != 1:
-            port.refuse(f"a flow has one receiving port, not {len(receivers)}", "name one", "rx_names")
-        ends = (names.port(port, str(port.scalar("tx_name")), "tx_name"), names.port(port, receivers[0], "rx_names"))
-        return (_apart(port, *ends),)
+            named.append(str(port.scalar("rx_name")))
+        if not named:
+            port.refuse("a flow needs a receiving port", "name at least one", "rx_names")
+        sender = names.port(port, str(port.scalar("tx_name")), "tx_name")
+        ends = [_apart(port, sender, names.port(port, name, "rx_names"))[1] for name in dict.fromkeys(named)]
+        return ((sender, ends[0]),), tuple(end.port for end in ends)
     device = node.child("device")
     senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
     receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names") or []]
     if device.scalar("bidirectional"):
         device.refuse("a flow has one direction", "write a flow for each direction", "bidirectional")
-    if device.scalar("mode") == "one_to_one":
+    paired = device.scalar("mode") == "one_to_one"
+    if paired:
         if len(senders) != len(receivers_):
             device.refuse("has not as many names as rx_names", "pair them", "tx_names")
         pairs = list(zip(senders, receivers_, strict=True))
@@ -158,7 +185,8 @@ def _ways(node: Node, names: Names) -> tuple[tuple[End, End], ...]:
         pairs = list(product(senders, receivers_))
     if not pairs:
         device.refuse("names nothing", "name at least one interface", "tx_names")
-    return tuple(_apart(device, *pair) for pair in pairs)
+    ways = tuple(_apart(device, *pair) for pair in pairs)
+    return ways, () if paired else tuple(dict.fromkeys(receive.port for _, receive in ways))
 
 
 def _apart(node: Node, transmit: End, receive: End) -> tuple[End, End]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
-from keisoku.otg.telemetry import Path, Value
+from keisoku.otg.leaf import Path, Value
 
 
 def covers(asked: Path, leaf: Path) -> bool:
@@ -19,6 +20,13 @@ def covers(asked: Path, leaf: Path) -> bool:
         return False
     own = dict(leaf[0][1])
     return all(key in own and value in ("*", own[key]) for key, value in keys) and covers(rest, leaf[1:])
+
+
+def meets(asked: Path, part: Sequence[str]) -> bool:
+    """Whether a path leads into a part of the tree, or to what is around it; the part is named without keys."""
+    if not asked or not part or asked[0][0] == "...":
+        return True
+    return (asked[0][0] == "*" or fnmatchcase(asked[0][0], part[0])) and meets(asked[1:], part[1:])
 
 
 def below(asked: Path, leaves: Mapping[Path, Value]) -> dict[Path, Value]:

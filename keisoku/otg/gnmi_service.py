@@ -20,10 +20,11 @@ from pygnmi.spec.v080 import gnmi_pb2_grpc as service
 
 from keisoku.errors import KeisokuError
 from keisoku.otg import telemetry
+from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller
-from keisoku.otg.gnmi_path import absolute, below, subtrees, tree
-from keisoku.otg.grpc_listening import listening
-from keisoku.otg.telemetry import Path, Value
+from keisoku.otg.gnmi_path import absolute, below, meets, subtrees, tree
+from keisoku.otg.grpc_listening import Certificates, listening
+from keisoku.otg.leaf import Entries, Names, Path, Value, float32, rfc7951
 
 _log = logging.getLogger(__name__)
 _STREAMS = 32
@@ -39,11 +40,13 @@ _NS_PER_S = 1_000_000_000
 class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without types
     """Maps each call to the controller's telemetry."""
 
-    def __init__(self, controller: Controller, closing: threading.Event) -> None:
-        self._controller, self._closing = controller, closing
+    def __init__(self, controller: Controller, closing: threading.Event, tokens: Tokens | None) -> None:
+        """`tokens`: what clients must show, as user and password of their metadata; None: nothing."""
+        self._controller, self._closing, self._tokens = controller, closing, tokens
 
     def Capabilities(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The models and encodings."""
+        self._who(context)
         return messages.CapabilityResponse(
             supported_models=[
                 messages.ModelData(
@@ -57,6 +60,7 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
 
     def Get(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The values at each path: leaves with PROTO, else one JSON value for each path without wildcards."""
+        self._who(context)
         write = _writer(request.encoding, context)
         if request.type == messages.GetRequest.CONFIG:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "type: the configuration is OTG's; ask for STATE")
@@ -75,10 +79,12 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
 
     def Set(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Refused: the model is state only."""
+        self._who(context)
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "the models have state only; set a configuration by OTG")
 
     def Subscribe(self, request_iterator: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         """Once, by poll, or as a stream of samples and changes."""
+        self._who(context)
         requests = iter(request_iterator)
         first = next(requests, None)
         if first is None or not first.HasField("subscribe"):
@@ -138,17 +144,26 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
         return False
 
     def _leaves(self, paths: Sequence[Path], context: grpc.ServicerContext) -> dict[Path, Value]:
-        """All leaves at one moment. Gateways are only asked for where their states are wanted."""
-        neighbours = any(not path or path[0][0] in ("interfaces", "*", "...") for path in paths)
-        who = context.peer().partition(":")[2].rpartition(":")[0]
+        """All leaves at one moment. FRR and gateways are only asked where their states are wanted."""
+        parts = {name for name, part in telemetry.PARTS.items() if any(meets(path, part) for path in paths)}
         try:
-            found = self._controller.ask(who, lambda: self._controller.telemetry(neighbours))
+            found = self._controller.ask(self._who(context), lambda: self._controller.telemetry(parts))
         except KeisokuError as error:
             context.abort(grpc.StatusCode.INTERNAL, str(error))
         except Exception as error:
             _log.error("gNMI failed", exc_info=error)
             context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: see the server's log")
         return found.leaves()
+
+    def _who(self, context: grpc.ServicerContext) -> str:
+        """The client: by its token, or without tokens by its address."""
+        if not self._tokens:
+            return str(context.peer()).partition(":")[2].rpartition(":")[0]
+        shown = dict(context.invocation_metadata())
+        found = self._tokens.named(shown.get("username"), str(shown.get("password", "")))
+        if found is None:
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "give a name and its token as user and password")
+        return str(found)
 
 
 @dataclass
@@ -196,15 +211,22 @@ def _subscribed(wanted: Any, one: Any, context: grpc.ServicerContext) -> _Subscr
 class GnmiServer:
     """Listens on an address and a port (0: any free one) until it is closed. Raises EngineError if it cannot."""
 
-    def __init__(self, controller: Controller, address: str, port: int) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        address: str,
+        port: int,
+        certificates: Certificates | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
         self._closing = threading.Event()
         self._server = grpc.server(
             ThreadPoolExecutor(_STREAMS, "keisoku-gnmi"),
             options=[("grpc.so_reuseport", 0)],
             maximum_concurrent_rpcs=_STREAMS,
         )
-        service.add_gNMIServicer_to_server(Service(controller, self._closing), self._server)
-        self.port, self.location = listening(self._server, address, port)
+        service.add_gNMIServicer_to_server(Service(controller, self._closing, tokens), self._server)
+        self.port, self.location = listening(self._server, address, port, certificates)
 
     def close(self) -> None:
         """Ends streams, and waits for the end of running calls."""
@@ -251,7 +273,7 @@ def _writer(encoding: int, context: grpc.ServicerContext) -> Any:
 
 def _json(value: Value | dict[Path, Value], path: Path | None) -> bytes:
     """With a path as RFC 7951 wants it: members at the top have the name of their module."""
-    found = tree(value if isinstance(value, dict) else {(): value}, telemetry.rfc7951)
+    found = tree(value if isinstance(value, dict) else {(): value}, rfc7951)
     if path is not None and isinstance(found, dict):
         named = {name: telemetry.module(path[0][0] if path else name) for name in found}
         found = {f"{named[name]}:{name}": inner for name, inner in found.items()}
@@ -265,7 +287,11 @@ def _scalar(value: Value) -> Any:
         case int():
             return messages.TypedValue(uint_val=value)
         case float():
-            return messages.TypedValue(bytes_val=telemetry.float32(value))
+            return messages.TypedValue(bytes_val=float32(value))
         case str():
             return messages.TypedValue(string_val=value)
+        case Names():
+            return messages.TypedValue(leaflist_val=messages.ScalarArray(element=[_scalar(each) for each in value]))
+        case Entries():
+            return messages.TypedValue(json_ietf_val=_json(value, None))
     return messages.TypedValue(decimal_val=messages.Decimal64(digits=int(value.scaleb(2)), precision=2))

@@ -51,6 +51,12 @@ class Packet:
         return "/".join(layer.text() for layer in self.layers)
 
     @property
+    def is_addressed(self) -> bool:
+        """Whether the script itself says where the frames go, by the outermost IP header, else by Ethernet."""
+        outer = next((layer for layer in self.layers if layer.name in ("IP", "IPv6")), self.layers[0])
+        return "dst" not in outer.absent
+
+    @property
     def modify(self) -> tuple[str, ...]:
         """The modifiers, each naming its layer by name and number."""
         found = []

@@ -67,6 +67,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
         record.Flow(
             transmit=part.transmit.port,
             receive=part.receive.port,
+            among=tuple(port for port in part.flow.receivers if port != part.receive.port),
             share=part.rate / most,
             start_ns=part.flow.timing.start_ns,
             duration_ns=part.duration_ns,

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Self
 
-from keisoku.device.engine.engine import Progress
+from keisoku.device.engine.engine import Progress, StreamProgress
 from keisoku.device.record.changes import Kind
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import Facts, StreamFacts, Trial
+from keisoku.device.record.trial import Flow as TrialFlow
 from keisoku.frame.payload import FCS_BYTES
 from keisoku.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
@@ -61,6 +62,8 @@ class _Count:
 
 
 _NOTHING = _Count()
+_RECEIVER = "rx_name"
+"""Name of the tag that is the port at which frames arrived, as OTG names it in the configuration."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class TagWish:
         filters = []
         for each in node.children("filters"):
             values = tuple(str(value) for value in each.scalar("values") or [])
-            for value in values:
+            for value in values if each.scalar("name") != _RECEIVER else ():
                 try:
                     int(value, 16)
                 except ValueError:
@@ -97,9 +100,13 @@ class TagWish:
         """Whether the metric of such frames is wanted."""
         own = dict(key)
         return all(
-            name in own and (not values or int(own[name], 16) in {int(value, 16) for value in values})
+            name in own and (not values or any(_same(name, own[name], value) for value in values))
             for name, values in self.filters
         )
+
+
+def _same(name: str, one: str, other: str) -> bool:
+    return one == other if name == _RECEIVER else int(one, 16) == int(other, 16)
 
 
 def flow_metrics(
@@ -118,7 +125,7 @@ def flow_metrics(
             continue
         flow = replace(flow, loss=flow.loss or always_loss)
         metric = chosen(_flow(session, flow, rates), wanted, {"name"})
-        if tags.include and (flow.tagged[0].key or flow.egress is not None):
+        if tags.include and (flow.tagged[0].key or flow.egress is not None or flow.by_receiver):
             metric["tagged_metrics"] = _tagged(session, flow, rates, tags)
         found.append(metric)
     return found
@@ -173,33 +180,51 @@ class _Part:
     offered: int
     received: int
     forwarded: int
+    ports: tuple[int, ...]
+    """Where its frames may arrive; that which they are meant for first."""
+    arrived: tuple[int, ...]
+    """How many did at each."""
     facts: StreamFacts | None
     """The whole account, once the traffic is over."""
+
+    def at(self, port: int) -> _Part:
+        """What arrived at one of the ports. Only where a stream may arrive at one port has it several sizes."""
+        if self.ports == (port,):
+            return self
+        count = sum(count for own, count in zip(self.ports, self.arrived, strict=True) if own == port)
+        return replace(self, received=count, facts=None)
 
 
 def _parts(session: TrafficSession, flow: Flow) -> list[_Part]:
     part = session.streams.get(flow.name)
     if part is None or session.trial is None:
         return []
-    sizes = [each.frame_bytes or (0,) for each in session.trial.flows[part]]
+    streams = session.trial.flows[part]
     if session.facts is not None:
-        return [
-            _Part(own, each.offered_frames, each.tracked.received_frames, each.tracked.forwarded_frames, each)
-            for own, each in zip(sizes, session.facts.streams[part], strict=True)
-        ]
-    return [
-        _Part(own, each.offered_frames, each.received_frames, each.forwarded_frames, None)
-        for own, each in zip(sizes, session.live(flow.name), strict=False)
-    ]
+        return [_ended_part(stream, each) for stream, each in zip(streams, session.facts.streams[part], strict=True)]
+    return [_live_part(stream, each) for stream, each in zip(streams, session.live(flow.name), strict=False)]
+
+
+def _ended_part(stream: TrialFlow, each: StreamFacts) -> _Part:
+    ports, tracked = (stream.receive, *stream.among), each.tracked
+    arrived = tuple(each.received_at(port) for port in ports)
+    sizes = stream.frame_bytes or (0,)
+    return _Part(sizes, each.offered_frames, tracked.received_frames, tracked.forwarded_frames, ports, arrived, each)
+
+
+def _live_part(stream: TrialFlow, each: StreamProgress) -> _Part:
+    ports, arrived = (stream.receive, *stream.among), each.arrived_frames or (each.received_frames,)
+    sizes = stream.frame_bytes or (0,)
+    return _Part(sizes, each.offered_frames, each.received_frames, each.forwarded_frames, ports, arrived, None)
 
 
 def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
     names = [port.name for port in session.configuration.ports]
-    transmit, receive = flow.ways[0]
+    (transmit, receive), receivers = flow.ways[0], flow.receivers
     metric: dict[str, Any] = {
         "name": flow.name,
         "port_tx": names[transmit.port],
-        "port_rx": names[receive.port],
+        "port_rx": ", ".join(names[port] for port in receivers or (receive.port,)),
         "transmit": session.state(flow),
         **_NOTHING.counts(),
         **_NOTHING.flow_rates(1.0),
@@ -228,6 +253,8 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
             found += [
                 _tagged_metric(key + seen, wish, each) for seen, each in arrived.items() if wish.wants(key + seen)
             ]
+        if flow.by_receiver:
+            found += _by_receiver(session, key, own, wish)
         if not key or not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
             continue
         metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
@@ -236,8 +263,22 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
     return found
 
 
+def _by_receiver(session: TrafficSession, key: TagKey, parts: Sequence[_Part], wish: TagWish) -> list[dict[str, Any]]:
+    """Counters of frames by the port at which they arrived. None was sent with such a value, which is the device's
+    doing."""
+    found = []
+    for number in dict.fromkeys(port for part in parts for port in part.ports):
+        count = sum((_count(part.at(number)) for part in parts if number in part.ports), _NOTHING)
+        own = (*key, (_RECEIVER, session.configuration.ports[number].name))
+        if wish.wants(own) and (wish.empty or count.frames_rx):
+            arrived = replace(count, frames_tx=0, bytes_tx=0)
+            found.append(_tagged_metric(own, wish, arrived.counts() | _NOTHING.flow_rates(1.0)))
+    return found
+
+
 def _tagged_metric(key: TagKey, wish: TagWish, metric: dict[str, Any]) -> dict[str, Any]:
-    tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
+    kinds = [(name, "str" if name == _RECEIVER else "hex", value) for name, value in key]
+    tags = [{"name": name, "value": {"choice": kind, kind: value}} for name, kind, value in kinds]
     return chosen(metric | {"tags": tags}, wish.columns, {"tags"})
 
 
@@ -321,25 +362,31 @@ def _span_s(session: TrafficSession) -> float | None:
     return now.elapsed_s - before.elapsed_s if now.elapsed_s > before.elapsed_s else None
 
 
-def _sent_since(session: TrafficSession, sending: Sequence[int], receiving: Sequence[int]) -> _Count:
-    """What some streams sent, and others received, between the last two readings."""
+def _sent_since(
+    session: TrafficSession, sending: Sequence[int], receiving: Sequence[int], port: int | None = None
+) -> _Count:
+    """What some streams sent, and others received, between the last two readings; received at one port only, if it is
+    given."""
     assert session.trial is not None and session.progress is not None and session.progress_before is not None
     now, before = (
-        _streamed(session.trial, reading, sending, receiving) for reading in (session.progress, session.progress_before)
+        _streamed(session.trial, reading, sending, receiving, port)
+        for reading in (session.progress, session.progress_before)
     )
     return now - before
 
 
-def _streamed(trial: Trial, reading: Progress, sending: Sequence[int], receiving: Sequence[int]) -> _Count:
-    """What some streams had sent, and others received, at a reading."""
-    sizes = [flow.frame_bytes or (0,) for flow in trial.flows]
-    sent = [(sizes[number], reading.streams[number].offered_frames) for number in sending]
-    received = [(sizes[number], reading.streams[number].received_frames) for number in receiving]
+def _streamed(
+    trial: Trial, reading: Progress, sending: Sequence[int], receiving: Sequence[int], port: int | None = None
+) -> _Count:
+    """What some streams had sent, and others received, at a reading; received at one port only, if it is given."""
+    parts = {number: _live_part(trial.flows[number], reading.streams[number]) for number in {*sending, *receiving}}
+    sent = [parts[number] for number in sending]
+    received = [parts[number] if port is None else parts[number].at(port) for number in receiving]
     return _Count(
-        sum(frames for _, frames in sent),
-        sum(frames for _, frames in received),
-        sum(bytes_of(own, frames) for own, frames in sent),
-        sum(bytes_of(own, frames) for own, frames in received),
+        sum(part.offered for part in sent),
+        sum(part.received for part in received),
+        sum(bytes_of(part.frame_bytes, part.offered) for part in sent),
+        sum(bytes_of(part.frame_bytes, part.received) for part in received),
     )
 
 
@@ -393,7 +440,7 @@ def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str,
     port = session.configuration.ports[number]
     going = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
     sending = {way[0].port for flow in going for way in flow.ways}
-    receiving = {way[1].port for flow in going for way in flow.ways}
+    receiving = {port for flow in going for way in flow.ways for port in (way[1].port, *flow.receivers)}
     metric: dict[str, Any] = {
         "name": port.name,
         "location": port.location,
@@ -418,10 +465,10 @@ def _port_live(session: TrafficSession, number: int) -> dict[str, Any]:
     assert session.trial is not None and session.progress is not None
     flows = list(enumerate(session.trial.flows))
     sending = [place for place, flow in flows if flow.transmit == number]
-    receiving = [place for place, flow in flows if flow.receive == number]
-    found: dict[str, Any] = _streamed(session.trial, session.progress, sending, receiving).counts()
+    receiving = [place for place, flow in flows if number in (flow.receive, *flow.among)]
+    found: dict[str, Any] = _streamed(session.trial, session.progress, sending, receiving, number).counts()
     if (span_s := _span_s(session)) is not None:
-        found |= _sent_since(session, sending, receiving).port_rates(span_s)
+        found |= _sent_since(session, sending, receiving, number).port_rates(span_s)
     return found
 
 
@@ -443,7 +490,7 @@ def _counted(session: TrafficSession, facts: Facts, number: int) -> dict[str, in
         for part in _parts(session, flow)
         if (each := part.facts) is not None
     ]
-    own = [part for each, part in parts if each.receive == number]
+    own = [part.at(number) for _, part in parts if number in part.ports]
     sent = [part for each, part in parts if each.transmit == number]
     count = _Count(
         sum(part.offered for part in sent),

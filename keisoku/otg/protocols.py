@@ -5,38 +5,55 @@ keisoku translates, FRR speaks. Nothing runs before `start`, and nothing after `
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from keisoku.device.testbed.host_port import interface_ip, resolve_mac
 from keisoku.device.testbed.testbed import Testbed
-from keisoku.errors import EngineError, PlanError
-from keisoku.lab.frr import BGPD, USER, ZEBRA, other_user
-from keisoku.lab.tester_routers import RouterInterface, TesterRouters
+from keisoku.errors import PlanError
+from keisoku.lab.frr import ISISD, OSPFD, USER, other_user
+from keisoku.lab.tester_routers import TesterRouters
+from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration
+from keisoku.otg.conformance import checked
 from keisoku.otg.device import Address, Interface
-from keisoku.otg.frr_bgp import BgpText, view
+from keisoku.otg.frr_bgp import view
+from keisoku.otg.isis import IsisRouter
+from keisoku.otg.isis_states import adjacency_state, isis_metric, lsp_state
 from keisoku.otg.metrics import chosen
 from keisoku.otg.node import Node
+from keisoku.otg.ospf import OspfRouter
+from keisoku.otg.ospf_states import KINDS, lsa_state, ospf_metric
+from keisoku.otg.speaker import Speaker
 
 Document = dict[str, Any]
 _Thing = TypeVar("_Thing")
-_NO_LISTENING = ("-p", "0")
+_WORDS = {"isis": "IS-IS router", "ospfv2": "OSPFv2 router"}
+"""Protocols of routers, by OTG's names of their metrics."""
+_ADJACENCIES = "show isis neighbor detail json"
 
 
 class Protocols:
     """The routers of the tester for one configuration."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self.peers = configuration.bgp
-        self.interfaces = {peer.interface.name: peer.interface for peer in self.peers}
-        self._names = {name: f"e{number}" for number, name in enumerate(self.interfaces)}
+        spoken = [(one.interface, one.path) for one in configuration.bgp]
+        routers: tuple[IsisRouter | OspfRouter, ...] = (*configuration.isis, *configuration.ospf)
+        for router in routers:
+            spoken += [(one.interface, router.path) for one in router.interfaces]
+        self.interfaces = {interface.name: interface for interface, _ in spoken}
+        self._paths = {interface.name: path for interface, path in spoken}
         self._routers: TesterRouters | None = None
-        self._bgp = BgpText(self.peers, self._names)
-        self._gone: dict[int, frozenset[int]] = {}
-        self._down: set[int] = set()
+        self._speakers = _speakers(configuration, self.interfaces)
+        self._peers: dict[str, tuple[Speaker, int]] = {}
+        self._routers_of: dict[str, dict[str, Speaker]] = {"isis": {}, "ospfv2": {}}
+        for speaker in self._speakers:
+            self._peers |= {peer.name: (speaker, number) for number, peer in enumerate(speaker.peers)}
+            for kind, own in (("isis", speaker.isis), ("ospfv2", speaker.ospf)):
+                if own is not None:
+                    self._routers_of[kind][own.name] = speaker
 
     @property
     def run(self) -> bool:
@@ -45,38 +62,40 @@ class Protocols:
 
     def check(self, testbed: Testbed) -> None:
         """Raises PlanError, with the path, for routers that cannot be at these ports."""
-        for peer in self.peers:
+        for name, interface in self.interfaces.items():
+            path = self._paths[name]
             if own := other_user():
                 problem = f"FRR's daemons do not run as this server's user, {own}"
-                raise PlanError(peer.path, problem, f"start the server with --user {USER}")
-            place = testbed.interface(peer.interface.port)
+                raise PlanError(path, problem, f"start the server with --user {USER}")
+            place = testbed.interface(interface.port)
             if place is None:
                 problem = "there is no interface of this host at the port, and FRR speaks at interfaces"
-                raise PlanError(peer.path, problem, "use a lab, or ports of this host")
-            address = peer.address
-            if interface_ip(*place, address.version) == address.ip:
-                problem = f"the port's own interface has {address.ip}"
-                raise PlanError(f"{address.path}.address", problem, "give the device another address")
+                raise PlanError(path, problem, "use a lab, or ports of this host")
+            for address in interface.addresses:
+                if interface_ip(*place, address.version) == address.ip:
+                    problem = f"the port's own interface has {address.ip}"
+                    raise PlanError(f"{address.path}.address", problem, "give the device another address")
 
     def start(self, testbed: Testbed) -> None:
         """Starts all that are not running. Raises PlanError where there is no FRR, EngineError if it does not start."""
-        if self.run or not self.interfaces:
+        if self.run or not self._speakers:
             return
-        interfaces = [self._placed(testbed, interface) for interface in self.interfaces.values()]
-        self._gone, self._down = {}, set()
-        texts = {ZEBRA: "", BGPD: self._bgp.whole()}
-        routers = TesterRouters(interfaces, texts, {BGPD: _NO_LISTENING})
+        routers = TesterRouters([speaker.place(testbed) for speaker in self._speakers])
         routers.__enter__()
         self._routers = routers
+        for number, speaker in enumerate(self._speakers):
+            speaker.ask, speaker.log = partial(routers.ask, number), partial(routers.log, number)
 
     def stop(self) -> None:
         """Ends all; no error if none runs."""
         routers, self._routers = self._routers, None
+        for speaker in self._speakers:
+            speaker.ask = speaker.log = None
         if routers is not None:
             routers.close()
 
     def set_state(self, state: Node, whole: Node) -> None:
-        """Advertises or withdraws ranges of routes, or sets peers up or down, by names, all without a name.
+        """Advertises or withdraws ranges of routes, or sets peers or routers up or down, by names, all without a name.
 
         Raises PlanError for what is not there, and before the start.
         """
@@ -91,53 +110,64 @@ class Protocols:
                 asked = state.child("bgp").child("peers")
                 names, wanted = [str(name) for name in asked.scalar("peer_names") or []], asked.scalar("state")
                 whole.check_all_read()
-                self._set_peers(names, wanted == "up")
+                peers = _chosen(names, self._peers, "protocol.bgp.peers.peer_names", "BGP peer")
+                self._check_run("protocol.bgp.peers")
+                for speaker in dict.fromkeys(speaker for speaker, _ in peers):
+                    speaker.set_peers([number for each, number in peers if each is speaker], wanted == "up")
+            case "isis" | "ospfv2" as kind:
+                inner = state.child(kind)
+                if inner.choice() != "routers":
+                    inner.refuse("there are no simulated links", "name routers", "simulated_links")
+                asked = inner.child("routers")
+                names, wanted = [str(name) for name in asked.scalar("router_names") or []], asked.scalar("state")
+                whole.check_all_read()
+                known = {name: (name, speaker) for name, speaker in self._routers_of[kind].items()}
+                routers = _chosen(names, known, f"protocol.{kind}.routers.router_names", _WORDS[kind])
+                self._check_run(f"protocol.{kind}.routers")
+                for name, speaker in routers:
+                    speaker.set_router(name, wanted == "up")
             case other:
-                state.refuse("is not supported", "use all, route or bgp", other)
+                state.refuse("is not supported", "use all, route, bgp, isis or ospfv2", other)
 
     def _set_routes(self, names: Sequence[str], advertise: bool) -> None:
-        known = {
-            each.name: (number, place)
-            for number, peer in enumerate(self.peers)
-            for place, each in enumerate(peer.routes)
-        }
-        numbers = _chosen(names, known, "protocol.route.names", "route range")
+        known = {name: (speaker, at) for speaker in self._speakers for name, at in speaker.routes().items()}
+        found = _chosen(names, known, "protocol.route.names", "route range")
         self._check_run("protocol.route")
-        changed: dict[int, frozenset[int]] = {}
-        for number, place in numbers:
-            gone = changed.get(number, self._gone.get(number, frozenset()))
-            changed[number] = gone - {place} if advertise else gone | {place}
-        self._tell(self._bgp.withdraw(changed))
-        self._gone |= changed
-
-    def _set_peers(self, names: Sequence[str], up: bool) -> None:
-        known = {peer.name: number for number, peer in enumerate(self.peers)}
-        numbers = _chosen(names, known, "protocol.bgp.peers.peer_names", "BGP peer")
-        self._check_run("protocol.bgp.peers")
-        self._tell(self._bgp.set_peers(numbers, up))
-        self._down = self._down - set(numbers) if up else self._down | set(numbers)
+        for speaker in dict.fromkeys(speaker for speaker, _ in found):
+            speaker.set_routes([at for each, at in found if each is speaker], advertise)
 
     def link_changed(self, port: int, up: bool) -> None:
-        """Ends the sessions at a port whose link was set down, as routers do, or begins them again."""
-        if self.run:
-            at_port = [number for number, peer in enumerate(self.peers) if peer.interface.port == port]
-            self._tell(self._bgp.set_peers([number for number in at_port if number not in self._down], up))
+        """Ends what is spoken at a port whose link was set down, as routers do, or begins it again."""
+        for speaker in self._speakers:
+            speaker.link_changed(port, up)
 
     def next_hop(self, interface: Interface, address: Address) -> str | None:
         """MAC address of the gateway of an address of a router; None: the interface is none of a running router."""
-        if self._routers is None or interface.name not in self._names:
-            return None
-        return resolve_mac(self._names[interface.name], self._routers.path, address.gateway)
+        for number, speaker in enumerate(self._speakers):
+            if self._routers is not None and interface.name in speaker.names:
+                return resolve_mac(speaker.names[interface.name], self._routers.path(number), address.gateway)
+        return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
-        """Metrics of peers ("bgpv4" or "bgpv6"), by names, all without a name. Raises PlanError for an unknown name."""
+        """Metrics of peers ("bgpv4" or "bgpv6") or routers ("isis" or "ospfv2"), by names, all without a name. Raises
+        PlanError for an unknown name."""
         asked = request.child(choice)
-        names, columns = [str(name) for name in asked.scalar("peer_names") or []], asked.scalar("column_names") or []
+        field = "router_names" if choice in _WORDS else "peer_names"
+        names, columns = [str(name) for name in asked.scalar(field) or []], asked.scalar("column_names") or []
         request.check_all_read()
-        numbers = self._numbers(names, f"{choice}.peer_names", int(choice[-1]))
-        told = json.loads(self._asked("show bgp vrf all neighbors json")) if self.run else {}
-        peers = [(self.peers[number], told.get(view(number), {})) for number in numbers]
-        return [chosen(bgp_metric(peer, said.get(peer.far)), columns, {"name"}) for peer, said in peers]
+        if choice in _WORDS:
+            routers = _chosen(names, self._routers_of[choice], f"{choice}.{field}", _WORDS[choice])
+            made = _isis_metric if choice == "isis" else _ospf_metric
+            return [chosen(made(speaker), columns, {"name"}) for speaker in routers]
+        known = {name: at for name, at in self._peers.items() if at[0].peers[at[1]].version == int(choice[-1])}
+        peers = _chosen(names, known, f"{choice}.{field}", "BGP peer")
+        told = {speaker: speaker.neighbours() for speaker in dict.fromkeys(speaker for speaker, _ in peers)}
+        found = []
+        for speaker, number in peers:
+            peer = speaker.peers[number]
+            said = told[speaker].get(view(number), {}).get(peer.far)
+            found.append(chosen(bgp_metric(peer, said), columns, {"name"}))
+        return found
 
     def prefix_states(self, request: Node) -> list[Document]:
         """Learned prefixes of peers, by names, all without a name. Raises PlanError for an unknown name."""
@@ -146,47 +176,92 @@ class Protocols:
         request.check_all_read()
         versions = [version for version in (4, 6) if not kinds or f"ipv{version}_unicast" in kinds]
         found = []
-        for number in self._numbers(names, "bgp_prefixes.bgp_peer_names"):
-            peer = self.peers[number]
+        for speaker, number in _chosen(names, self._peers, "bgp_prefixes.bgp_peer_names", "BGP peer"):
+            peer = speaker.peers[number]
             wanted = [version for version in versions if version in peer.learns]
-            tables = {}
-            for version in wanted if self.run else ():
-                said = self._asked(f"show bgp view {view(number)} ipv{version} unicast json detail")
-                tables[version] = json.loads(said) if said.strip() else {}
+            tables = {version: speaker.table(number, version) for version in wanted}
             found.append(prefix_state(peer, tables, wanted))
         return found
 
-    def _numbers(self, names: Sequence[str], field: str, version: int | None = None) -> list[int]:
-        known = {
-            peer.name: number for number, peer in enumerate(self.peers) if version is None or peer.version == version
-        }
-        return _chosen(names, known, field, "BGP peer")
+    def isis_states(self, choice: str, request: Node) -> list[Document]:
+        """Learned LSPs ("isis_lsps") or adjacencies ("isis_adjacencies") of routers, by names, all without a name.
 
-    def _placed(self, testbed: Testbed, interface: Interface) -> RouterInterface:
-        place = testbed.interface(interface.port)
-        assert place is not None, "such a configuration was refused"
-        addresses = interface.addresses
-        return RouterInterface(
-            self._names[interface.name],
-            *place,
-            interface.mac,
-            tuple(f"{address.ip}/{address.prefix}" for address in addresses),
-            tuple(dict.fromkeys(address.gateway for address in addresses)),
-        )
+        Raises PlanError for an unknown name.
+        """
+        names = request.child(choice).scalar("isis_router_names") or []
+        request.check_all_read()
+        found = []
+        routers = self._routers_of["isis"]
+        for speaker in _chosen(names, routers, f"{choice}.isis_router_names", _WORDS["isis"]):
+            assert speaker.isis is not None
+            if choice == "isis_lsps":
+                texts = speaker.printed("show isis database detail"), speaker.printed("show isis hostname")
+                found.append(lsp_state(speaker.isis, *texts))
+            else:
+                kernel = {name: interface.name for name, interface in speaker.interfaces.items()}
+                found.append(adjacency_state(speaker.isis, speaker.told(_ADJACENCIES), kernel))
+        return found
+
+    def lsa_states(self, request: Node) -> list[Document]:
+        """Learned LSAs of OSPFv2 routers, by names, all without a name. Raises PlanError for an unknown name."""
+        names = request.child("ospfv2_lsas").scalar("router_names") or []
+        request.check_all_read()
+        found = []
+        for speaker in _chosen(names, self._routers_of["ospfv2"], "ospfv2_lsas.router_names", _WORDS["ospfv2"]):
+            assert speaker.ospf is not None
+            databases = {kind: speaker.told(f"show ip ospf database {kind} json") for kind in KINDS}
+            found.append(lsa_state(speaker.ospf, databases))
+        return found
+
+    def told(self, part: str) -> list[Document]:
+        """All metrics or states of a part of gNMI's tree (`telemetry.PARTS`)."""
+        match part:
+            case "bgp":
+                asked = [(name, checked({name: {}}, "MetricsRequest")) for name in ("bgpv4", "bgpv6")]
+                return [metric for name, node in asked for metric in self.metrics(name, node)]
+            case "isis" | "ospfv2":
+                return self.metrics(part, checked({part: {}}, "MetricsRequest"))
+            case "lsas":
+                return self.lsa_states(checked({"ospfv2_lsas": {}}, "StatesRequest"))
+            case "prefixes":
+                return self.prefix_states(checked({"bgp_prefixes": {}}, "StatesRequest"))
+        kind = f"isis_{part}"
+        return self.isis_states(kind, checked({kind: {}}, "StatesRequest"))
 
     def _check_run(self, field: str) -> None:
         if not self.run:
             raise PlanError(field, "the protocols are not started", "start them first")
 
-    def _tell(self, commands: Iterable[str]) -> None:
-        """Changes the configuration. Raises EngineError for a command that FRR refuses."""
-        words = list(commands)
-        if words and (said := self._asked("configure terminal", *words).strip()):
-            raise EngineError(f"FRR refuses a change of its configuration: {said.splitlines()[0]}")
 
-    def _asked(self, *commands: str) -> str:
-        assert self._routers is not None, "only while the protocols run"
-        return self._routers.ask(*commands)
+def _isis_metric(speaker: Speaker) -> Document:
+    assert speaker.isis is not None
+    said = speaker.told("show isis summary json"), speaker.told(_ADJACENCIES)
+    return isis_metric(speaker.isis, *said, speaker.printed("show isis database"), speaker.logged(ISISD))
+
+
+def _ospf_metric(speaker: Speaker) -> Document:
+    assert speaker.ospf is not None
+    said = speaker.told("show ip ospf neighbor json"), speaker.told("show ip ospf interface traffic json")
+    return ospf_metric(speaker.ospf, *said, speaker.logged(OSPFD))
+
+
+def _speakers(configuration: Configuration, interfaces: Mapping[str, Interface]) -> list[Speaker]:
+    """That of devices that share a namespace, then that of each device with a router."""
+    names = {name: f"e{number}" for number, name in enumerate(interfaces)}
+    isis = {router.device: router for router in configuration.isis}
+    ospf = {router.device: router for router in configuration.ospf}
+
+    def of(device: str | None, peers: Sequence[BgpPeer]) -> Speaker:
+        own = None if device is None else isis.get(device), None if device is None else ospf.get(device)
+        spoken = [peer.interface for peer in peers]
+        spoken += [one.interface for router in own if router is not None for one in router.interfaces]
+        return Speaker({names[one.name]: one for one in spoken}, peers, *own)
+
+    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf)}
+    for peer in configuration.bgp:
+        device = peer.interface.device
+        devices[device if device in devices else None].append(peer)
+    return [of(device, peers) for device, peers in devices.items() if device is not None or peers]
 
 
 def _chosen(names: Sequence[str], known: Mapping[str, _Thing], field: str, what: str) -> list[_Thing]:

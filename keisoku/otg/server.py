@@ -72,9 +72,6 @@ class Listening:
         if self.grpc_port is not None and not plain:
             problem = "gRPC is offered on loopback only, without TLS and tokens"
             raise PlanError("grpc_port", problem, "give --no-grpc")
-        if self.gnmi_port is not None and not plain:
-            problem = "gNMI is offered on loopback only, without TLS and tokens"
-            raise PlanError("gnmi_port", problem, "leave it out")
 
 
 class Server:
@@ -89,7 +86,7 @@ class Server:
         """`settled` is called on entry once keys, tokens and sockets are open, before there is another thread."""
         listening.check()
         self._listening, self._controller, self._settled = listening, controller, settled
-        tokens = _tokens(listening.tokens)
+        tokens = self._tokens = _tokens(listening.tokens)
         self._access = WebAccess(bool(tokens))
         config = uvicorn.Config(
             application(controller, tokens, self._access),
@@ -112,6 +109,7 @@ class Server:
             raise PlanError(
                 "certificate", f"cannot be used: {error}", "give PEM files of a certificate and its key"
             ) from error
+        self._certificates = _read(listening)
         self._server = uvicorn.Server(config)
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -173,8 +171,11 @@ class Server:
             self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
         if listening.gnmi_port is not None:
             from keisoku.otg.gnmi_service import GnmiServer  # it needs a package that not everybody has
+            from keisoku.otg.grpc_listening import Certificates
 
-            self._gnmi = GnmiServer(self._controller, listening.address, listening.gnmi_port)
+            certificates = None if self._certificates is None else Certificates(*self._certificates)
+            where = listening.address, listening.gnmi_port
+            self._gnmi = GnmiServer(self._controller, *where, certificates, self._tokens)
 
     def _close_calls(self) -> None:
         for server in (self._gnmi, self._grpc):
@@ -196,6 +197,16 @@ class Server:
         if self._socket is not None:
             self._socket.close()
         self._controller.close()
+
+
+def _read(listening: Listening) -> tuple[bytes, bytes, bytes | None] | None:
+    """Certificate, key and authorities, as long as this process may read them; None without TLS."""
+    if listening.certificate is None or listening.key is None:
+        return None
+    authority = listening.client_authority
+    texts = [read_text("certificate", path) for path in (listening.certificate, listening.key)]
+    clients = None if authority is None else read_text("client_ca", authority).encode()
+    return texts[0].encode(), texts[1].encode(), clients
 
 
 def _tokens(path: Path | None) -> Tokens | None:

@@ -6,24 +6,42 @@ without any entry (LAGs, LLDP) exist and are empty.
 
 from __future__ import annotations
 
-import base64
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-ROOTS = ("flows", "ports", "interfaces", "lags", "lldps")
-MODELS = {"flow": "0.1.0", "port": "0.1.0", "discovery": "0.1.0", "lag": "0.1.0", "lldp": "0.1.0"}
-"""Revisions of the models, by the end of their names."""
-_MODULES = {"flows": "flow", "ports": "port", "interfaces": "discovery", "lags": "lag", "lldps": "lldp"}
-MODULE = "open-traffic-generator-"
+from keisoku.otg.leaf import Path, Value
+from keisoku.otg.leaf import plain as _plain
+from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, ospf_leaves
 
-Element = tuple[str, tuple[tuple[str, str], ...]]
-"""A name, and keys with their values."""
-Path = tuple[Element, ...]
-Value = int | float | bool | str | Decimal
-"""A counter64 or timeticks64, an ieeefloat32, a boolean, a string or enumeration, a decimal64."""
+_MODULES = {
+    "flows": "flow",
+    "ports": "port",
+    "interfaces": "discovery",
+    "bgp-peers": "bgp",
+    "isis-routers": "isis",
+    "ospfv2-routers": "ospfv2",
+    "lags": "lag",
+    "lldps": "lldp",
+}
+ROOTS = tuple(_MODULES)
+MODELS = dict.fromkeys(_MODULES.values(), "0.1.0")
+"""Revisions of the models, by the end of their names."""
+MODULE = "open-traffic-generator-"
+_ROUTER = ("isis-routers", "isis-router", "state")
+_OSPF_ROUTER = ("ospfv2-routers", "ospfv2-router", "state")
+PARTS = {
+    "neighbours": ("interfaces",),
+    "bgp": ("bgp-peers", "bgp-peer", "state"),
+    "prefixes": ("bgp-peers", "bgp-peer", "unicast-*"),
+    "isis": (*_ROUTER, "counters"),
+    "lsps": (*_ROUTER, "link-state-database"),
+    "adjacencies": (*_ROUTER, "adjacencies"),
+    "ospfv2": (*_OSPF_ROUTER, "counters"),
+    "lsas": (*_OSPF_ROUTER, "link-state-database"),
+}
+"""What is only asked for where somebody wants it, and where it is."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,13 @@ class Telemetry:
     ports: Sequence[Mapping[str, Any]] = ()
     flows: Sequence[Mapping[str, Any]] = ()
     neighbours: Sequence[Mapping[str, Any]] = ()
+    bgp: Sequence[Mapping[str, Any]] = ()
+    prefixes: Sequence[Mapping[str, Any]] = ()
+    isis: Sequence[Mapping[str, Any]] = ()
+    lsps: Sequence[Mapping[str, Any]] = ()
+    adjacencies: Sequence[Mapping[str, Any]] = ()
+    ospfv2: Sequence[Mapping[str, Any]] = ()
+    lsas: Sequence[Mapping[str, Any]] = ()
 
     def leaves(self) -> dict[Path, Value]:
         """Every leaf."""
@@ -45,31 +70,15 @@ class Telemetry:
                 entry: Path = ((root, ()), (name, (("name", key),)))
                 found[(*entry, ("name", ()))] = key
                 found |= {entry + path: value for path, value in leaves}
+        found |= dict(bgp_leaves(self.bgp, self.prefixes))
+        found |= dict(isis_leaves(self.isis, self.lsps, self.adjacencies))
+        found |= dict(ospf_leaves(self.ospfv2, self.lsas))
         return found | dict(_neighbours(self.neighbours))
 
 
 def module(root: str) -> str:
     """The YANG module of a container at the top."""
     return MODULE + _MODULES[root]
-
-
-def rfc7951(value: Value) -> Any:
-    """A value as JSON (RFC 7951 §6): numbers of 64 bits are text, and a float is four octets in base64."""
-    match value:
-        case bool() | str():
-            return value
-        case float():
-            return base64.b64encode(float32(value)).decode()
-    return str(value)
-
-
-def float32(value: float) -> bytes:
-    """OTG's ieeefloat32: four octets, most significant first."""
-    return struct.pack(">f", value)
-
-
-def _plain(*names: str) -> Path:
-    return tuple((name, ()) for name in names)
 
 
 def _flow(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
@@ -93,18 +102,24 @@ def _flow(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
 
 
 def _tagged(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
-    tags = {str(tag["name"]): str(tag["value"]["hex"]).lower() for tag in metric["tags"]}
-    pairs = "&".join(f"{name}={value}" for name, value in sorted(tags.items()))
+    tags = {str(tag["name"]): tag["value"] for tag in metric["tags"]}
+    texts = {name: _tag_text(value) for name, value in tags.items()}
+    pairs = "&".join(f"{name}={text}" for name, text in sorted(texts.items()))
     entry: Path = (("tagged-metrics", ()), ("tagged-metric", (("name-value-pairs", pairs),)))
     yield (*entry, ("name-value-pairs", ())), pairs
     yield entry + _plain("state", "name-value-pairs"), pairs
-    for name, value in tags.items():
+    for name, text in texts.items():
+        is_hex = tags[name]["choice"] == "hex"
         tag: Path = (*entry, ("state", ()), ("tags", (("tag-name", name),)))
         yield (*tag, ("tag-name", ())), name
-        yield tag + _plain("tag-value", "value-type"), "HEX"
-        yield tag + _plain("tag-value", "value-as-hex"), value
+        yield tag + _plain("tag-value", "value-type"), "HEX" if is_hex else "STRING"
+        yield tag + _plain("tag-value", f"value-as-{'hex' if is_hex else 'string'}"), text
     for counter, count in _counters(metric, "pkts").items():
         yield entry + _plain("state", "counters", counter), count
+
+
+def _tag_text(value: Mapping[str, Any]) -> str:
+    return str(value["hex"]).lower() if value["choice"] == "hex" else str(value["str"])
 
 
 def _port(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:

@@ -28,7 +28,7 @@ def answer(testbed: Testbed, interfaces: Sequence[Interface]) -> None:
     """Answers for the hosts of these interfaces, and for no others."""
     hosts: dict[int, list[HostRange]] = {}
     for interface in interfaces:
-        for address in interface.addresses:
+        for address in (one for one in interface.addresses if not one.loopback):
             hosts.setdefault(interface.port, []).append(_host(interface, address))
     testbed.answer(hosts)
 

@@ -6,19 +6,23 @@ import base64
 import json
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import snappi
 from hypothesis import given
 from hypothesis import strategies as st
+from support.certificate import self_signed, token_file
 from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.otg.controller import Controller
-from keisoku.otg.gnmi_path import covers, subtrees, tree
+from keisoku.otg.gnmi_path import covers, meets, subtrees, tree
+from keisoku.otg.leaf import Path as TreePath
+from keisoku.otg.leaf import Value
 from keisoku.otg.server import Listening, Server
-from keisoku.otg.telemetry import Path as TreePath
-from keisoku.otg.telemetry import Value
+from keisoku.otg.telemetry import PARTS
 
 pygnmi = pytest.importorskip("pygnmi.client", reason="pygnmi is not installed")
 
@@ -172,6 +176,47 @@ def test_a_path_covers_what_is_below_it_also_with_wildcards(leaf: Any, length: i
     assert covers((("...", ()), *asked[1:]), leaf)
     assert not covers((*asked, *leaf[length:], ("c", ())), leaf)
     assert not covers((*asked[:-1], ("c", ())), leaf)
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/flows", set()),
+        ("/", set(PARTS)),
+        ("/*", set(PARTS)),
+        ("/.../prefix", set(PARTS)),
+        ("/bgp-peers/bgp-peer[name=p1]/state/session-state", {"bgp"}),
+        ("/bgp-peers/bgp-peer[name=*]/unicast-ipv6-prefixes", {"prefixes"}),
+        ("/isis-routers", {"isis", "lsps", "adjacencies"}),
+        ("/isis-routers/isis-router[name=r]/state/counters/level2", {"isis"}),
+        ("/ospfv2-routers/ospfv2-router[name=r]/state", {"ospfv2", "lsas"}),
+        ("/isis-routers/isis-router[name=r]/state/link-state-database/lsp-states/lsps/tlvs", {"lsps"}),
+    ],
+)
+def test_what_a_path_needs_is_asked_for_and_nothing_else(path: str, parts: set[str]) -> None:
+    asked = tuple((each.partition("[")[0], ()) for each in path.strip("/").split("/") if each)
+    assert {name for name, part in PARTS.items() if meets(asked, part)} == parts
+
+
+def test_with_tls_and_tokens_only_those_who_show_one_are_answered(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    tokens = token_file(tmp_path, "alice:0123456789abcdef")
+    listening = Listening("127.0.0.1", 0, None, certificate, key, tokens=tokens, gnmi_port=0)
+    with Server(listening, Controller(seed=1)) as server:
+        host, _, port = str(server.gnmi_location).rpartition(":")
+        shown = {"target": (host, port), "path_root": str(certificate), "skip_gnmi_connectivity": True}
+        with pygnmi.gNMIclient(**shown, username="alice", password="0123456789abcdef") as client:
+            assert client.capabilities()["gnmi_version"] == "0.8.0"
+        with (
+            pytest.raises(Exception, match="give a name and its token"),
+            pygnmi.gNMIclient(**shown, username="alice", password="another") as client,
+        ):
+            client.get(path=["/flows"])
+        with (
+            pytest.raises(grpc.FutureTimeoutError),  # of pygnmi, whose connection without TLS is refused
+            pygnmi.gNMIclient(target=(host, port), insecure=True, gnmi_timeout=1),
+        ):
+            pass
 
 
 def test_a_tree_is_the_json_of_its_leaves() -> None:

@@ -6,7 +6,6 @@ import http.client
 import json
 import socket
 import ssl
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import snappi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.certificate import self_signed, token_file
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
@@ -61,7 +61,7 @@ def is_alive(server: Server) -> bool:
         ("POST", "/config", b"[" * 100_000, 400),
         ("POST", "/control/state", b"{}", 400),
         ("POST", "/control/action", b"{}", 400),
-        ("POST", "/monitor/metrics", b'{"choice": "isis"}', 400),
+        ("POST", "/monitor/metrics", b'{"choice": "rsvp"}', 400),
         ("POST", "/monitor/capture", b'{"port_name": "p1"}', 400),
         ("DELETE", "/config", None, 405),
         ("GET", "/nothing", None, 404),
@@ -133,18 +133,8 @@ def test_beyond_loopback_and_with_secrets_it_wants_both() -> None:
 
 
 def test_a_token_is_wanted_over_tls(tmp_path: Path) -> None:
-    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
-            *("-days", "1", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    tokens = tmp_path / "tokens"
-    tokens.write_text(f"alice:{TOKEN}\nbob:{TOKEN[::-1]}\n")
-    tokens.chmod(0o600)
+    certificate, key = self_signed(tmp_path)
+    tokens = token_file(tmp_path, f"alice:{TOKEN}", f"bob:{TOKEN[::-1]}")
     with Server(Listening("127.0.0.1", 0, None, certificate, key, tokens=tokens), Controller()) as server:
         where = urlsplit(server.url)
         assert where.scheme == "https"
@@ -165,9 +155,7 @@ def test_a_token_is_wanted_over_tls(tmp_path: Path) -> None:
 
 
 def test_an_action_is_answered_only_with_a_token(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens"
-    tokens.write_text(f"alice:{TOKEN}\n")
-    tokens.chmod(0o600)
+    tokens = token_file(tmp_path, f"alice:{TOKEN}")
     with Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller()) as server:
         code, problem = ask(server, "POST", "/control/action", b"{}")
     assert (code, problem["code"]) == (401, 401)

@@ -44,9 +44,8 @@ def carry_out(
     """
     if engine is None:
         ports = [int(text) for _, text in plan.port_fields()]
-        engine = SimulatedEngine(
-            device, ports, Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
-        )
+        sent = routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers, plan.listening()
+        engine = SimulatedEngine(device, ports, Traffic(*sent))
     bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}

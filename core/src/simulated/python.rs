@@ -22,7 +22,7 @@ use super::device::{Code, Device};
 use super::path::paths;
 use super::rewriting::{Choice, Watching};
 use super::run::{Scene, run};
-use crate::watch::Watch;
+use crate::watch::{StreamSeen, Watch};
 use crate::wire::{TableParts, free_bits, table};
 
 /// Frames as they are sent, as they are expected, bytes of their fronts with the bits that may change, and frames after
@@ -116,7 +116,7 @@ impl Simulation {
             &self.device,
             &self.ports,
             &trial,
-            addresses.is_some() || trial.anywhere,
+            addresses.is_some() || trial.spreads(),
         )
         .map_err(PyValueError::new_err)?;
         let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ impl Simulation {
     }
 
     /// State, frames offered, received and forwarded so far of each stream, where they are switched one by one.
-    fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+    fn streams(&self) -> Vec<StreamSeen> {
         self.watch().map_or_else(Vec::new, |watch| watch.streams())
     }
 
@@ -369,8 +369,9 @@ fn check(trial: &Trial) -> Result<(), String> {
         }) {
             return Err("connections: there must be as many numbers as connections".into());
         }
-        if stream.also.contains(&stream.receive) {
-            return Err("also: a port is to receive a stream twice".into());
+        let receives: Vec<usize> = stream.receives().collect();
+        if (1..receives.len()).any(|place| receives[..place].contains(&receives[place])) {
+            return Err("streams: a port is to receive one of them twice".into());
         }
         stream.pacing.check()?;
         if trial.duration_ns > LONGEST_NS

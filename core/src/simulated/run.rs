@@ -40,13 +40,13 @@ pub fn run(scene: &Scene, watch: &Watch) -> Record {
                 && only.frame_bytes.len() == 1
                 && only.start_ns == 0
                 && only.also.is_empty()
+                && only.among.is_empty()
                 && !only.timed
                 && only.connections.is_none()
                 && scene.addresses.is_none()
                 && scene.watching.is_none()
                 && trial.switches.is_none()
                 && trial.events.is_empty()
-                && !trial.anywhere
                 && Outage::new(paths[&ports(only)].device(), trial).is_none()
                 && paths[&ports(only)].device().host.is_none()
                 && paths[&ports(only)].device().queues.is_empty() =>

@@ -94,6 +94,7 @@ mod tests {
             .max(1.0) as u64;
         let stream = Stream {
             also: Vec::new(),
+            among: Vec::new(),
             timed: false,
             transmit: 0,
             receive: 1,

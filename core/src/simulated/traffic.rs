@@ -167,8 +167,8 @@ struct DeviceState<'a> {
     inputs: Option<Inputs>,
     arbitration: Draws,
     outage: Option<Outage>,
-    /// Frames count at whichever port they arrive.
-    anywhere: bool,
+    /// Frames of a stream may arrive at one of several ports.
+    spreads: bool,
     /// The device's number of each of the tester's ports.
     numbers: Vec<u16>,
     /// Frames that reached an output so far.
@@ -221,7 +221,7 @@ impl<'a> DeviceState<'a> {
                 .reading(codes.get(number).cloned().unwrap_or_default())
         });
         let transits: Vec<Transit> = transits.collect();
-        let leads_elsewhere = addresses.is_some() || trial.anywhere;
+        let leads_elsewhere = addresses.is_some() || trial.spreads();
         for (pair, path) in paths.iter().filter(|_| leads_elsewhere) {
             let own = trial
                 .streams
@@ -298,7 +298,7 @@ impl<'a> DeviceState<'a> {
             inputs,
             arbitration: Draws::new(trial.seed, Concern::Arbitration),
             outage,
-            anywhere: trial.anywhere,
+            spreads: trial.spreads(),
             numbers: numbers.to_vec(),
             count: 0,
             connections,
@@ -320,7 +320,7 @@ impl<'a> DeviceState<'a> {
         let transit = &mut self.transits[leaving.stream];
         let output_port = transit.output_port;
         transit.offer();
-        if self.anywhere {
+        if self.spreads {
             // Arrivals at all ports are accounted in the order of their times.
             for output_port in 0..self.output_ports.len() {
                 self.serve(output_port, sent_ps);
@@ -352,7 +352,7 @@ impl<'a> DeviceState<'a> {
             copying_ps += delay_ps;
             own.translated(leaving.sequence, port);
         }
-        if self.anywhere
+        if transit.spreads()
             && let Some(number) = transit.cuts.port(sent_ps)
         {
             // Where nobody listens, the frame is gone.
@@ -589,6 +589,7 @@ impl<'a> DeviceState<'a> {
                 .store(tracker.received_frames(), Ordering::Relaxed);
             seen.forwarded
                 .store(tracker.forwarded_frames(), Ordering::Relaxed);
+            seen.tell_arrived(transit.egress());
         }
     }
 

@@ -72,7 +72,9 @@ pub struct Transit {
     codes: Vec<Code>,
     /// Present if the trial asks for it.
     marks: Option<Marks>,
-    /// Present if frames count at whichever port they arrive.
+    /// Ports at which a frame counts as if it were at the first.
+    among: Vec<usize>,
+    /// Present if there are such ports.
     egress: Option<Egress>,
     /// Present if its frames belong to connections.
     pub connections: Option<Belonging>,
@@ -179,7 +181,8 @@ impl Transit {
             watched: None,
             codes: Vec::new(),
             marks: trial.marks.then(Marks::default),
-            egress: trial.anywhere.then(Egress::default),
+            among: stream.among.clone(),
+            egress: stream.egress(),
         }
     }
 
@@ -195,9 +198,22 @@ impl Transit {
     /// Whether the stream is meant for `port`.
     #[inline]
     pub fn is_meant_for(&self, port: usize) -> bool {
+        self.is_at_first(port) || self.also.iter().any(|branch| branch.port == port)
+    }
+
+    /// Whether a frame counts at `port` as one of the first port.
+    #[inline]
+    fn is_at_first(&self, port: usize) -> bool {
+        self.output == port || self.among.contains(&port)
+    }
+
+    /// Whether its frames may arrive at one of several ports.
+    pub fn spreads(&self) -> bool {
         self.egress.is_some()
-            || self.output == port
-            || self.also.iter().any(|branch| branch.port == port)
+    }
+
+    pub fn egress(&self) -> Option<&Egress> {
+        self.egress.as_ref()
     }
 
     /// The class of the stream's next frame, after those that were asked for before.
@@ -247,7 +263,7 @@ impl Transit {
     #[inline]
     pub fn receive(&mut self, frame: &SentFrame, port: usize, received_ps: u64) -> bool {
         let is_intact = self.is_intact(frame.sequence);
-        let is_first = self.egress.is_some() || self.output == port;
+        let is_first = self.is_at_first(port);
         let branch = if is_first {
             &mut self.first
         } else {
@@ -281,7 +297,7 @@ impl Transit {
                 *arrived = true;
             }
         }
-        if let Some(egress) = &mut self.egress {
+        if is_first && let Some(egress) = &mut self.egress {
             egress.arrive(port, sent_ps / 1000);
         }
         if is_first && let Some(watched) = &mut self.watched {

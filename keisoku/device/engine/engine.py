@@ -28,10 +28,13 @@ class StreamProgress(_Model):
     received_frames: int
     """Every arrival."""
     forwarded_frames: int
+    arrived_frames: tuple[int, ...] = ()
+    """Of those received, how many at the port that it is meant for and at each of those of `Flow.among`; empty without
+    such ports."""
 
 
-def progress_of(found: Sequence[tuple[str, int, int, int]]) -> tuple[StreamProgress, ...]:
-    """Converts the core's states of streams: state, and frames offered, received and forwarded of each."""
+def progress_of(found: Sequence[tuple[str, int, int, int, Sequence[int]]]) -> tuple[StreamProgress, ...]:
+    """Converts the core's states of streams: state, frames offered, received and forwarded of each, and where."""
     names = StreamProgress.model_fields
     return tuple(StreamProgress.model_validate(dict(zip(names, one, strict=True))) for one in found)
 

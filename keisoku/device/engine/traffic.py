@@ -158,6 +158,7 @@ class Traffic:
                         transmit=lot.route.transmit,
                         receive=lot.route.receive,
                         also=() if flow is None else flow.also,
+                        among=self._among(lot, trial),
                         timed=flow is not None and flow.timed,
                         table=len(found),
                         frame_bytes=_sizes(lot.content, trial.frame_bytes),
@@ -229,6 +230,12 @@ class Traffic:
             for route in self.routes
             for content in self.contents
         ] + self._beside
+
+    def _among(self, lot: _Lot, trial: Trial) -> tuple[int, ...]:
+        """Where frames may arrive beside the port that they are meant for."""
+        if trial.anywhere:
+            return tuple(port for port in self.receiving if port not in (lot.route.transmit, lot.route.receive))
+        return () if lot.flow is None else lot.flow.among
 
     def _first_routes(self) -> list[Route]:
         """One of each transmitting port."""

@@ -292,7 +292,7 @@ class WiredEngine:
     ) -> _Load:
         tables, streams = self._traffic.tables(trial, connecting), self._traffic.streams(trial)
         promiscuous = filtered_at(streams, tables, self._traffic.routes, [port.mac for port in self._ports])
-        if found is not None or trial.anywhere:
+        if found is not None or any(stream.among for stream in streams):
             # A frame that leaves by another port, or whose address or tag was rewritten, must not be lost in the filter
             # of a NIC.
             promiscuous = list(self._traffic.receiving)

@@ -76,6 +76,7 @@ class Stream(_Model):
     transmit: int
     receive: int
     also: tuple[int, ...] = ()
+    among: tuple[int, ...] = ()
     timed: bool = False
     table: int = 0
     frame_bytes: tuple[int, ...]
@@ -107,6 +108,8 @@ class Flow(_Model):
     """Indices of the plan's ports."""
     also: tuple[int, ...] = ()
     """Further ports that the device must copy each frame to (multicast); each has an account of its own."""
+    among: tuple[int, ...] = ()
+    """Further ports at any of which a frame may arrive instead; it counts wherever it does, once if it comes twice."""
     timed: bool = False
     """Keep when the first and the last frame arrived at each port."""
     message: bool = False
@@ -265,7 +268,6 @@ class Trial(_Model):
                 "links_may_fail": self.links_may_fail,
                 "promiscuous": list(promiscuous),
                 "events": [event.model_dump(include={"name", "after_ns", "undo"}) for event in self.events],
-                "anywhere": self.anywhere,
                 "words": words,
             }
         )
@@ -289,6 +291,13 @@ class Stay(_Model):
     last_sent_ns: int
 
 
+class Arrived(_Model):
+    """All intact arrivals of a stream at one port, duplicates among them."""
+
+    port: int
+    frames: int
+
+
 class Egress(_Model):
     """By which ports the frames of a stream left the device."""
 
@@ -296,6 +305,8 @@ class Egress(_Model):
     """The first ones and the last one."""
     changes: int
     """How often the port changed."""
+    arrived: list[Arrived] = []
+    """Of each port that they may arrive at; that which they are meant for first."""
 
     def port_at(self, sent_ns: int) -> int | None:
         """The port of the last frame that was sent until then, as far as the stays say it; None before the first."""
@@ -324,6 +335,12 @@ class StreamFacts(_Model):
     """The further ports that its frames go to (`Flow.also`): for each, offered = forwarded + lost + corrupt."""
     egress: Egress | None = None
     """None where frames count at the port that they are meant for only."""
+
+    def received_at(self, port: int) -> int:
+        """Its intact frames that arrived at a port, duplicates among them; 0 at a port that it is not meant for."""
+        if self.egress is not None:
+            return sum(each.frames for each in self.egress.arrived if each.port == port)
+        return self.tracked.received_frames if self.receive == port else 0
 
     @property
     def everywhere(self) -> list[Branch]:

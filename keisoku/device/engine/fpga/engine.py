@@ -122,7 +122,7 @@ class FpgaEngine:
         if trial.events:
             problem = "the clock of the instrument is not the host's, so the time of an event would not be known"
             raise PlanError("event", problem, "leave it out and cause it by hand, or use ports of this host")
-        if trial.anywhere:
+        if trial.anywhere or any(flow.among for flow in trial.flows):
             raise PlanError("ports", "the instrument counts flows at the port they are meant for", "give two ports")
         if trial.switches:
             raise PlanError(

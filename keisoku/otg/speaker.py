@@ -1,0 +1,173 @@
+"""`Speaker`: the devices of a configuration whose protocols are spoken in one namespace, and what FRR is told for them.
+
+Devices that only have BGP share one: each of their peers has a table of routes of its own. A device with IS-IS or OSPF
+has one for itself, as a router of FRR has one identifier, and routes of the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from keisoku.device.testbed.testbed import Testbed
+from keisoku.errors import EngineError
+from keisoku.host.program import Program
+from keisoku.lab.frr import BGPD, STATICD, ZEBRA
+from keisoku.lab.tester_routers import RouterInterface, RouterPlace
+from keisoku.otg.bgp import BgpPeer
+from keisoku.otg.device import Interface
+from keisoku.otg.frr_bgp import BgpText, view
+from keisoku.otg.frr_isis import IsisText
+from keisoku.otg.frr_ospf import OspfText
+from keisoku.otg.isis import IsisRouter, IsisRoutes
+from keisoku.otg.ospf import OspfRouter, OspfRoutes
+
+_NO_LISTENING = ("-p", "0")
+_LOGGING = ("--log", "stdout", "--log-level", "informational")
+
+RouterText = IsisText | OspfText
+"""A router of a protocol that routers speak among themselves."""
+Ask = Callable[..., str]
+"""What FRR's daemons of the namespace answer to commands."""
+
+
+class Speaker:
+    """Knows nothing of FRR's processes: `ask` is None before they are started."""
+
+    def __init__(
+        self,
+        interfaces: Mapping[str, Interface],
+        peers: Sequence[BgpPeer],
+        isis: IsisRouter | None,
+        ospf: OspfRouter | None,
+    ) -> None:
+        """`interfaces` by the names that they have in the kernel."""
+        self.interfaces, self.peers, self.isis, self.ospf = interfaces, peers, isis, ospf
+        self.names = {interface.name: name for name, interface in interfaces.items()}
+        self._bgp = BgpText(peers, self.names)
+        self._texts: dict[str, RouterText] = {}
+        if isis is not None:
+            self._texts[isis.name] = IsisText(isis, self.names)
+        if ospf is not None:
+            self._texts[ospf.name] = OspfText(ospf, self.names)
+        self.ask: Ask | None = None
+        self.log: Callable[[Program], str] | None = None
+        """What a daemon logged."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._gone: dict[int, frozenset[int]] = {}
+        self._down: set[int] = set()
+        self._unreachable: dict[str, frozenset[int]] = {}
+        self._silent: set[str] = set()
+
+    def place(self, testbed: Testbed) -> RouterPlace:
+        """Its namespace, in which everything is up and advertised."""
+        self._reset()
+        texts: dict[Program, str] = {ZEBRA: ""}
+        options: dict[Program, Sequence[str]] = {}
+        if self.peers:
+            texts[BGPD], options[BGPD] = self._bgp.whole(), _NO_LISTENING
+        networks: dict[str, list[str]] = {}
+        for text in self._texts.values():
+            texts[text.program], options[text.program] = text.whole(), _LOGGING
+            networks |= text.networks()
+        if self._texts:
+            texts[STATICD] = "".join(f"{line}\n" for text in self._texts.values() for line in text.static())
+        placed = [_placed(testbed, name, interface) for name, interface in self.interfaces.items()]
+        return RouterPlace(placed, texts, options, networks)
+
+    def routes(self) -> Mapping[str, tuple[int | str, int]]:
+        """Its ranges of routes by their names: the number of the BGP peer or the name of the router, and the place."""
+        found: dict[str, tuple[int | str, int]] = {}
+        for number, peer in enumerate(self.peers):
+            found |= {each.name: (number, place) for place, each in enumerate(peer.routes)}
+        for name, text in self._texts.items():
+            own: Sequence[IsisRoutes | OspfRoutes] = text.router.routes
+            found |= {each.name: (name, place) for place, each in enumerate(own)}
+        return found
+
+    def set_routes(self, chosen: Sequence[tuple[int | str, int]], advertise: bool) -> None:
+        """Ranges, as `routes` says which, are advertised or withdrawn."""
+        changed: dict[int, frozenset[int]] = {}
+        reached: dict[str, frozenset[int]] = {}
+        for owner, place in chosen:
+            if isinstance(owner, int):
+                gone = changed.get(owner, self._gone.get(owner, frozenset()))
+                changed[owner] = gone - {place} if advertise else gone | {place}
+            else:
+                gone = reached.get(owner, self._unreachable.get(owner, frozenset()))
+                reached[owner] = gone - {place} if advertise else gone | {place}
+        self._tell(self._bgp.withdraw(changed))
+        self._gone |= changed
+        for name, gone in reached.items():
+            if gone != self._unreachable.get(name, frozenset()):
+                self._tell(self._texts[name].advertise(gone))
+                self._unreachable[name] = gone
+
+    def set_peers(self, numbers: Iterable[int], up: bool) -> None:
+        """BGP peers, by number, are up or down."""
+        chosen = set(numbers)
+        self._tell(self._bgp.set_peers(sorted(chosen), up))
+        self._down = self._down - chosen if up else self._down | chosen
+
+    def set_router(self, name: str, up: bool) -> None:
+        """A router speaks, or does not."""
+        text = self._texts[name]
+        self._tell(line for one in _interfaces(text) for line in text.set_interface(one, up))
+        self._silent = self._silent - {name} if up else self._silent | {name}
+
+    def link_changed(self, port: int, up: bool) -> None:
+        """Ends what is spoken at a port whose link was set down, as routers do, or begins it again."""
+        at_port = [number for number, peer in enumerate(self.peers) if peer.interface.port == port]
+        self._tell(self._bgp.set_peers([number for number in at_port if number not in self._down], up))
+        for name, text in self._texts.items():
+            if name not in self._silent:
+                at = [one for one in _interfaces(text) if one.interface.port == port]
+                self._tell(line for one in at for line in text.set_interface(one, up))
+
+    def neighbours(self) -> Mapping[str, Any]:
+        """FRR's account of each BGP peer, by its view."""
+        return self.told("show bgp vrf all neighbors json") if self.peers else {}
+
+    def table(self, number: int, version: int) -> Mapping[str, Any]:
+        """What a BGP peer learned."""
+        return self.told(f"show bgp view {view(number)} ipv{version} unicast json detail")
+
+    def logged(self, program: Program) -> str:
+        """What a daemon logged; nothing before it is started."""
+        return "" if self.log is None else self.log(program)
+
+    def printed(self, command: str) -> str:
+        """FRR's answer to a command as text; empty before it is started."""
+        return "" if self.ask is None else self.ask(command)
+
+    def told(self, command: str) -> Mapping[str, Any]:
+        """FRR's answer as JSON."""
+        said = self.printed(command)
+        found: Mapping[str, Any] = json.loads(said) if said.strip() else {}
+        return found
+
+    def _tell(self, commands: Iterable[str]) -> None:
+        """Changes the configuration. Raises EngineError for a command that FRR refuses."""
+        words = list(commands)
+        if words and self.ask is not None and (said := self.ask("configure terminal", *words).strip()):
+            raise EngineError(f"FRR refuses a change of its configuration: {said.splitlines()[0]}")
+
+
+def _interfaces(text: RouterText) -> Sequence[Any]:
+    return text.router.interfaces
+
+
+def _placed(testbed: Testbed, name: str, interface: Interface) -> RouterInterface:
+    place = testbed.interface(interface.port)
+    assert place is not None, "such a configuration was refused"
+    addresses = interface.addresses
+    return RouterInterface(
+        name,
+        *place,
+        interface.mac,
+        tuple(f"{address.ip}/{address.prefix}" for address in addresses),
+        tuple(dict.fromkeys(address.gateway for address in addresses)),
+    )
