@@ -184,7 +184,7 @@ class TwoHostWire:
         """On the clock here."""
         return self._near.start_ns()
 
-    def streams(self) -> list[tuple[str, int, int, int]]:
+    def streams(self) -> list[tuple[str, int, int, int, list[int]]]:
         """What is known here."""
         return self._near.streams()
 

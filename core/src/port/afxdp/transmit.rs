@@ -366,7 +366,11 @@ impl Transmit for AfXdpTransmit {
             if let Some(longest) = longest.max()
                 && longest > most
             {
-                let also = if line.outlet.limited_by_mtu() { "raise the MTU, or " } else { "" };
+                let also = if line.outlet.limited_by_mtu() {
+                    "raise the MTU, or "
+                } else {
+                    ""
+                };
                 return Err(EngineError(format!(
                     "{0}: a frame of {1} bytes is above the {2} that the afxdp engine sends here; {also}use `packet:{0}`",
                     line.outlet.place.interface,
