@@ -13,7 +13,7 @@ from keisoku.cli.lazy_group import LazyGroup, Place
     measurements="port",
     sentences={},
     places={
-        "serve": Place("keisoku.cli.port.serve", "Lends a port of this host to a tester at another host."),
+        "serve": Place("keisoku.cli.port.serve", "Lends PORT of this host to a tester at another host."),
     },
 )
 def command() -> None:

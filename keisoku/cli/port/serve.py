@@ -18,9 +18,10 @@ from keisoku.host.place import Place
 @click.option("--clock", metavar="ptp:HOST", help="PTP master by which a tester may relate its clock to this host's")
 @click.option("--force", is_flag=True, help="lend a port even if it carries the default route")
 def command(name: str, at: str, port: int, clock: str | None, force: bool) -> None:
-    """Lends PORT of this host to a tester at another host, whose frames arrive here; one tester at a time.
+    """Lends PORT of this host to a tester at another host.
 
-    The tester names this host with --receiver. The port receives, and sends learning frames.
+    The tester names this host with --receiver, and its frames arrive at PORT, which sends learning frames alone. It is
+    lent to one tester at a time.
 
     \b
     keisoku port serve eth1                                                            # here
