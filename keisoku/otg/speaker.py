@@ -57,9 +57,8 @@ class Speaker:
         self._reset()
 
     def _reset(self) -> None:
-        self._gone: dict[int, frozenset[int]] = {}
+        self._gone: dict[int | str, frozenset[int]] = {}
         self._down: set[int] = set()
-        self._unreachable: dict[str, frozenset[int]] = {}
         self._silent: set[str] = set()
 
     def place(self, testbed: Testbed) -> RouterPlace:
@@ -90,21 +89,17 @@ class Speaker:
 
     def set_routes(self, chosen: Sequence[tuple[int | str, int]], advertise: bool) -> None:
         """Ranges, as `routes` says which, are advertised or withdrawn."""
-        changed: dict[int, frozenset[int]] = {}
-        reached: dict[str, frozenset[int]] = {}
+        changed: dict[int | str, frozenset[int]] = {}
         for owner, place in chosen:
-            if isinstance(owner, int):
-                gone = changed.get(owner, self._gone.get(owner, frozenset()))
-                changed[owner] = gone - {place} if advertise else gone | {place}
-            else:
-                gone = reached.get(owner, self._unreachable.get(owner, frozenset()))
-                reached[owner] = gone - {place} if advertise else gone | {place}
-        self._tell(self._bgp.withdraw(changed))
-        self._gone |= changed
-        for name, gone in reached.items():
-            if gone != self._unreachable.get(name, frozenset()):
-                self._tell(self._texts[name].advertise(gone))
-                self._unreachable[name] = gone
+            gone = changed.get(owner, self._gone.get(owner, frozenset()))
+            changed[owner] = gone - {place} if advertise else gone | {place}
+        peers = {owner: gone for owner, gone in changed.items() if isinstance(owner, int)}
+        self._tell(self._bgp.withdraw(peers))
+        self._gone |= {owner: gone for owner, gone in changed.items() if owner in peers}
+        for owner, gone in changed.items():
+            if isinstance(owner, str) and gone != self._gone.get(owner, frozenset()):
+                self._tell(self._texts[owner].advertise(gone))
+                self._gone[owner] = gone
 
     def set_peers(self, numbers: Iterable[int], up: bool) -> None:
         """BGP peers, by number, are up or down."""

@@ -62,18 +62,15 @@ class ReceivingHost:
         finally:
             self._lock.release()
 
-    def ahead_ns(self) -> tuple[int, int]:
-        """By how much CLOCK_MONOTONIC there is ahead of the one here, and half the width of the narrowest exchange that
-        bounds it."""
-        narrowest = None
+    def ahead_ns(self) -> int:
+        """By how much CLOCK_MONOTONIC there is ahead of the one here, by the narrowest of some exchanges."""
+        exchanges = []
         for _ in range(_EXCHANGES):
             before = time.monotonic_ns()
             there = int(self.ask("clock")[0]["monotonic_ns"])
             after = time.monotonic_ns()
-            if narrowest is None or after - before < narrowest[0]:
-                narrowest = after - before, there - (before + after) // 2
-        assert narrowest is not None
-        return narrowest[1], (narrowest[0] + 1) // 2
+            exchanges.append((after - before, there - (before + after) // 2))
+        return min(exchanges, key=lambda exchange: exchange[0])[1]
 
     def relation(self, clock: str) -> tuple[Relation, int]:
         """From the clock here to the one there, by a PTP master of each host; and the master's time less this clock.
@@ -160,7 +157,7 @@ class TwoHostWire:
         self._host.ask("expect", content + more, tables=own, expected=wanted, free=free)
         ahead = None if self._clock is None else self._clock.read(self._host)
         start_ns = time.monotonic_ns() + _LEAD_NS
-        ahead_ns = self._host.ahead_ns()[0] if ahead is None else ahead(start_ns + trial["duration_ns"] // 2)
+        ahead_ns = self._host.ahead_ns() if ahead is None else ahead(start_ns + trial["duration_ns"] // 2)
         self._ahead_ns = ahead_ns
         there = {"there": "sends", "start_ns": start_ns, "ahead_ns": ahead_ns}
         theirs = trial | {"elsewhere": there, "stop_after_lost": None}
