@@ -210,8 +210,8 @@ def test_a_full_transmit_queue_is_not_the_devices_loss(tap: TapDevice) -> None:
     refused = facts.transmitters[0].sent.refused_frames
     assert facts.sent.offered_frames == 3000
     assert refused and refused == 3000 - len(left)
-    # The driver counts one for each batch in which a frame found no room (`tun_xdp_xmit`), and a sender that was held up
-    # sends larger ones.
+    # The driver counts one for each batch in which a frame found no room (`tun_xdp_xmit`), and a sender that was
+    # held up sends larger ones.
     assert 0 < change.tx_dropped <= refused
     found = reasons(intended(3000, 50_000), facts.model_copy(update={"counters": {0: change}}))
     assert f"the transmit queue of tap0 was full: it refused {refused} frames" in found
