@@ -110,6 +110,7 @@ def test_latencies_on_a_cable_fall_in_two_bins_of_8_ns() -> None:
     assert set(told[0].latencies.bins) <= {0, 1}
 
 
+@pytest.mark.long  # tests/fpga/test_engine.py has its like for the whole engine.
 def test_a_series_of_cables_gives_the_speed_in_them() -> None:
     lengths_m = [0.20, 1.04, 5.05, 10.04, 15.09, 25.25]
     around = Surroundings(phy_tx_ns=(200.0, 204.0), phy_rx_ns=(256.0, 259.913))

@@ -67,7 +67,7 @@ def check_latencies(told: Told, truth: Expected) -> None:
     assert sum(latencies.bins.values()) == latencies.count
 
 
-@pytest.mark.parametrize("bad_fcs_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("bad_fcs_ratio", [pytest.param(0.0, marks=pytest.mark.long), 0.5])
 def test_every_fate_of_every_frame_is_told_as_it_was(bad_fcs_ratio: float) -> None:
     around = Surroundings(seed=5, bad_fcs_ratio=bad_fcs_ratio, corrupt_from=14)
     frames = frames_of([SIZES[place % len(SIZES)] for place in range(56)], GAPS)

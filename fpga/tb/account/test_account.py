@@ -434,7 +434,9 @@ async def overrun(dut):
     assert bool(counted["untracked"]) == bool(frames)
 
 
-@pytest.mark.parametrize(("interval", "log2_window", "frames"), [(68, 12, 15_000), (84, 7, 3000)])
+@pytest.mark.parametrize(
+    ("interval", "log2_window", "frames"), [pytest.param(68, 12, 15_000, marks=pytest.mark.long), (84, 7, 3000)]
+)
 def test_account(interval: int, log2_window: int, frames: int) -> None:
     simulate(
         "account",

@@ -159,7 +159,9 @@ async def corners(dut):
         await bench.reset()
 
 
-@pytest.mark.parametrize(("log2_window", "frames", "trials"), [(3, 300, 12), (6, 1500, 4), (12, 9000, 1)])
+@pytest.mark.parametrize(
+    ("log2_window", "frames", "trials"), [(3, 300, 12), (6, 1500, 4), pytest.param(12, 9000, 1, marks=pytest.mark.long)]
+)
 def test_tracker(log2_window: int, frames: int, trials: int) -> None:
     simulate(
         "tracker",

@@ -182,7 +182,11 @@ async def shows_the_host_its_mailbox(dut):
 
 @pytest.mark.parametrize(
     ("case", "period_ns"),
-    [("receives_what_the_source_sends", 8), ("receives_what_the_source_sends", 40), ("shows_the_host_its_mailbox", 8)],
+    [
+        ("receives_what_the_source_sends", 8),
+        pytest.param("receives_what_the_source_sends", 40, marks=pytest.mark.long),
+        ("shows_the_host_its_mailbox", 8),
+    ],
 )
 def test_receive_port(case, period_ns):
     """With the register block as registers.rdl has it."""
