@@ -49,7 +49,7 @@ check)
     .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
     ;;
 test)
-    daemons="frr keepalived openvswitch-switch nginx vsftpd openssh-server prometheus"
+    daemons="frr lldpd keepalived openvswitch-switch nginx vsftpd openssh-server prometheus"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # shellcheck disable=SC2086

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 BITS = {
+    "CAP_CHOWN": 0,
     "CAP_DAC_OVERRIDE": 1,
     "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
     "CAP_NET_BIND_SERVICE": 10,
     "CAP_NET_ADMIN": 12,
     "CAP_NET_RAW": 13,
+    "CAP_SYS_CHROOT": 18,
     "CAP_SYS_ADMIN": 21,
     "CAP_SYS_NICE": 23,
     "CAP_PERFMON": 38,

@@ -148,6 +148,17 @@ def _remove_folder(path: str) -> str | None:
     return f"removed {path}"
 
 
+def _remove_chroot(path: str) -> str | None:
+    """Where a daemon locks itself up, which it made itself; not with what others have put there."""
+    with suppress(OSError):
+        Path(path, "etc/localtime").unlink(missing_ok=True)
+        Path(path, "etc").rmdir()
+    with suppress(OSError):
+        Path(path).rmdir()
+        return f"removed {path}"
+    return None
+
+
 def _lift_limit(interface: Mapping[str, Any]) -> str | None:
     one = Interface(**interface)
     return f"lifted the limit of {one.name}" if one.there(lambda: discipline.lift(one.index)) else None
@@ -171,6 +182,7 @@ _ACTIONS: Mapping[str, Callable[..., str | None]] = {
     "namespace": _remove_namespace,
     "process": _end_process,
     "folder": _remove_folder,
+    "chroot": _remove_chroot,
     "limit": _lift_limit,
     "settings": _set_back,
     "disk limit": _lift_disk_limit,

@@ -13,6 +13,7 @@ from keisoku.otg.device import Address, Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
 from keisoku.otg.header import NO_PAUSE
 from keisoku.otg.isis import IsisRouter, IsisRoutes, isis_routers
+from keisoku.otg.lldp import LldpAgent, lldp_agents
 from keisoku.otg.node import Node
 from keisoku.otg.ospf import OspfRouter, OspfRoutes, ospf_routers
 
@@ -65,6 +66,7 @@ class Configuration:
     bgp: tuple[BgpPeer, ...] = ()
     isis: tuple[IsisRouter, ...] = ()
     ospf: tuple[OspfRouter, ...] = ()
+    lldp: tuple[LldpAgent, ...] = ()
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
@@ -104,6 +106,7 @@ def configuration(
     hosts = interfaces(document, index)
     peers = bgp_peers(document, hosts)
     isis, ospf = isis_routers(document, hosts), ospf_routers(document, hosts)
+    lldp = lldp_agents(document, index, mtus)
     routers: tuple[IsisRouter | OspfRouter, ...] = (*isis, *ospf)
     names = Names(index, hosts, peers, routers)
     nodes = document.children("flows")
@@ -112,11 +115,11 @@ def configuration(
     # Where one flow counts headers that arrive, the engine reads those of all flows.
     by_size = any(node.has("egress_packet") for node in nodes)
     flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
-    _unique(flows, hosts, peers, routers)
+    _unique(flows, hosts, peers, routers, lldp)
     captures = wishes(document, index)
     document.check_all_read()
     warnings = tuple(document.warnings.values())
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf)
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf, lldp)
 
 
 def _layer1(
@@ -174,14 +177,20 @@ def _convergence(document: Node) -> ConvergenceWish:
 
 
 def _unique(
-    flows: list[Flow], hosts: list[Interface], peers: Sequence[BgpPeer], routers: Sequence[IsisRouter | OspfRouter]
+    flows: list[Flow],
+    hosts: list[Interface],
+    peers: Sequence[BgpPeer],
+    routers: Sequence[IsisRouter | OspfRouter],
+    agents: Sequence[LldpAgent],
 ) -> None:
     seen: set[str] = set()
     for one in flows:
         if one.name in seen:
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
-    parts: list[Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes] = []
+    parts: list[
+        Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes | LldpAgent
+    ] = [*agents]
     for host in hosts:
         parts += [host, *host.addresses]
     for peer in peers:

@@ -53,8 +53,8 @@ _LOOK_S = 0.02
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
-_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2")
-"""Metrics of what the tester's routers speak."""
+_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2", "lldp")
+"""Metrics of what the tester's routers and LLDP agents speak."""
 
 
 class Controller:
@@ -156,7 +156,7 @@ class Controller:
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
-        """Metrics of ports, flows, BGP peers, IS-IS or OSPFv2 routers."""
+        """Metrics of ports, flows, BGP peers, IS-IS or OSPFv2 routers, or LLDP agents."""
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
@@ -205,7 +205,7 @@ class Controller:
         return {"choice": "convergence_metrics", "convergence_metrics": convergence_metrics(session, flows)}
 
     def get_states(self, document: Document) -> Document:
-        """Neighbours: the gateways that the tester's hosts found; what BGP peers and routers learned."""
+        """Neighbours: the gateways that the tester's hosts found; what BGP peers, routers and LLDP agents learned."""
         with self._lock:
             node = checked(document, "StatesRequest")
             choice = str(node.choice())
@@ -215,8 +215,10 @@ class Controller:
                 return {"choice": choice, choice: self._speakers.isis_states(choice, node)}
             if choice == "ospfv2_lsas":
                 return {"choice": choice, choice: self._speakers.lsa_states(node)}
+            if choice == "lldp_neighbors":
+                return {"choice": choice, choice: self._speakers.lldp_states(node)}
             if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
-                others = "bgp_prefixes, isis_lsps, isis_adjacencies or ospfv2_lsas"
+                others = "bgp_prefixes, isis_lsps, isis_adjacencies, ospfv2_lsas or lldp_neighbors"
                 node.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
             names = node.child(choice).scalar("ethernet_names") or []
             node.check_all_read()

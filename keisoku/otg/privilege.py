@@ -15,6 +15,7 @@ from pathlib import Path
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.capability import BITS, effective
+from keisoku.lab.tester_agents import RIGHTS
 
 PORTS = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_BPF")
 """Needed for programs and sockets at interfaces, for threads with a high priority, and to enter namespaces. An XDP
@@ -23,6 +24,8 @@ server's."""
 LABS = ("CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_NET_BIND_SERVICE")
 """Needed for labs: the names of namespaces and the settings in them are files of root, and daemons in them are
 ended. FRR's daemons do not start without the last one."""
+ROOTS = ("CAP_CHOWN", *RIGHTS)
+"""Also needed for labs where the user is root: FRR's daemons and lldpd then give it up themselves."""
 USER = "nobody"
 
 _PR_CAPBSET_DROP, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 24, 4, 8, 38
@@ -33,6 +36,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
     """Becomes `user` with no more than the capabilities of ports, and of labs; returns their names, None if not root.
+    If it stays root, also with those that a lab's daemons need to give it up.
 
     Must be called before there is another thread. Raises PlanError for a user that does not exist or that cannot read
     keisoku itself, EngineError if the kernel refuses.
@@ -44,7 +48,8 @@ def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
     modules = [Path(__file__), *(Path(place) for place in sys.path if place)]
     folders = {parent for place in modules if place.exists() for parent in place.resolve().parents}
     held = effective()
-    kept = {name: BITS[name] for name in (*PORTS, *(LABS if labs else ())) if held >> BITS[name] & 1}
+    wanted = (*PORTS, *(LABS if labs else ()), *(ROOTS if labs and account.pw_uid == 0 else ()))
+    kept = {name: BITS[name] for name in wanted if held >> BITS[name] & 1}
     try:
         _keep_only(account, sum(1 << bit for bit in kept.values()))
     except OSError as error:

@@ -1,6 +1,6 @@
 """`Protocols`: the devices of a configuration that speak protocols, from their start to their stop.
 
-keisoku translates, FRR speaks. Nothing runs before `start`, and nothing after `stop`.
+keisoku translates, FRR and lldpd speak. Nothing runs before `start`, and nothing after `stop`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import PlanError
 from keisoku.lab.frr import ISISD, OSPFD, USER, other_user
 from keisoku.lab.tester_routers import TesterRouters
+from keisoku.otg.agents import Agents
 from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration
@@ -32,11 +33,12 @@ Document = dict[str, Any]
 _Thing = TypeVar("_Thing")
 _WORDS = {"isis": "IS-IS router", "ospfv2": "OSPFv2 router"}
 """Protocols of routers, by OTG's names of their metrics."""
+_AGENT = "LLDP agent"
 _ADJACENCIES = "show isis neighbor detail json"
 
 
 class Protocols:
-    """The routers of the tester for one configuration."""
+    """The routers and LLDP agents of the tester for one configuration."""
 
     def __init__(self, configuration: Configuration) -> None:
         spoken = [(one.interface, one.path) for one in configuration.bgp]
@@ -47,6 +49,7 @@ class Protocols:
         self._paths = {interface.name: path for interface, path in spoken}
         self._routers: TesterRouters | None = None
         self._speakers = _speakers(configuration, self.interfaces)
+        self._agents = Agents(configuration.lldp)
         self._peers: dict[str, tuple[Speaker, int]] = {}
         self._routers_of: dict[str, dict[str, Speaker]] = {"isis": {}, "ospfv2": {}}
         for speaker in self._speakers:
@@ -57,11 +60,12 @@ class Protocols:
 
     @property
     def run(self) -> bool:
-        """Whether they were started."""
+        """Whether the routers were started."""
         return self._routers is not None
 
     def check(self, testbed: Testbed) -> None:
-        """Raises PlanError, with the path, for routers that cannot be at these ports."""
+        """Raises PlanError, with the path, for routers and agents that cannot be at these ports."""
+        self._agents.check(testbed, list(self.interfaces.values()))
         for name, interface in self.interfaces.items():
             path = self._paths[name]
             if own := other_user():
@@ -77,7 +81,16 @@ class Protocols:
                     raise PlanError(f"{address.path}.address", problem, "give the device another address")
 
     def start(self, testbed: Testbed) -> None:
-        """Starts all that are not running. Raises PlanError where there is no FRR, EngineError if it does not start."""
+        """Starts all that are not running. Raises PlanError where there is no FRR or lldpd, EngineError if it does not
+        start."""
+        self._start_routers(testbed)
+        try:
+            self._agents.start(testbed)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_routers(self, testbed: Testbed) -> None:
         if self.run or not self._speakers:
             return
         routers = TesterRouters([speaker.place(testbed) for speaker in self._speakers])
@@ -88,6 +101,7 @@ class Protocols:
 
     def stop(self) -> None:
         """Ends all; no error if none runs."""
+        self._agents.stop()
         routers, self._routers = self._routers, None
         for speaker in self._speakers:
             speaker.ask = speaker.log = None
@@ -149,12 +163,15 @@ class Protocols:
         return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
-        """Metrics of peers ("bgpv4" or "bgpv6") or routers ("isis" or "ospfv2"), by names, all without a name. Raises
-        PlanError for an unknown name."""
+        """Metrics of peers ("bgpv4" or "bgpv6"), routers ("isis" or "ospfv2") or agents ("lldp"), by names, all without
+        a name. Raises PlanError for an unknown name."""
         asked = request.child(choice)
-        field = "router_names" if choice in _WORDS else "peer_names"
+        field = "lldp_names" if choice == "lldp" else "router_names" if choice in _WORDS else "peer_names"
         names, columns = [str(name) for name in asked.scalar(field) or []], asked.scalar("column_names") or []
         request.check_all_read()
+        if choice == "lldp":
+            agents = _chosen(names, self._agents.by_name, f"lldp.{field}", _AGENT)
+            return [chosen(self._agents.metric(agent), columns, {"name"}) for agent in agents]
         if choice in _WORDS:
             routers = _chosen(names, self._routers_of[choice], f"{choice}.{field}", _WORDS[choice])
             made = _isis_metric if choice == "isis" else _ospf_metric
@@ -213,16 +230,27 @@ class Protocols:
             found.append(lsa_state(speaker.ospf, databases))
         return found
 
+    def lldp_states(self, request: Node) -> list[Document]:
+        """Neighbours of agents, by names, all without a name. Raises PlanError for an unknown name."""
+        asked = request.child("lldp_neighbors")
+        names, wanted = asked.scalar("lldp_names") or [], asked.scalar("neighbor_id_filters") or []
+        request.check_all_read()
+        agents = _chosen(names, self._agents.by_name, "lldp_neighbors.lldp_names", _AGENT)
+        found = [state for agent in agents for state in self._agents.neighbours(agent)]
+        return [state for state in found if not wanted or state["neighbor_id"] in wanted]
+
     def told(self, part: str) -> list[Document]:
         """All metrics or states of a part of gNMI's tree (`telemetry.PARTS`)."""
         match part:
             case "bgp":
                 asked = [(name, checked({name: {}}, "MetricsRequest")) for name in ("bgpv4", "bgpv6")]
                 return [metric for name, node in asked for metric in self.metrics(name, node)]
-            case "isis" | "ospfv2":
+            case "isis" | "ospfv2" | "lldp":
                 return self.metrics(part, checked({part: {}}, "MetricsRequest"))
             case "lsas":
                 return self.lsa_states(checked({"ospfv2_lsas": {}}, "StatesRequest"))
+            case "lldp_neighbours":
+                return self.lldp_states(checked({"lldp_neighbors": {}}, "StatesRequest"))
             case "prefixes":
                 return self.prefix_states(checked({"bgp_prefixes": {}}, "StatesRequest"))
         kind = f"isis_{part}"

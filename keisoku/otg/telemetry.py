@@ -1,7 +1,7 @@
 """OTG's metrics and states as leaves of the `open-traffic-generator` YANG models, for gNMI. Pure; counts nothing.
 
 Leaves come from the same metrics as `/monitor/metrics` gives, so that both say the same at the same moment. Containers
-without any entry (LAGs, LLDP) exist and are empty.
+without any entry (LAGs) exist and are empty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from keisoku.otg.leaf import Path, Value
 from keisoku.otg.leaf import plain as _plain
-from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, ospf_leaves
+from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, lldp_leaves, ospf_leaves
 
 _MODULES = {
     "flows": "flow",
@@ -31,6 +31,7 @@ MODELS = dict.fromkeys(_MODULES.values(), "0.1.0")
 MODULE = "open-traffic-generator-"
 _ROUTER = ("isis-routers", "isis-router", "state")
 _OSPF_ROUTER = ("ospfv2-routers", "ospfv2-router", "state")
+_LLDP_STATE = ("lldps", "lldp-interface", "state")
 PARTS = {
     "neighbours": ("interfaces",),
     "bgp": ("bgp-peers", "bgp-peer", "state"),
@@ -40,6 +41,8 @@ PARTS = {
     "adjacencies": (*_ROUTER, "adjacencies"),
     "ospfv2": (*_OSPF_ROUTER, "counters"),
     "lsas": (*_OSPF_ROUTER, "link-state-database"),
+    "lldp": (*_LLDP_STATE, "counters"),
+    "lldp_neighbours": (*_LLDP_STATE, "lldp-neighbor-database"),
 }
 """What is only asked for where somebody wants it, and where it is."""
 
@@ -58,6 +61,8 @@ class Telemetry:
     adjacencies: Sequence[Mapping[str, Any]] = ()
     ospfv2: Sequence[Mapping[str, Any]] = ()
     lsas: Sequence[Mapping[str, Any]] = ()
+    lldp: Sequence[Mapping[str, Any]] = ()
+    lldp_neighbours: Sequence[Mapping[str, Any]] = ()
 
     def leaves(self) -> dict[Path, Value]:
         """Every leaf."""
@@ -73,6 +78,7 @@ class Telemetry:
         found |= dict(bgp_leaves(self.bgp, self.prefixes))
         found |= dict(isis_leaves(self.isis, self.lsps, self.adjacencies))
         found |= dict(ospf_leaves(self.ospfv2, self.lsas))
+        found |= dict(lldp_leaves(self.lldp, self.lldp_neighbours))
         return found | dict(_neighbours(self.neighbours))
 
 

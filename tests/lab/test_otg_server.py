@@ -20,11 +20,16 @@ import pytest
 import snappi
 from pyroute2 import IPRoute
 from support.command_line import namespaces_of
+from support.lab_passages import needs
+from support.otg_bgp import await_peers, bgp_device, protocols
+from support.otg_lldp import lldp_agent, lldp_metrics
 from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
 from keisoku.host.capability import BITS
 from keisoku.host.namespace import Namespace
-from keisoku.otg.privilege import LABS, PORTS
+from keisoku.lab.frr import PROGRAMS as FRR
+from keisoku.lab.tester_agents import PROGRAMS as LLDP
+from keisoku.otg.privilege import LABS, PORTS, ROOTS
 
 pytestmark = pytest.mark.lab
 _BPF_PROG_GET_FD_BY_ID = 13
@@ -178,3 +183,16 @@ def test_a_run_of_methods_is_kept_where_the_user_may_write() -> None:
                     break
         assert status_["state"] == "finished", status_
         assert (served / run / "result.json").is_file()
+
+
+@needs(*FRR, *LLDP)
+def test_as_root_it_keeps_what_daemons_need_that_give_root_up_themselves() -> None:
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    bgp_device(config, 1)
+    lldp_agent(config, 2)
+    with serving("--user", "root") as (process, api):
+        assert int(status(process.pid)["CapBnd"], 16) == capabilities(PORTS + LABS + ROOTS)
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: peers["peer1"].session_state == "up")
+        assert lldp_metrics(api)["lldp2"].frames_tx >= 1

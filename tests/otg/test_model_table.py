@@ -30,6 +30,9 @@ PLACES = {
     "EthernetConnection": "devices[0].ethernets[0].connection",
     "DeviceIpv4": "devices[0].ethernets[0].ipv4_addresses[0]",
     "DeviceIpv6": "devices[0].ethernets[0].ipv6_addresses[0]",
+    "Lldp": "lldp[0]",
+    "LldpChassisId": "lldp[0].chassis_id",
+    "LldpPortId": "lldp[0].port_id",
     "Flow": "flows[0]",
     "FlowTxRx": "flows[0].tx_rx",
     "FlowPort": "flows[0].tx_rx.port",
@@ -131,6 +134,8 @@ def document_with(kind: str, name: str) -> Any:
         document.setdefault("devices", []).append({"name": f"d{place}", "ethernets": [ethernet]})
     if kind == "Capture":
         document["captures"] = [{"name": "c", "port_names": ["p1"]}]
+    if kind.startswith("Lldp"):
+        document["lldp"] = [{"name": "a", "connection": {"choice": "port_name", "port_name": "p1"}}]
     target = document
     for step in PLACES[kind].replace("[", ".").replace("]", "").split("."):
         if step:

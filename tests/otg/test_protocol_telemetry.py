@@ -1,4 +1,4 @@
-"""Leaves of gNMI's models for BGP, IS-IS and OSPFv2 from OTG's documents: their paths and their JSON."""
+"""Leaves of gNMI's models for BGP, IS-IS, OSPFv2 and LLDP from OTG's documents: their paths and their JSON."""
 
 from __future__ import annotations
 
@@ -120,3 +120,39 @@ def test_an_ospf_router_with_its_database() -> None:
     }
     (own,) = lsas["router-lsa"][0]["state"]["link"]
     assert own["state"] == {"type": "STUB", "id": "24.0.0.0", "data": "255.255.255.0", "metric": 74}
+
+
+def test_an_lldp_agent_with_its_neighbours() -> None:
+    counts = dict.fromkeys(("frames_rx", "frames_tx", "frames_error_rx", "frames_discard", "tlvs_discard"), 3)
+    neighbour = {
+        "lldp_name": "a1",
+        "neighbor_id": "far/eth7",
+        "chassis_id": "far",
+        "chassis_id_type": "local",
+        "port_id": "eth7",
+        "port_id_type": "interface_name",
+        "system_name": "switch",
+        "age": 4,
+        "ttl": 120,
+        "custom_tlvs": [{"custom_type": 127, "oui": "0080c3", "oui_subtype": 9, "information": "0aff"}],
+        "capabilities": [{"capability_name": "mac_bridge", "capability_enabled": True}],
+    }
+    found = Telemetry(lldp=[{"name": "a1", "tlvs_unknown": 5} | counts], lldp_neighbours=[neighbour]).leaves()
+    (agent,) = json_at(found, "lldps")["lldp-interface"]
+    assert (agent["name"], agent["state"]["name"]) == ("a1", "a1")
+    assert (agent["state"]["counters"]["frame-in"], agent["state"]["counters"]["tlv-unknown"]) == ("3", "5")
+    (entry,) = agent["state"]["lldp-neighbor-database"]["lldp-neighbors"]["lldp-neighbor"]
+    assert entry["neighbor_id"] == "far/eth7"
+    assert entry["state"] == {
+        "neighbor_id": "far/eth7",
+        "system-name": "switch",
+        "chassis-id": "far",
+        "chassis-id-type": "LOCAL",
+        "port-id": "eth7",
+        "port-id-type": "INTERFACE_NAME",
+        "age": 4,
+        "ttl": 120,
+    }
+    keys = {"custom-type": 127, "oui": "0080c3", "oui-subtype": 9}
+    assert entry["custom-tlv"] == [keys | {"state": keys}]
+    assert entry["capabilities"] == [{"name": "MAC_BRIDGE", "state": {"name": "MAC_BRIDGE", "enabled": True}}]

@@ -1,0 +1,288 @@
+"""LLDP agents of a script, spoken by lldpd, and what is at the other end: another lldpd, a capture, damaged frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import snappi
+from support.command_line import journal_of, namespaces_of
+from support.lab_passages import needs
+from support.otg_bgp import protocols
+from support.otg_lldp import await_neighbours, far_agent, lldp_agent, lldp_metrics, neighbours
+from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+
+from keisoku.host.namespace import FOLDER, within
+from keisoku.lab.tester_agents import PROGRAMS
+from keisoku.otg.controller import Controller
+from keisoku.otg.server import Listening, Server
+
+pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
+_LLDP = 0x88CC
+_TO = bytes.fromhex("0180c200000e")
+
+
+def _dut(process: int) -> Path:
+    """The namespace of the lab's device; its interface at port 1 is d1."""
+    (name,) = [name for name in namespaces_of(process) if name.endswith("dut")]
+    return FOLDER / name
+
+
+class _Tap:
+    """What an interface has sent and received of LLDP, by their source addresses."""
+
+    def __init__(self, wire: socket.socket) -> None:
+        self.wire, self.sent, self.received = wire, Counter[str](), Counter[str]()
+        self.frames: list[bytes] = []
+
+    def look(self) -> None:
+        while True:
+            try:
+                frame, (_, kind, way, *_) = self.wire.recvfrom(2048)
+            except BlockingIOError:
+                return
+            if kind == _LLDP:
+                counts = self.sent if way == socket.PACKET_OUTGOING else self.received
+                counts[frame[6:12].hex(":")] += 1
+                self.frames.append(frame)
+
+
+@contextmanager
+def _tap(namespace: Path, interface: str) -> Iterator[_Tap]:
+    with within(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
+        wire.bind((interface, 3))
+        wire.setblocking(False)
+        yield _Tap(wire)
+
+
+def _texts(entry: Any) -> dict[str, Any]:
+    """What a far agent knows of a neighbour."""
+    chassis, port = entry["chassis"][0], entry["port"][0]
+    tlvs = [tlv for part in entry.get("unknown-tlvs", ()) for tlv in part["unknown-tlv"]]
+    return {
+        "chassis": (chassis["id"][0]["type"], chassis["id"][0]["value"]),
+        "port": (port["id"][0]["type"], port["id"][0]["value"]),
+        "name": chassis["name"][0]["value"],
+        "ttl": port["ttl"][0]["value"],
+        "tlvs": [(tlv["oui"], tlv["subtype"], tlv.get("value", "")) for tlv in tlvs],
+    }
+
+
+def test_agents_and_another_lldpd_find_each_other_and_a_capture_has_their_frames() -> None:
+    pygnmi = pytest.importorskip("pygnmi.client", reason="pygnmi is not installed")
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    one = lldp_agent(config, 1)
+    one.chassis_id.mac_address_subtype.value = "02:00:22:01:01:01"
+    one.port_id.interface_name_subtype.value, one.system_name.value = "test-port", 'a "tester" \\é'
+    one.org_infos.add(oui="00AB0C", subtype=77).information.info = "0aFF"
+    one.org_infos.add(oui="0080C2", subtype=127)
+    other = lldp_agent(config, 1, "other")
+    other.chassis_id.local_subtype, other.port_id.mac_address_subtype = "some chassis", "02:00:22:01:01:02"
+    other.hold_time = 65535
+    far_words = [
+        "configure lldp status rx-only",
+        "configure lldp tx-interval 1",
+        "configure lldp tx-hold 100",
+        "configure system hostname far",
+        'configure system chassisid "far chassis"',
+        "configure system ip management pattern 198.18.0.9",
+        "configure lldp custom-tlv add oui 00,ab,0d subtype 5 oui-info 01,fe",
+    ]
+    controller = Controller()
+    with Server(Listening(http_port=0, grpc_port=None, gnmi_port=0), controller) as server:
+        api = snappi.api(location=server.url)
+        api.set_config(config)
+        assert neighbours(api) == [] and lldp_metrics(api)["other"].frames_tx == 0
+        dut = _dut(os.getpid())
+        with _tap(dut, "d1") as tap, far_agent(dut, "d1", far_words) as far:
+            protocols(api, "start")
+            far.tell("configure", "lldp", "status", "rx-and-tx")
+            found = await_neighbours(api, lambda found: len(found) == 2)
+            while len(known := far.neighbours()) < 2:
+                pass
+            # Both ends say the same of each other.
+            assert {entry["chassis"][0]["id"][0]["value"]: _texts(entry) for entry in known} == {
+                "02:00:22:01:01:01": {
+                    "chassis": ("mac", "02:00:22:01:01:01"),
+                    "port": ("ifname", "test-port"),
+                    "name": 'a "tester" \\é',
+                    "ttl": "20",
+                    "tlvs": [("00,AB,0C", "77", "0A,FF"), ("00,80,C2", "127", "")],
+                },
+                "some chassis": {
+                    "chassis": ("local", "some chassis"),
+                    "port": ("mac", "02:00:22:01:01:02"),
+                    "name": "other",
+                    "ttl": "65535",
+                    "tlvs": [],
+                },
+            }
+            assert {state.lldp_name for state in found} == {"lldp1", "other"}
+            for state in found:
+                assert (state.chassis_id, state.chassis_id_type, state.ttl) == ("far chassis", "local", 100)
+                assert (state.system_name, state.port_id_type) == ("far", "mac_address")
+                assert state.neighbor_id == f"far chassis/{state.port_id}"
+                assert (state.management_address, state.management_address_type) == ("198.18.0.9", "ipv4")
+                (tlv,) = state.custom_tlvs
+                assert (tlv.custom_type, tlv.oui, tlv.oui_subtype, tlv.information) == (127, "00ab0d", 5, "01fe")
+                assert [each.capability_name for each in state.capabilities if each.capability_enabled] != []
+            # Nobody sends any more at the far side, so what was received there is constant.
+            far.tell("configure", "lldp", "status", "rx-only")
+            while True:
+                before = lldp_metrics(api)
+                tap.look()
+                if before == lldp_metrics(api):
+                    break
+            (sent,) = tap.sent.values()
+            assert {metric.frames_rx for metric in before.values()} == {sent}
+            addresses = tap.received.keys()
+            assert "02:00:22:01:01:02" in addresses and len(addresses) == 2
+            assert before["other"].frames_tx == tap.received["02:00:22:01:01:02"] >= 1
+            assert sum(metric.frames_tx for metric in before.values()) == tap.received.total()
+            assert {metric.tlvs_unknown for metric in before.values()} == {1}, "of frames that say something new"
+            assert all(metric.frames_discard == metric.frames_error_rx == 0 for metric in before.values())
+            host, _, port = str(server.gnmi_location).rpartition(":")
+            paths = ["/lldps/lldp-interface[name=lldp1]", "/lldps/lldp-interface[name=other]/state/counters/frame-in"]
+            with pygnmi.gNMIclient(target=(host, port), insecure=True, skip_gnmi_connectivity=True) as client:
+                answer = client.get(path=paths, encoding="json")["notification"]
+            agent, frames = (each["update"][0]["val"] for each in answer)
+            assert frames == str(sent)
+            (entry,) = agent["state"]["lldp-neighbor-database"]["lldp-neighbors"]["lldp-neighbor"]
+            assert (entry["state"]["chassis-id"], entry["state"]["chassis-id-type"]) == ("far chassis", "LOCAL")
+            assert [each["state"]["oui"] for each in entry["custom-tlv"]] == ["00ab0d"]
+            protocols(api, "stop")
+            assert far.neighbours() == [], "they said that they end"
+            tap.look()
+            assert neighbours(api) == [] and far.counts()["rx"] == tap.received.total()
+
+
+def test_traffic_is_whole_beside_agents_and_a_link_that_is_down_ends_what_is_known() -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    lldp_agent(config, 1)
+    udp_flow(config, tx="p2", rx="p1", packets=1500)
+    control = snappi.ControlState()
+    control.port.link.port_names = ["p1"]
+    with otg_client() as api:
+        api.set_config(config)
+        dut = _dut(os.getpid())
+        with far_agent(dut, "d1", ["configure lldp tx-interval 1"]):
+            protocols(api, "start")
+            await_neighbours(api, lambda found: len(found) == 1)
+            set_traffic(api, "start")
+            (flow,) = until_stopped(api)
+            assert flow.frames_rx == flow.frames_tx == 1500 and set_traffic(api, "stop").warnings == []
+            before = lldp_metrics(api)["lldp1"]
+            for state in ("down", "up"):
+                control.port.link.state = state
+                api.set_control_state(control)
+                await_neighbours(api, lambda found, state=state: len(found) == (state == "up"))
+            after = lldp_metrics(api)["lldp1"]
+            assert after.frames_rx > before.frames_rx and after.frames_tx > before.frames_tx
+
+
+def _tlv(kind: int, content: bytes) -> bytes:
+    return (kind << 9 | len(content)).to_bytes(2) + content
+
+
+_CHASSIS, _PORT, _TTL, _END = _tlv(1, b"\7far"), _tlv(2, b"\5eth7"), _tlv(3, b"\0\x78"), bytes(2)
+_NAMED = _CHASSIS + _PORT + _TTL
+DAMAGED = {
+    "no time to live": _CHASSIS + _PORT + _tlv(5, b"far") + _END,
+    "no end": _NAMED + _tlv(5, b"far"),
+    "wrong order": _PORT + _CHASSIS + _TTL + _END,
+    "a TLV that is longer than the frame": _NAMED + (5 << 9 | 400).to_bytes(2) + b"far",
+    "capabilities of three octets": _NAMED + _tlv(7, b"\0\0\0") + _END,
+}
+UNKNOWN = {
+    "reserved types": (_NAMED + _tlv(9, b"a") + _tlv(126, b"b") + _END, 2),
+    "a TLV of an organization": (_NAMED + _tlv(127, b"\0\xab\x0c\5ab") + _END, 1),
+}
+
+
+def test_frames_with_faults_are_counted_and_odd_neighbours_are_shown() -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    lldp_agent(config, 1)
+    odd = {
+        b'\xff"\n\x1f\x01': _tlv(1, b"\7odd") + _PORT + _TTL + _tlv(5, b'\xff"\n\x1f\x01') + _END,
+        b"component": _tlv(1, b"\1abc") + _tlv(2, b"\2def") + _TTL + _tlv(5, b"component") + _END,
+        b"address": _tlv(1, b"\5\1\xc6\x12\0\7") + _PORT + _TTL + _tlv(5, b"address") + _END,
+    }
+    drawn = random.Random(20)
+    fuzz = [_NAMED[: drawn.randrange(len(_NAMED))] + drawn.randbytes(drawn.randrange(20, 200)) for _ in range(200)]
+    with otg_client() as api:
+        api.set_config(config)
+        dut = _dut(os.getpid())
+        protocols(api, "start")
+        with _tap(dut, "d1") as tap:
+
+            def send(*pdus: bytes) -> None:
+                for pdu in pdus:
+                    tap.wire.send(_TO + bytes.fromhex("020000000707") + _LLDP.to_bytes(2) + pdu)
+
+            def received(count: int) -> Any:
+                while (metric := lldp_metrics(api)["lldp1"]).frames_rx < count:
+                    pass
+                return metric
+
+            send(*DAMAGED.values())
+            metric = received(len(DAMAGED))
+            assert metric.frames_discard == metric.frames_error_rx == len(DAMAGED) and metric.tlvs_unknown == 0
+            assert neighbours(api) == []
+            send(*(pdu for pdu, _ in UNKNOWN.values()))
+            metric = received(len(DAMAGED) + len(UNKNOWN))
+            assert metric.tlvs_unknown == sum(count for _, count in UNKNOWN.values())
+            assert metric.frames_discard == len(DAMAGED)
+            (state,) = neighbours(api)
+            assert (state.neighbor_id, state.ttl) == ("far/eth7", 120)
+            send(*odd.values())
+            received(len(DAMAGED) + len(UNKNOWN) + len(odd))
+            by_name = {state.system_name: state for state in neighbours(api)}
+            assert by_name['\ufffd"\n\x1f\x01'].chassis_id == "odd"
+            assert by_name["component"].chassis_id is None
+            assert (by_name["address"].chassis_id, by_name["address"].chassis_id_type) == (
+                "198.18.0.7",
+                "network_address",
+            )
+            send(*fuzz)
+            metric = received(len(DAMAGED) + len(UNKNOWN) + len(odd) + len(fuzz))
+            assert metric.frames_rx == len(DAMAGED) + len(UNKNOWN) + len(odd) + len(fuzz)
+            assert len(neighbours(api)) >= len(odd) + 1
+
+
+_KILLED = """
+import json, os, signal, sys
+from keisoku.otg.controller import Controller
+controller = Controller()
+controller.set_config(json.loads(sys.argv[1]))
+controller.set_control_state({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}})
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_tester_left_of_its_agents_is_removed() -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    lldp_agent(config, 1)
+    lldp_agent(config, 2)
+    there = Path("/run/lldpd").exists()
+    command = [sys.executable, "-c", _KILLED, config.serialize("json")]
+    killed = int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout)
+    controller = Controller()
+    try:
+        controller.set_config(json.loads(two_ports("lab:bridge#1", "lab:bridge#2").serialize("json")))
+        assert not namespaces_of(killed) and not journal_of(killed)
+        users = [Path(link).readlink() for link in Path("/proc").glob("[0-9]*/cwd") if os.access(link, os.R_OK)]
+        assert not any(f"keisoku-{killed}-" in str(folder) for folder in users)
+        assert Path("/run/lldpd").exists() == there
+    finally:
+        controller.close()
