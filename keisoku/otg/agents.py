@@ -30,12 +30,12 @@ class Agents:
     def check(self, testbed: Testbed, interfaces: Sequence[Interface]) -> None:
         """Raises PlanError, with the path, for agents that cannot be at these ports, beside routers' `interfaces`."""
         for agent in self.by_name.values():
-            if absent := missing(RIGHTS):
-                problem = f"lldpd does not run with the rights of this server, which has no {absent[0]}"
-                raise PlanError(agent.path, problem, "start the server with --user root")
             if testbed.interface(agent.port) is None:
                 problem = "there is no interface of this host at the port, and lldpd speaks at interfaces"
                 raise PlanError(agent.path, problem, "use a lab, or ports of this host")
+            if absent := missing(RIGHTS):
+                problem = f"lldpd does not run with the rights of this server, which has no {absent[0]}"
+                raise PlanError(agent.path, problem, "start the server with --user root")
             if any((one.port, one.mac.lower()) == (agent.port, agent.mac) for one in interfaces):
                 problem = "a device at the port has this address"
                 raise PlanError(f"{agent.path}.port_id.mac_address_subtype", problem, "use another one")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 import snappi
-from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
+from support.otg_killed import KilledTester
 from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
 
 from keisoku.lab.frr import PROGRAMS
-from keisoku.otg.controller import Controller
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 _CONNECTED = 2
@@ -89,26 +85,11 @@ def test_a_link_that_is_set_down_ends_the_session_until_it_is_up() -> None:
         await_peers(api, lambda peers: peers["peer1"].session_state == "up")
 
 
-_KILLED = """
-import json, os, signal, sys
-from keisoku.otg.controller import Controller
-controller = Controller()
-controller.set_config(json.loads(sys.argv[1]))
-controller.set_control_state({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}})
-print(os.getpid(), flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_what_a_killed_tester_left_is_removed() -> None:
     config = two_ports("lab:bgp#1", "lab:bgp#2")
     bgp_device(config, 1)
-    command = [sys.executable, "-c", _KILLED, config.serialize("json")]
-    killed = int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout)
-    assert any(name.endswith("router1") for name in namespaces_of(killed))
-    controller = Controller()
-    try:
-        controller.set_config(json.loads(two_ports("lab:bridge#1", "lab:bridge#2").serialize("json")))
-        assert not namespaces_of(killed)
-    finally:
-        controller.close()
+    killed = KilledTester(config)
+    assert any(name.endswith("router1") for name in killed.namespaces)
+    with otg_client() as api:
+        api.set_config(two_ports("lab:bridge#1", "lab:bridge#2"))
+        assert killed.left() == []

@@ -15,6 +15,7 @@ from support.otg_server import two_ports
 from keisoku.errors import PlanError
 from keisoku.otg.configuration import Configuration, configuration
 from keisoku.otg.conformance import checked
+from keisoku.otg.controller import Controller
 from keisoku.otg.lldp_states import commands, lldp_metric, neighbour_states
 
 
@@ -132,6 +133,18 @@ def test_two_agents_of_a_port_cannot_have_one_address() -> None:
     with pytest.raises(PlanError) as caught:
         configuration(checked(document), document, lambda _: None, lambda _: None)
     assert caught.value.field == "lldp[1].port_id.mac_address_subtype"
+
+
+def test_an_agent_cannot_be_at_a_simulated_port() -> None:
+    config = two_ports()
+    lldp_agent(config, 2)
+    controller = Controller()
+    try:
+        with pytest.raises(PlanError, match="no interface of this host at the port") as caught:
+            controller.set_config(json.loads(config.serialize("json")))
+    finally:
+        controller.close()
+    assert caught.value.field == "lldp[0]"
 
 
 _NEIGHBOUR = {
