@@ -28,7 +28,7 @@ RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_CHROOT")
 """What lldpd needs, besides what a lab does: it gives up root by itself."""
 _CHASSIS = "chassis~id"
 """An interface whose MAC address is that of the chassis; no script can name one so."""
-_CHROOT = Path("/run/lldpd")
+CHROOT = Path("/run/lldpd")
 """Where lldpd locks itself up; it makes the folder if there is none."""
 _READY = "lldpd should resume operations"
 _REFUSED = ("an error occurred while executing last command", "too big message")
@@ -79,8 +79,8 @@ class TesterAgents(Lifetime):
             )
 
     def _create(self, prefix: str) -> None:
-        if not _CHROOT.exists():
-            self._chroot.append(record("chroot", path=str(_CHROOT)))
+        if not CHROOT.exists():
+            self._chroot.append(record("chroot", path=str(CHROOT)))
         for number, place in enumerate(self._places, 1):
             namespace = self._add_namespace(f"{prefix}-agent{number}")
             namespace.run(disable_ipv6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -30,6 +31,7 @@ HTTP_PORT = 8443
 GRPC_PORT = 40051
 _MOST_CONNECTIONS = 64
 _END_S = 5
+_LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,9 @@ class Server:
 
     def wait(self) -> None:
         """Until the server ends, or KeyboardInterrupt."""
+        # Python 3.11 takes a thread for ended when a signal interrupts `join`, and its socket would be closed under it.
         while self._thread is not None and self._thread.is_alive():
-            self._thread.join(0.5)
+            time.sleep(_LOOK_S)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -196,3 +196,5 @@ def test_as_root_it_keeps_what_daemons_need_that_give_root_up_themselves() -> No
         protocols(api, "start")
         await_peers(api, lambda peers: peers["peer1"].session_state == "up")
         assert lldp_metrics(api)["lldp2"].frames_tx >= 1
+        process.terminate()
+        assert "Traceback" not in process.stdout.read(), "the socket was closed before the thread that serves had ended"

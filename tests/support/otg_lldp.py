@@ -13,7 +13,8 @@ from typing import Any
 import snappi
 
 from keisoku.host.namespace import within
-from keisoku.lab.tester_agents import LLDPCLI, LLDPD
+from keisoku.host.undo import record, undo
+from keisoku.lab.tester_agents import CHROOT, LLDPCLI, LLDPD
 
 
 def lldp_agent(config: Any, port: int, name: str = "") -> Any:
@@ -73,6 +74,7 @@ class FarAgent:
 @contextmanager
 def far_agent(namespace: Path, interface: str, commands: Sequence[str]) -> Iterator[FarAgent]:
     """One at an interface of a namespace, until the block ends."""
+    made = [] if CHROOT.exists() else [record("chroot", path=str(CHROOT))]
     with TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o711)  # lldpcli is another user's
@@ -88,3 +90,4 @@ def far_agent(namespace: Path, interface: str, commands: Sequence[str]) -> Itera
         finally:
             process.terminate()
             process.wait()
+            undo(*made)
