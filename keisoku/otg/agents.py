@@ -14,7 +14,8 @@ from keisoku.host.capability import missing
 from keisoku.lab.tester_agents import RIGHTS, AgentPlace, TesterAgents
 from keisoku.otg.device import Interface
 from keisoku.otg.lldp import LldpAgent
-from keisoku.otg.lldp_states import commands, lldp_metric, neighbour_states
+from keisoku.otg.lldp_states import lldp_metric, neighbour_states
+from keisoku.otg.lldpd_commands import commands
 
 Document = dict[str, Any]
 

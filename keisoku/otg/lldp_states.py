@@ -1,4 +1,4 @@
-"""What lldpd says of agents, in the words of OTG: metrics and neighbours; and what it is told. Asks nobody.
+"""What lldpd says of agents, in the words of OTG: metrics and neighbours. Asks nobody.
 
 lldpd drops a frame with any fault as a whole, so it discards no TLV of a frame that it keeps, and a frame with an error
 is a discarded one. Adds no field that OTG does not have.
@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
 
-from keisoku.otg.lldp import DESCRIPTION, LldpAgent
+from keisoku.otg.lldp import LldpAgent
 
 Document = dict[str, Any]
-MOST_NEIGHBOURS = 1024
-"""Of an agent; lldpd keeps 32 if nothing is said."""
 _AGE = re.compile(r"(\d+) days?, (\d+):(\d+):(\d+)")
 _KINDS = {
     "mac": "mac_address",
@@ -37,25 +35,6 @@ _CAPABILITIES = {
 }
 _ORGANIZATION = 127
 """Type of TLVs of organizations (IEEE 802.1AB, §8.6)."""
-
-
-def commands(agent: LldpAgent, interface: str) -> list[str]:
-    """What lldpcli is to tell the daemon of an agent at an interface of the kernel."""
-    return [
-        f"configure system max-neighbors {MOST_NEIGHBOURS}",
-        f"configure lldp tx-interval {agent.interval_s}",
-        f"configure lldp tx-hold {agent.hold_s // agent.interval_s}",
-        f"configure system hostname {_quoted(agent.system_name)}",
-        f"configure system description {_quoted(DESCRIPTION)}",
-        *([f"configure system chassisid {_quoted(agent.chassis)}"] if agent.chassis is not None else []),
-        "configure lldp portidsubtype " + ("ifname" if agent.mac is None else "macaddress"),
-        *([f"configure ports {interface} lldp portidsubtype local {_quoted(agent.label)}"] if agent.label else []),
-        *(
-            f"configure ports {interface} lldp custom-tlv add oui {tlv.oui.hex(',')} subtype {tlv.subtype}"
-            + (f" oui-info {tlv.content.hex(',')}" if tlv.content else "")
-            for tlv in agent.tlvs
-        ),
-    ]
 
 
 def lldp_metric(agent: LldpAgent, said: Mapping[str, Any]) -> Document:
@@ -121,8 +100,3 @@ def _value(said: Mapping[str, Any], name: str) -> Any:
     """The first value in a list of them; None if there is none."""
     values = said.get(name, ())
     return next((each.get("value", each.get(name)) for each in values), None)
-
-
-def _quoted(text: str) -> str:
-    """A text as one word of lldpcli."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -92,4 +92,4 @@ def test_what_a_killed_tester_left_is_removed() -> None:
     assert any(name.endswith("router1") for name in killed.namespaces)
     with otg_client() as api:
         api.set_config(two_ports("lab:bridge#1", "lab:bridge#2"))
-        assert killed.left() == []
+        killed.await_nothing_left()

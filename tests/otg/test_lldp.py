@@ -16,7 +16,8 @@ from keisoku.errors import PlanError
 from keisoku.otg.configuration import Configuration, configuration
 from keisoku.otg.conformance import checked
 from keisoku.otg.controller import Controller
-from keisoku.otg.lldp_states import commands, lldp_metric, neighbour_states
+from keisoku.otg.lldp_states import lldp_metric, neighbour_states
+from keisoku.otg.lldpd_commands import commands
 
 
 def understood(change: Callable[[Any], Any] = lambda agent: None) -> Configuration:
