@@ -28,6 +28,8 @@ from keisoku.host.namespace import Namespace, uninterrupted
 
 FOLDER = Path("/run/keisoku")
 """Root's journal: in memory, as the changes themselves are."""
+CHROOTS = ("/run/lldpd",)
+"""Where daemons lock themselves up; they make the folder themselves if there is none."""
 _ENTRY = re.compile(r"(\d+)-(\d+)-(\d+)\.json")
 _numbers = itertools.count(1)
 
@@ -149,7 +151,9 @@ def _remove_folder(path: str) -> str | None:
 
 
 def _remove_chroot(path: str) -> str | None:
-    """Where a daemon locks itself up, which it made itself; not with what others have put there."""
+    """With the time zone that a daemon copied there, not with what others have put there."""
+    if path not in CHROOTS:
+        raise EngineError(f"{path} is not where a daemon locks itself up")
     with suppress(OSError):
         Path(path, "etc/localtime").unlink(missing_ok=True)
         Path(path, "etc").rmdir()

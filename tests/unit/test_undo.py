@@ -148,3 +148,20 @@ def test_a_child_whose_entry_cannot_be_written_never_begins(monkeypatch: pytest.
     with pytest.raises(EngineError, match="full"):
         Child(["touch", str(tmp_path / "begun")])
     assert not (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize(("others", "goes"), [((), True), (("etc/passwd",), False), (("pid",), False)])
+def test_where_a_daemon_locked_itself_up_goes_unless_others_use_it(
+    others: tuple[str, ...], goes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "daemon"
+    monkeypatch.setattr(undo, "CHROOTS", (str(place),))
+    entry = record("chroot", path=str(place))
+    (place / "etc").mkdir(parents=True)
+    for name in ("etc/localtime", *others):
+        (place / name).write_text("x")
+    assert undo.undo(entry) == ([f"removed {place}"] if goes else [])
+    assert place.exists() is not goes and all((place / name).exists() for name in others)
+    with pytest.raises(EngineError, match="is not where a daemon locks itself up"):
+        undo.undo(record("chroot", path="/"))
+    assert Path("/etc").exists()
