@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import snappi
+from scapy.contrib.lldp import LLDPDUChassisID, LLDPDUPortID, LLDPDUSystemName, LLDPDUTimeToLive
+from scapy.layers.l2 import Ether
 from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import protocols
@@ -42,6 +44,8 @@ class _Tap:
     def __init__(self, wire: socket.socket) -> None:
         self.wire, self.sent, self.received = wire, Counter[str](), Counter[str]()
         self.frames: list[bytes] = []
+        self.others: list[bytes] = []
+        """What it received of other protocols."""
 
     def look(self) -> None:
         while True:
@@ -53,6 +57,8 @@ class _Tap:
                 counts = self.sent if way == socket.PACKET_OUTGOING else self.received
                 counts[frame[6:12].hex(":")] += 1
                 self.frames.append(frame)
+            elif way != socket.PACKET_OUTGOING:
+                self.others.append(frame)
 
 
 @contextmanager
@@ -147,6 +153,19 @@ def test_agents_and_another_lldpd_find_each_other_and_a_capture_has_their_frames
             assert "02:00:22:01:01:02" in addresses and len(addresses) == 2
             assert before["other"].frames_tx == tap.received["02:00:22:01:01:02"] >= 1
             assert sum(metric.frames_tx for metric in before.values()) == tap.received.total()
+            assert tap.others == [], "an agent says nothing but LLDP"
+            # Scapy, which shares no code with either end, reads the same.
+            (read, *_) = (Ether(frame) for frame in tap.frames if frame[6:12].hex(":") == "02:00:22:01:01:02")
+            assert (read.dst, read[LLDPDUChassisID].subtype, read[LLDPDUChassisID].id) == (
+                "01:80:c2:00:00:0e",
+                LLDPDUChassisID.SUBTYPE_LOCALLY_ASSIGNED,
+                b"some chassis",
+            )
+            assert (read[LLDPDUPortID].subtype, read[LLDPDUPortID].id) == (
+                LLDPDUPortID.SUBTYPE_MAC_ADDRESS,
+                "02:00:22:01:01:02",
+            )
+            assert (read[LLDPDUTimeToLive].ttl, read[LLDPDUSystemName].system_name) == (65535, b"other")
             assert {metric.tlvs_unknown for metric in before.values()} == {1}, "of frames that say something new"
             assert all(metric.frames_discard == metric.frames_error_rx == 0 for metric in before.values())
             host, _, port = str(server.gnmi_location).rpartition(":")
