@@ -26,6 +26,7 @@ from keisoku.host.link_rate import link_rates
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control, ControlError
 from keisoku.host.two_ended.one_client_server import OneClientServer
+from keisoku.path.nat.far import NatResponder, check_other_address
 from keisoku.stream.capacity.far import CapacityServer
 from keisoku.stream.factor import OF_INTERFACE
 from keisoku.stream.file.end import FileEnd, answer
@@ -58,12 +59,16 @@ class StreamServer(OneClientServer):
         settable: bool = False,
         capacity_port: int | None = None,
         capacity_key: bytes | None = None,
+        other_address: str | None = None,
     ) -> None:
         """`files`: where clients may have files written, nowhere if None; `settable`: whether they may have the MTU and
         offloads of the interface towards them changed while they measure; `capacity_port`: UDP port of UDPSTP, which is
-        not spoken if None, with clients that have the key if there is one."""
+        not spoken if None, with clients that have the key if there is one; `other_address`: a second address of this
+        host, of which clients see what a NAT on the way makes of another address."""
+        if other_address is not None:
+            check_other_address(place, other_address)
         super().__init__(place, port, told)
-        self._files, self._settable = files, settable
+        self._files, self._settable, self._other = files, settable, other_address
         self.capacity: CapacityServer | None = None
         """It has clients while this server has none."""
         if capacity_port is not None:
@@ -95,7 +100,8 @@ class StreamServer(OneClientServer):
 
     def _serve(self, control: Control, address: str, host: str, stack: contextlib.ExitStack) -> None:
         setting: InterfaceSetting | None = None
-        checker, files, probes = (stack.enter_context(contextlib.ExitStack()) for _ in range(3))
+        checker, files, probes, looks = (stack.enter_context(contextlib.ExitStack()) for _ in range(4))
+        look: NatResponder | None = None
         end: FileEnd | None = None
         while not self._stopped.is_set():
             try:
@@ -117,6 +123,13 @@ class StreamServer(OneClientServer):
                     case "probes-end":
                         probes.close()
                         control.send({"ended": True})
+                    case "nat":
+                        looks.close()
+                        look = looks.enter_context(NatResponder(self._place, address, self._other, host))
+                        control.send(look.at())
+                    case "nat-end" if look is not None:
+                        looks.close()
+                        control.send(look.report())
                     case "interface":
                         setting = setting or stack.enter_context(InterfaceSetting(self._place.path, host))
                         self._set(setting, dict(message["set"]))

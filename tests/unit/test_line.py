@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.virtual_line import Line, measured_as
+from support.virtual_nat import Nat, VirtualNat
 from support.virtual_queue import Queue
 
 from keisoku.analysis.share import share
@@ -13,7 +14,10 @@ from keisoku.line.responsiveness.condition import WAYS
 from keisoku.line.responsiveness.outcome import Datagrams
 from keisoku.line.survey.analysis import CLOCKS, PACKETS, RATE, Clocks, analyse
 from keisoku.line.survey.measurement import MEASUREMENT
+from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED, nat_rows, nat_sentences
+from keisoku.line.survey.nat import Nat as Found
 from keisoku.line.survey.settings import LineSettings
+from keisoku.path.nat.behaviour import behaviour
 from keisoku.run.settings import parsed
 
 
@@ -50,6 +54,58 @@ def test_a_line_is_said_in_words() -> None:
     for said in ("The upload carries", "drop-tail", "at hop 2 (192.0.2.2)", "up to 1492 byte", "1.0", "grade"):
         assert said in result.sentence, result.sentence
     assert not result.flags
+
+
+@pytest.mark.parametrize(
+    "nat, said",
+    [
+        (
+            Nat(mapping="address-and-port", preserves=False, unanswered_s=30, answered_s=120),
+            [
+                "UDP: a NAT translates addresses.",
+                "Its mapping of UDP is address- and port-dependent, its filtering address- and port-dependent.",
+                "An idle binding of UDP with answers is kept at least 4",
+                "An idle binding of UDP without an answer is kept between 29.",
+            ],
+        ),
+        (
+            Nat(filtering="independent", two_addresses=False, unanswered_s=150, answered_s=8),
+            [
+                "Its mapping of UDP is endpoint-independent or address-dependent",
+                "with answers is kept between 7",
+                "without an answer is kept at least 47",
+            ],
+        ),
+        (
+            Nat(translates=False),
+            ["UDP: no NAT, but a firewall lets in answers only.", "without an answer is kept between 2"],
+        ),
+        (Nat(translates=False, filtering=None), ["UDP: neither a NAT nor a firewall that keeps state."]),
+        (Nat(loss=2.0), ["UDP: no answer to any datagram, so whether there is a NAT is not known."]),
+    ],
+)
+def test_a_nat_is_said_in_words_and_its_timeouts_are_judged(nat: Nat, said: list[str]) -> None:
+    found = Found(behaviour(VirtualNat(nat, 11).run(48)))
+    rows = {(row.group, row.case): row for row in nat_rows(found)}
+    words = " ".join(nat_sentences(found))
+    for text in said:
+        assert text in words, words
+    assert rows[NAT, "kind"].remark in words
+    for case, truth_s in ((ANSWERED, nat.answered_s), (UNANSWERED, nat.unanswered_s)):
+        row = rows.get((KEPT, case))
+        assert (row is None) == ("neither" in words or "no answer to any" in words)
+        if row is not None:
+            lower, upper = row.figures["timeout"].bounds or (0.0, 0.0)
+            assert lower <= 1e9 * truth_s <= upper
+            assert ("shorter than" in row.remark) == (upper < 120e9), row.remark
+            assert ("not waited for" in row.remark) == (upper > 120e9), row.remark
+
+
+def test_addresses_that_differ_from_that_of_tcp_are_said() -> None:
+    known = behaviour(VirtualNat(Nat(), 11).run(3))
+    addresses = {row.case: row.remark for row in nat_rows(Found(known, from_elsewhere=3))}["outer address"]
+    assert addresses.startswith("203.0.113.5; UDP also leaves from other addresses")
+    assert "another outer address than TCP" in " ".join(nat_sentences(Found(behaviour([]), from_elsewhere=3)))
 
 
 def test_a_survey_takes_one_minute_by_its_own_settings() -> None:

@@ -39,8 +39,19 @@ from keisoku.stream.serve import StreamServer
     help="file with the key of clients of '--capacity', whose requests must be signed; a line end after it does not"
     " count",
 )
+@click.option(
+    "--other-address",
+    metavar="ADDRESS",
+    help="a second address of this host, at which clients of 'line' look at NATs, too (RFC 5780)",
+)
 def command(
-    at: str, port: int, files: Path | None, settable: bool, capacity: int | None, key_file: Path | None
+    at: str,
+    port: int,
+    files: Path | None,
+    settable: bool,
+    capacity: int | None,
+    key_file: Path | None,
+    other_address: str | None,
 ) -> None:
     """Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.
 
@@ -56,6 +67,7 @@ def command(
         settable=settable,
         capacity_port=capacity,
         capacity_key=read_key(key_file),
+        other_address=other_address,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Protocol
 
 from keisoku.errors import EngineError
 from keisoku.language import phrase
@@ -30,11 +30,31 @@ REPLIERS, MTU = "hops", "path_mtu_bytes"
 """Of the facts: the address of each hop that answers, by TTL; and the longest packet that passes, 0 if not known."""
 
 
-def carry_out_all(work: Work[Any], settings: ResponsivenessSettings, plan: Sequence[Condition]) -> None:
+class Beside(Protocol):
+    """What else is measured, while conditions are; a context manager's, which keeps the last rows at its end."""
+
+    def settle(self) -> None:
+        """Returns when it disturbs no condition any more."""
+        ...
+
+    def keep(self, directory: RunDirectory) -> None:
+        """Appends its rows since the last call."""
+        ...
+
+
+def carry_out_all(
+    work: Work[Any],
+    settings: ResponsivenessSettings,
+    plan: Sequence[Condition],
+    besides: Sequence[Callable[[StreamSession], AbstractContextManager[Beside]]] = (),
+) -> None:
     """The conditions of `plan` in order. Raises EngineError if load or probes cannot be sent."""
     with StreamSession(settings.place, settings.port) as session, ExitStack() as stack:
         far = begin(session)
+        others = [stack.enter_context(make(session)) for make in besides]
         hops = _hops(settings, stack, work)
+        for one in others:
+            one.settle()
         rates: dict[Way, float] = {}
         directory: RunDirectory | None = None
         for number, condition in enumerate(plan):
@@ -45,6 +65,8 @@ def carry_out_all(work: Work[Any], settings: ResponsivenessSettings, plan: Seque
                 directory = work.begin({})
                 directory.know(far=session.server, **_facts(hops))
             _keep(directory, phase)
+            for one in others:
+                one.keep(directory)
             done = phrase("{number} of {count} conditions", number=number + 1, count=len(plan))
             work.came_to(number + 1, len(plan), done)
             rates |= {way: _payload_bps(phase, way) for way in WAYS if condition == way}

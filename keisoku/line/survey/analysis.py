@@ -1,4 +1,4 @@
-"""Result of a survey of a line: the figures of its responsiveness with those of capacity, loss, order, packets and
+"""Result of a survey of a line: the figures of its responsiveness with those of capacity, loss, order, packets, NAT and
 clocks, and all of it in words."""
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from keisoku.line.responsiveness.analysis import analyse as analyse_responsivene
 from keisoku.line.responsiveness.condition import HALVES, NAMES, OVERLOADS, WAYS, Condition, Way
 from keisoku.line.responsiveness.outcome import Outcome, Times, by_condition
 from keisoku.line.survey.clocks import runs_fast
+from keisoku.line.survey.nat import Nat, nat_rows, nat_sentences
 from keisoku.line.survey.settings import LineSettings
 from keisoku.report import digits
 from keisoku.run.result import Result, Row
@@ -39,6 +40,7 @@ def analyse(
     repliers: Mapping[int, str],
     mtu_bytes: int,
     clocks: Clocks | None,
+    nat: Nat | None = None,
 ) -> tuple[Result, dict[Condition, Times]]:
     """The result, and sorted round trips by condition for its plot. `mtu_bytes`: 0 if not known."""
     found = list(outcomes)
@@ -50,7 +52,7 @@ def analyse(
     if mtu_bytes:
         figures = {"longest_packet": Quantity(value=mtu_bytes, unit="byte", uncertainty=0.0)}
         path.append(Row(case=phrase("whole"), figures=figures, group=phrase("Path")))
-    rows = [*rates, *base.rows, *packets, *path]
+    rows = [*rates, *base.rows, *packets, *path, *(nat_rows(nat) if nat is not None else [])]
     fast = runs_fast(rounds.get("idle", []))
     if fast is not None:
         figures = {"runs_fast": fast}
@@ -65,7 +67,7 @@ def analyse(
                 phrase("capacity: the most that arrived, of UDP above the rate of TCP, or of TCP; without an interval"),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],
-            "sentence": _in_words(rows, mtu_bytes),
+            "sentence": joined(" ", [_in_words(rows, mtu_bytes), *(nat_sentences(nat) if nat is not None else [])]),
         }
     )
     return result, curves

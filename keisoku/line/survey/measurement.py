@@ -12,17 +12,22 @@ from keisoku.run.directory import RunDirectory
 
 if TYPE_CHECKING:
     from keisoku.line.survey.analysis import Clocks
+    from keisoku.line.survey.nat import Nat
 
 NAME = "line"
-_AROUND_S, _FIND_S = 0.7, 4.0
-"""What a condition takes besides its time on two cores; and looking for hops that all answer."""
+_AROUND_S, _FIND_S, _END_S = 0.7, 4.0, 0.5
+"""What a condition takes besides its time on two cores; looking for hops that all answer; and trying in the end whether
+the bindings of a NAT are still open."""
 
 
 def measure(work: Work[LineSettings]) -> None:
     """The rounds. Raises EngineError if load or probes cannot be sent."""
     from keisoku.line.responsiveness.rounds import carry_out_all  # the command's help needs none of it
+    from keisoku.line.survey.nat_beside import NatBeside
 
-    carry_out_all(work, work.settings.responsiveness(), work.settings.plan())
+    longest_s = _seconds(work.settings) - _END_S
+    besides = [lambda session: NatBeside(work, session, longest_s)]
+    carry_out_all(work, work.settings.responsiveness(), work.settings.plan(), besides)
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -35,7 +40,9 @@ def analyse(directory: RunDirectory) -> Findings:
     settings = LineSettings.model_validate(directory.plan)
     mtu_bytes = int(directory.facts.get(MTU, 0))
     outcomes = outcomes_of(directory)
-    result, curves = analyse_outcomes(settings, outcomes, repliers_of(directory), mtu_bytes, _clocks(directory))
+    result, curves = analyse_outcomes(
+        settings, outcomes, repliers_of(directory), mtu_bytes, _clocks(directory), _nat(directory)
+    )
     return Findings([result], [latency_plot(curves)] if curves else [])
 
 
@@ -53,6 +60,19 @@ def _clocks(directory: RunDirectory) -> Clocks | None:
     return Clocks(near, far)
 
 
+def _nat(directory: RunDirectory) -> Nat | None:
+    """None where nothing came through, or where it was not looked at."""
+    from keisoku.line.survey.nat import Nat
+    from keisoku.line.survey.nat_beside import ELSEWHERE
+    from keisoku.path.nat.behaviour import behaviour
+    from keisoku.path.nat.observation import TABLE, Observation
+
+    if not directory.parts(TABLE):
+        return None
+    found = behaviour(Observation(**row) for row in directory.rows(TABLE).to_pylist())
+    return Nat(found, int(directory.facts.get(ELSEWHERE, 0)))
+
+
 def _seconds(settings: LineSettings) -> float:
     own = settings.responsiveness()
     long_s = LONG_PACKETS * INTERVAL_S
@@ -60,7 +80,7 @@ def _seconds(settings: LineSettings) -> float:
         lasts_s(own, one) + _AROUND_S + (long_s if one == "idle" else PATIENCE_S if one in OVERLOADS.values() else 0.0)
         for one in settings.plan()
     ]
-    return sum(times) + _FIND_S
+    return sum(times) + _FIND_S + _END_S
 
 
 MEASUREMENT = Measurement(
@@ -74,7 +94,8 @@ MEASUREMENT = Measurement(
     figure="capacity",
     summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and says what it is like.",
     help="""Capacity both ways, latency idle and under load, loss and order, the longest packet, which hop's queue adds
-    the latency, and the clocks of both ends. Each has a command of its own that measures it better, such as 'keisoku
+    the latency, what a NAT or firewall does with UDP and for how long it keeps a binding, and the clocks of both ends.
+    Most have a command of its own that measures it better, such as 'keisoku
     path responsiveness'.
 
     \b
