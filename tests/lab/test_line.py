@@ -1,4 +1,4 @@
-"""`keisoku line` on a path of real namespaces: its rates, its longest packet, its queue, in words."""
+"""`keisoku line` on a path of real namespaces: its rates, its longest packet, its queue, its NAT, in words."""
 
 from __future__ import annotations
 
@@ -8,17 +8,33 @@ import pytest
 from support.command_line import keisoku
 from support.serving import serving
 
+from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
+from keisoku.lab.device.interface import set_sysctl
+from keisoku.lab.device.nftables import NFT
 from keisoku.lab.path.name import find_path
 from keisoku.line.survey.analysis import PACKETS, RATE
+from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
+from keisoku.path.nat.observation import TABLE
 from keisoku.run.directory import RunDirectory
 from keisoku.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
+NAT_RULES = 'table ip nat { chain out { type nat hook postrouting priority srcnat; oifname "down" masquerade; }; }'
+KEPT_S = 5
+"""Without an answer; with answers longer than the whole takes."""
+
+
+def masquerade() -> None:
+    NFT.run("-f", "-", text=NAT_RULES)
+    set_sysctl("netfilter/nf_conntrack_udp_timeout", str(KEPT_S))
+
+
 def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> None:
     with find_path("path?hops=100M,10M/20M,100M&queue=60k&icmp=unlimited&mtu=1500,1400,1500") as lab:
+        Namespace(lab.nodes[1].namespace).run(masquerade)
         server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
         with serving(server):
             host = f"{lab.target_address}@{lab.tester_namespace}"
@@ -28,9 +44,22 @@ def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> 
     (result,) = RunDirectory.open(tmp_path / "run").results()
     rows = {(row.group, row.case): row.figures for row in result.rows}
     for case, rate_bps in (("upload", 10e6), ("download", 20e6)):
-        assert rows[RATE, case]["capacity"].value == pytest.approx(rate_bps, rel=0.02)
+        capacity = rows[RATE, case]["capacity"]
+        lower, upper = capacity.bounds or (0.0, 0.0)
+        assert capacity.value == pytest.approx(rate_bps, rel=0.02) and lower <= rate_bps <= upper
         assert rows[PACKETS, case]["lost"].value == rows[PACKETS, case]["reordered"].value == 0
     assert rows["Path", "whole"]["longest_packet"].value == 1400
-    for said in ("The upload carries", "at hop 2 (198.18.2.2)", "Packets of up to 1400 byte pass."):
+    lower, upper = rows[KEPT, UNANSWERED]["timeout"].bounds or (0.0, 0.0)
+    assert lower <= 1e9 * KEPT_S <= upper < 8e9
+    assert rows[KEPT, ANSWERED]["timeout"].bound == "at least"
+    assert {row.case: row.remark for row in result.rows if row.group == NAT}["ports"] == "the same outside"
+    assert RunDirectory.open(tmp_path / "run").rows(TABLE).num_rows > 20
+    for said in (
+        "The upload carries",
+        "at hop 2 (198.18.2.2)",
+        "Packets of up to 1400 byte pass.",
+        "UDP: a NAT translates addresses.",
+        "An idle binding of UDP without an answer is kept between",
+    ):
         assert said in result.sentence
         assert said in (tmp_path / "run" / "report.html").read_text()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.virtual_line import Line, measured_as
+from support.virtual_line import Line, measured_as, random_line
 from support.virtual_nat import Nat, VirtualNat
 from support.virtual_queue import Queue
 
@@ -106,6 +108,32 @@ def test_addresses_that_differ_from_that_of_tcp_are_said() -> None:
     addresses = {row.case: row.remark for row in nat_rows(Found(known, from_elsewhere=3))}["outer address"]
     assert addresses.startswith("203.0.113.5; UDP also leaves from other addresses")
     assert "another outer address than TCP" in " ".join(nat_sentences(Found(behaviour([]), from_elsewhere=3)))
+
+
+@pytest.mark.parametrize("seed", range(3001, 3009))
+def test_the_capacity_of_a_random_line_is_inside_its_interval(seed: int) -> None:
+    chance = random.Random(seed)
+    line = random_line(chance, chance.choice(["drop-tail", "codel", "fq"]), chance.random() < 0.5)
+    settings = parsed(LineSettings, {"host": "far", "rounds": 1, "ramp_s": 0.6, "duration_s": 0.6})
+    outcomes = measured_as(line, settings.responsiveness(), settings.plan(), seed)
+    result, _ = analyse(settings, outcomes, {}, 0, None)
+    for way, case in (("up", "upload"), ("down", "download")):
+        (row,) = [one for one in result.rows if (one.group, one.case) == (RATE, case)]
+        lower, upper = row.figures["capacity"].bounds or (0.0, 0.0)
+        assert lower <= line.queues[way].rate_bps <= upper, (line, row)
+        assert upper - lower < 0.1 * line.queues[way].rate_bps and row.figures["capacity"].covers == "resolution"
+
+
+def test_a_capacity_that_was_not_offered_more_is_a_bound() -> None:
+    settings = parsed(LineSettings, {"host": "far", "rounds": 1})
+    line = Line({"up": Queue(2e6, 40_000), "down": Queue(4e6, 40_000)}, round_trip_s=0.02)
+    outcomes = measured_as(line, settings.responsiveness(), settings.plan(), seed=5)
+    for one in outcomes:
+        if one.condition == "up-overload":
+            one.offered_bps = 1.05 * one.rates_bps["up"]
+    rows = {row.case: row for row in analyse(settings, outcomes, {}, 0, None)[0].rows if row.group == RATE}
+    assert rows["upload"].figures["capacity"].bound == "at least"
+    assert rows["download"].figures["capacity"].bound == ""
 
 
 def test_a_survey_takes_one_minute_by_its_own_settings() -> None:

@@ -19,6 +19,11 @@ TCP_BYTES, UDP_BYTES = 52, 28
 """Of headers in an IPv4 packet: with TCP's option of timestamps, and of UDP. The 20 more of IPv6 are 1.4 %."""
 SHORT_BYTES = 72
 """IP bytes of a short STAMP packet of IPv4; one of IPv6 has 20 more, which no verdict depends on."""
+TRANSACTION_BYTES, HOP_BYTES = 400, 340
+"""IP bytes that pass in one direction at most: of a transaction on a connection of its own, and, on average, of a
+packet that expires or of the answer to it."""
+FULL_BYTES = 1500
+"""Of a packet of the TCP flows that load the path."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,11 @@ class Outcome:
     own_ns: dict[Way, Times] = field(default_factory=dict)
     """Round trips of the flows that load this direction, as their kernel smooths them."""
     rates_bps: dict[Way, float] = field(default_factory=dict)
+    edge_bps: dict[Way, float] = field(default_factory=dict)
+    """By how much such a rate may be off, as a packet at either end of the time counts or does not."""
+    beside_bps: dict[Way, float] = field(default_factory=dict)
+    """What passed at most besides what that rate counts: probes, segments that were sent again, and datagrams that the
+    far host itself lost."""
     retransmitted: dict[Way, int] = field(default_factory=dict)
     offered_bps: float | None = None
     """What UDP really offered, which on a busy host is less than was intended."""
@@ -105,6 +115,9 @@ def outcome(
     found.connect_ns = np.where(failed, np.inf, setup)
     found.answer_ns = np.where(failed, np.inf, ended - sent)
     _of_flows(found, row, flows)
+    probes = SHORT_BYTES * short.num_rows + TRANSACTION_BYTES * foreign.num_rows + HOP_BYTES * hops.num_rows
+    for way in found.beside_bps:
+        found.beside_bps[way] += 8e9 * probes / max(row["to_ns"] - row["begun_ns"], 1)
     for ttl in sorted({one for one in hops["hop"].to_pylist()}):
         mine = hops.filter(pc.and_(pc.equal(hops["hop"], ttl), pc.greater_equal(hops["sent_ns"], from_ns)))
         times = mine["rtt_ns"].drop_null().to_numpy().astype(float)
@@ -138,15 +151,19 @@ def _of_flows(found: Outcome, row: Mapping[str, Any], flows: Sequence[Mapping[st
             continue
         is_udp = found.condition not in LOADED
         found.rates_bps[way] = sum(_ip_bps(one, is_udp) for one in mine)
+        settled_ns = max(mine[0]["settled_ns"], 1)
+        found.edge_bps[way] = 2 * 8e9 * FULL_BYTES * len(mine) / settled_ns
         if is_udp:
             names = ("offered", "lost", "reordered", "socket_drops", "host_drops")
             offered, lost, late, *dropped = (sum(one[name] or 0 for one in mine) for name in names)
             found.offered_bps = sum(8e9 * one["sent_bytes"] / one["sent_ns"] for one in mine if one["sent_ns"])
             found.datagrams[way] = Datagrams(offered, lost, late, sum(dropped))
+            found.beside_bps[way] = 8e9 * FULL_BYTES * min(sum(dropped), lost) / max(whole_ns, 1)
             continue
         trips = [one["round_trips_us"] or [] for one in mine]
         found.own_ns[way] = 1e3 * np.array([us for times in trips for us in times[round(ramp * len(times)) :]], float)
         found.retransmitted[way] = sum(one["retransmissions"] or 0 for one in mine)
+        found.beside_bps[way] = 8e9 * FULL_BYTES * found.retransmitted[way] / max(whole_ns, 1)
 
 
 def _ip_bps(flow: Mapping[str, Any], is_udp: bool) -> float:

@@ -12,13 +12,11 @@ from keisoku.analysis.repeated import combined
 from keisoku.language import phrase
 from keisoku.line.responsiveness.condition import OVERLOADS, Condition, Way
 from keisoku.line.responsiveness.kind import LOSS_BASED, Before, Evidence, Kind, before, kind
-from keisoku.line.responsiveness.outcome import Outcome
+from keisoku.line.responsiveness.outcome import FULL_BYTES, Outcome
 from keisoku.line.responsiveness.place import Added, added
 from keisoku.line.responsiveness.queue import Depth, Floor, depth
 
 LONG_WAIT = 0.95
-FULL_BYTES = 1500
-"""Of a packet of the TCP flows that load the path."""
 KINDS: dict[Kind, str] = {
     "none": phrase("no queue to speak of"),
     "drop-tail": phrase("drop-tail: it drops when it is full"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.repeated import combined
 from keisoku.analysis.share import share
 from keisoku.language import joined, phrase
@@ -14,6 +14,7 @@ from keisoku.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.line.responsiveness.analysis import analyse as analyse_responsiveness
 from keisoku.line.responsiveness.condition import HALVES, NAMES, OVERLOADS, WAYS, Condition, Way
 from keisoku.line.responsiveness.outcome import Outcome, Times, by_condition
+from keisoku.line.responsiveness.queue import OFFERED
 from keisoku.line.survey.clocks import runs_fast
 from keisoku.line.survey.nat import Nat, nat_rows, nat_sentences
 from keisoku.line.survey.settings import LineSettings
@@ -64,7 +65,10 @@ def analyse(
             "rows": rows,
             "remarks": [
                 *base.remarks,
-                phrase("capacity: the most that arrived, of UDP above the rate of TCP, or of TCP; without an interval"),
+                phrase(
+                    "capacity: the most that arrived in one condition, of UDP above the rate of TCP, or of TCP; its "
+                    "interval contains packets at the ends of that time and what probes took, not how the line varies"
+                ),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],
             "sentence": joined(" ", [_in_words(rows, mtu_bytes), *(nat_sentences(nat) if nat is not None else [])]),
@@ -78,11 +82,28 @@ def _rate_row(rounds: Rounds, way: Way) -> Row | None:
     tcp = [one.rates_bps[way] for one in rounds.get(way, []) if one.rates_bps.get(way)]
     if tcp:
         figures["tcp"] = combined([Quantity(value=one, unit="bit/s") for one in tcp])
-    udp = [one.rates_bps[way] for one in rounds.get(OVERLOADS[way], []) if one.rates_bps.get(way)]
-    if udp:
-        # A sender that is held up offers too little of either; no more arrives than the line carries.
-        figures["capacity"] = Quantity(value=max(udp + tcp), unit="bit/s")
+    if (capacity := _capacity(rounds, way)) is not None:
+        figures["capacity"] = capacity
     return Row(case=NAMES[way], figures=figures, group=RATE) if figures else None
+
+
+def _capacity(rounds: Rounds, way: Way) -> Quantity | None:
+    """What arrived in the condition in which most did; None without UDP above that rate, which alone fills the line.
+
+    A sender that is held up offers too little of either; no more arrives than the line carries.
+    """
+    overloads = rounds.get(OVERLOADS[way], [])
+    fastest = max([*overloads, *rounds.get(way, [])], key=lambda one: one.rates_bps.get(way, 0.0), default=None)
+    if not overloads or fastest is None or not fastest.rates_bps.get(way):
+        return None
+    rate = fastest.rates_bps[way]
+    if all((one.offered_bps or 0.0) < OFFERED * rate for one in overloads):
+        return Quantity(value=rate, unit="bit/s", bound="at least")
+    edge, beside = fastest.edge_bps.get(way), fastest.beside_bps.get(way)
+    if edge is None or beside is None:
+        return Quantity(value=rate, unit="bit/s")
+    ends = Interval(lower=rate - edge, upper=rate + edge + beside)
+    return Quantity(value=rate, unit="bit/s", interval=ends, covers="resolution")
 
 
 def _packet_row(rounds: Rounds, way: Way) -> Row | None:

@@ -61,16 +61,16 @@ def _clocks(directory: RunDirectory) -> Clocks | None:
 
 
 def _nat(directory: RunDirectory) -> Nat | None:
-    """None where nothing came through, or where it was not looked at."""
+    """None where it was not looked at."""
     from keisoku.line.survey.nat import Nat
     from keisoku.line.survey.nat_beside import ELSEWHERE
     from keisoku.path.nat.behaviour import behaviour
     from keisoku.path.nat.observation import TABLE, Observation
 
-    if not directory.parts(TABLE):
+    rows = directory.rows(TABLE).to_pylist() if directory.parts(TABLE) else []
+    if not rows and ELSEWHERE not in directory.facts:
         return None
-    found = behaviour(Observation(**row) for row in directory.rows(TABLE).to_pylist())
-    return Nat(found, int(directory.facts.get(ELSEWHERE, 0)))
+    return Nat(behaviour(Observation(**row) for row in rows), int(directory.facts.get(ELSEWHERE, 0)))
 
 
 def _seconds(settings: LineSettings) -> float:

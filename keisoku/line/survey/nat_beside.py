@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from keisoku.errors import EngineError
+from keisoku.host.two_ended.control import ControlError
 from keisoku.language import phrase
 from keisoku.measurement.entry import Work
 from keisoku.path.nat.observation import TABLE, table
@@ -34,6 +35,9 @@ class NatBeside:
             self._probing = NatProbing(session.place, session.local, session.remote, told, self._longest_s)
         except EngineError as error:
             self._warn(error)
+        except (KeyError, TypeError, ValueError) as error:
+            peer = session.control.peer
+            raise ControlError(f"{peer} does not answer as this version does: {error}") from error
         return self
 
     def __exit__(
@@ -54,7 +58,7 @@ class NatBeside:
             directory.know(**{ELSEWHERE: int(told["from_elsewhere"])})
 
     def settle(self) -> None:
-        """Waits until no more is sent than disturbs no condition."""
+        """Waits until what is left is a few datagrams a second."""
         if self._probing is not None:
             self._probing.settle()
 

@@ -114,9 +114,9 @@ class NatResponder:
             for one in ready:
                 with contextlib.suppress(OSError):
                     data, source = one.recvfrom(_BUFFER_BYTES)
-                    at = self._sockets.index(one)
+                    at, peer = self._sockets.index(one), (source[0].partition("%")[0], source[1])
                     # A copy that this host refuses to send has no twin, which would say that it was sent.
-                    for number, to, answer in self._end.heard(time.monotonic_ns(), at, source[:2], data):
+                    for number, to, answer in self._end.heard(time.monotonic_ns(), at, peer, data):
                         self._sockets[number].sendto(answer, (*to, *source[2:]))
 
 

@@ -60,7 +60,7 @@ class NearEnd:
         self.rows: list[Observation] = []
         """What was seen, in order; whoever keeps it takes it out."""
         self.is_settled = False
-        """All but the timeouts are known, and the first bindings that are to be idle are open."""
+        """All but the timeouts is known."""
         self._wire, self._token, self._far = wire, token, far
         self._until_ns = wire.now_ns() + longest_ns
         self._processes: list[tuple[int, Process]] = []

@@ -17,7 +17,7 @@ from keisoku.path.nat.observation import Observation
 
 _WAKE_S = 0.1
 _SETTLE_S = 4.0
-"""What else is measured waits no longer than this for what is sent in the beginning."""
+"""What else is measured waits no longer than this."""
 _END_S = 2.0
 _BUFFER_BYTES = 64
 _MOST_AT_ONCE = 64
@@ -44,7 +44,7 @@ class SocketWire:
         made.bind((self._local, 0))
         self._selector.register(made, selectors.EVENT_READ, binding)
         address = made.getsockname()
-        return str(address[0]), int(address[1])
+        return str(address[0]).partition("%")[0], int(address[1])
 
     def send(self, binding: int, to: Address, data: bytes) -> None:
         """What the kernel refuses now is lost, like what the path drops."""
@@ -102,7 +102,7 @@ class NatProbing:
         self._thread.join()
 
     def settle(self) -> None:
-        """Waits until no more is sent than a few datagrams a second."""
+        """Waits until all but the timeouts is known, after which a few datagrams are sent each second."""
         self._settled.wait(_SETTLE_S)
 
     def wait(self) -> None:
