@@ -91,7 +91,7 @@ def test_an_address_of_the_far_end_that_is_not_reached_counts_as_none() -> None:
     assert not found.two_addresses and found.mapping == "not-port" and found.filtering == "address-and-port"
 
 
-@given(st.floats(0.01, 400), st.floats(2, 400), st.floats(0, 0.3))
+@given(st.floats(0.01, 400), st.floats(0.1, 400), st.floats(0, 0.3))
 def test_a_search_ends_around_the_truth(truth_s: float, longest_s: float, late_s: float) -> None:
     search, now_s = TimeoutSearch(round(longest_s * SECOND)), 0.0
     wave = search.first()
@@ -158,7 +158,7 @@ def test_a_look_over_loopback_finds_neither_nat_nor_firewall() -> None:
         probing = NatProbing(session.place, session.local, session.remote, told, 30.0)
         probing.settle()
         probing.finish()
-        probing.stop()
+        probing.wait()
         assert session.control.ask({"do": "nat-end"})[0] == {"from_elsewhere": 0}
     found = behaviour(probing.take())
     assert (found.translation, found.mapping, found.filtering) == ("none", "independent", "independent")

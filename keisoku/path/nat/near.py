@@ -146,7 +146,9 @@ class NearEnd:
 
     def _mapping(self, binding: int) -> Process:
         for far in range(len(self._far)):
-            answer = yield from self._echo(binding, far, TRIES if far < 2 else TRIES // 2)
+            # Whether it has another address that can be reached need not be waited for as long as the first answer.
+            patience_ns = PATIENCE_NS if far < 2 else max(AGAIN_NS, 2 * self._trip_ns[self._control])
+            answer = yield from self._echo(binding, far, TRIES if far < 2 else TRIES // 2, patience_ns)
             self._row("mapping", binding, far, answer, answer is not None)
             if answer is None and far >= 2:
                 break  # Its other address cannot be reached from here.
@@ -227,14 +229,18 @@ class NearEnd:
 
     # How it is asked.
 
-    def _echo(self, binding: int, far: int, tries: int) -> Generator[int, None, Answer | None]:
-        found = yield from self._answered(lambda: self._send(binding, far, Action.ECHO), tries)
+    def _echo(
+        self, binding: int, far: int, tries: int, patience_ns: int = PATIENCE_NS
+    ) -> Generator[int, None, Answer | None]:
+        found = yield from self._answered(lambda: self._send(binding, far, Action.ECHO), tries, patience_ns)
         if found is None:
             return None
         self._trip_ns[binding] = found[0] - self._sent_ns[binding]
         return found[1]
 
-    def _answered(self, ask: Callable[[], int], tries: int) -> Generator[int, None, tuple[int, Answer] | None]:
+    def _answered(
+        self, ask: Callable[[], int], tries: int, patience_ns: int = PATIENCE_NS
+    ) -> Generator[int, None, tuple[int, Answer] | None]:
         """Asks until an answer says where a binding is outside; when that arrived, and what it is.
 
         A question may overtake what it is about.
@@ -247,7 +253,7 @@ class NearEnd:
 
         for attempt in range(tries):
             numbers.append(ask())
-            yield from self._until(lambda: bool(known()), AGAIN_NS if attempt + 1 < tries else PATIENCE_NS)
+            yield from self._until(lambda: bool(known()), AGAIN_NS if attempt + 1 < tries else patience_ns)
             if known():
                 return known()[0]
         return None

@@ -16,7 +16,7 @@ from keisoku.path.nat.near import NearEnd
 from keisoku.path.nat.observation import Observation
 
 _WAKE_S = 0.1
-_SETTLE_S = 4.0
+_SETTLE_S = 2.0
 """What else is measured waits no longer than this."""
 _END_S = 2.0
 _BUFFER_BYTES = 64

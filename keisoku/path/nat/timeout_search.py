@@ -38,6 +38,8 @@ class TimeoutSearch:
 
     def first(self) -> list[int]:
         """Idle times of the first wave."""
+        if self._longest_ns <= LEAST_NS:
+            return [max(self._longest_ns, 0)]
         found, even_from = [], max(round(DOUBLED * self._longest_ns), LEAST_NS)
         doubled = LEAST_NS
         while doubled < even_from:
