@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.command_line import keisoku
+from support.kernel_nat import KINDS, prepare
 from support.serving import serving
 
-from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
-from keisoku.lab.device.interface import set_sysctl
-from keisoku.lab.device.nftables import NFT
 from keisoku.lab.path.name import find_path
 from keisoku.line.survey.analysis import PACKETS, RATE
 from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
@@ -22,19 +21,12 @@ from keisoku.stream.serve import StreamServer
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
-NAT_RULES = 'table ip nat { chain out { type nat hook postrouting priority srcnat; oifname "down" masquerade; }; }'
-KEPT_S = 5
-"""Without an answer; with answers longer than the whole takes."""
-
-
-def masquerade() -> None:
-    NFT.run("-f", "-", text=NAT_RULES)
-    set_sysctl("netfilter/nf_conntrack_udp_timeout", str(KEPT_S))
+KIND = replace(KINDS["masquerade"], unanswered_s=5, answered_s=120)
 
 
 def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> None:
     with find_path("path?hops=100M,10M/20M,100M&queue=60k&icmp=unlimited&mtu=1500,1400,1500") as lab:
-        Namespace(lab.nodes[1].namespace).run(masquerade)
+        prepare(KIND, lab)
         server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
         with serving(server):
             host = f"{lab.target_address}@{lab.tester_namespace}"
@@ -50,7 +42,7 @@ def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> 
         assert rows[PACKETS, case]["lost"].value == rows[PACKETS, case]["reordered"].value == 0
     assert rows["Path", "whole"]["longest_packet"].value == 1400
     lower, upper = rows[KEPT, UNANSWERED]["timeout"].bounds or (0.0, 0.0)
-    assert lower <= 1e9 * KEPT_S <= upper < 8e9
+    assert lower <= 1e9 * KIND.unanswered_s <= upper < 8e9
     assert rows[KEPT, ANSWERED]["timeout"].bound == "at least"
     assert {row.case: row.remark for row in result.rows if row.group == NAT}["ports"] == "the same outside"
     assert RunDirectory.open(tmp_path / "run").rows(TABLE).num_rows > 20

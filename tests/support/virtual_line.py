@@ -21,7 +21,7 @@ from keisoku.line.responsiveness.condition import (
 )
 from keisoku.line.responsiveness.outcome import Outcome
 from keisoku.line.responsiveness.settings import ResponsivenessSettings
-from support.virtual_queue import BYTES, PROBE_BYTES, Discipline, Queue, Seen, VirtualPath, arrived_bps
+from support.virtual_queue import BYTES, PARTS, PROBE_BYTES, Discipline, Queue, Seen, VirtualPath, arrived_bps
 
 SECOND = 1e9
 STREAMS = 4
@@ -142,6 +142,7 @@ def _outcome(
             one.retransmitted[way] = seen[way].retransmitted
         if condition in (way, "both", OVERLOADS[way]):
             one.rates_bps[way] = arrived_bps(seen[way], settings.duration_s)
+            one.parts_bps[way] = [8 * part * PARTS / settings.duration_s for part in seen[way].arrived_parts]
             one.edge_bps[way] = 2 * 8 * BYTES / settings.duration_s
             one.beside_bps[way] = 8 * PROBE_BYTES / INTERVAL_S
     settled = one.settled

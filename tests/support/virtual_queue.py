@@ -17,6 +17,7 @@ from typing import Literal
 Discipline = Literal["drop-tail", "codel", "fq", "fq-codel"]
 BYTES, PROBE_BYTES = 1500, 72
 PROBE_S = 0.02
+PARTS = 10
 TARGET_S, INTERVAL_S = 0.005, 0.1
 CUBIC_C, CUBIC_BETA = 0.4, 0.7
 PROBES, UDP = -1, -2
@@ -46,6 +47,8 @@ class Seen:
     retransmitted: int = 0
     arrived_bytes: int = 0
     """After the ramp."""
+    arrived_parts: list[float] = field(default_factory=lambda: [0.0] * PARTS)
+    """The same in equal parts of that time, on a line between packets."""
 
 
 @dataclass
@@ -207,7 +210,7 @@ class VirtualPath:
             return
         self._busy = True
         took = self._takes(packet.size)
-        self._at(self._now + took, lambda: self._left(packet))
+        self._at(self._now + took, lambda: self._left(packet, took))
 
     def _takes(self, size: int) -> float:
         if not self._queue.bucket_bytes:
@@ -242,14 +245,23 @@ class VirtualPath:
             return packet
         return None
 
-    def _left(self, packet: _Packet) -> None:
+    def _left(self, packet: _Packet, took: float) -> None:
         if self._now >= self._ramp_s and self._now < self._end_s and packet.flow != PROBES:
             self.seen.arrived_bytes += packet.size
+            self._count_parts(packet.size, took)
         if packet.flow == PROBES:
             self.seen.probes.append((packet.sent, self._now - packet.sent))
         elif packet.flow >= 0:
             self._at(self._now + self._trip, lambda: self._answered(packet))
         self._leave()
+
+    def _count_parts(self, size: int, took: float) -> None:
+        span = (self._end_s - self._ramp_s) / PARTS
+        until = (self._now - self._ramp_s) / span
+        begun = max(until - took / span, 0.0)
+        for part in range(int(begun), min(int(until), PARTS - 1) + 1):
+            share = (min(until, part + 1) - max(begun, part)) / (until - begun) if until > begun else 1.0
+            self.seen.arrived_parts[part] += share * size
 
     def _answered(self, packet: _Packet) -> None:
         flow = self._flows[packet.flow]

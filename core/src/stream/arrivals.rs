@@ -10,6 +10,8 @@
 
 /// At most so many points are kept: with twice the gap, every second one is left out.
 const MOST: usize = 4096;
+/// In so many parts of a window bytes are counted, which shows how much their rate varies.
+pub const PARTS: usize = 10;
 /// The first gap.
 const GAP_NS: u64 = 1_000_000;
 
@@ -150,10 +152,10 @@ fn halve<T>(points: &mut Vec<T>) {
     });
 }
 
-/// Bytes of each flow that arrived in a window, and its length in ns, the same for all: from `warm_up_ns` after all
-/// have begun until the first has ended. Where there is no such time, it is from the first point of any flow to the
-/// last one.
-pub fn in_one_window(flows: &[&Arrivals], warm_up_ns: u64) -> (Vec<u64>, u64) {
+/// Bytes of each flow that arrived in each of `PARTS` equal parts of a window, and its length in ns, the same for all:
+/// from `warm_up_ns` after all have begun until the first has ended. Where there is no such time, it is from the first
+/// point of any flow to the last one.
+pub fn in_one_window(flows: &[&Arrivals], warm_up_ns: u64) -> (Vec<[u64; PARTS]>, u64) {
     let begun: Vec<&Arrivals> = flows
         .iter()
         .copied()
@@ -165,11 +167,17 @@ pub fn in_one_window(flows: &[&Arrivals], warm_up_ns: u64) -> (Vec<u64>, u64) {
         Some((from, until))
     };
     let Some((from, until)) = shared(&begun, warm_up_ns).or_else(whole) else {
-        return (vec![0; flows.len()], 0);
+        return (vec![[0; PARTS]; flows.len()], 0);
     };
+    let ends: [u64; PARTS + 1] =
+        std::array::from_fn(|part| from + (until - from) * part as u64 / PARTS as u64);
     let bytes = flows
         .iter()
-        .map(|flow| (flow.bytes_at(until) - flow.bytes_at(from)).round() as u64)
+        .map(|flow| {
+            // Rounded before they are subtracted, so that the parts add up to the whole.
+            let by = ends.map(|at_ns| flow.bytes_at(at_ns).round() as u64);
+            std::array::from_fn(|part| by[part + 1] - by[part])
+        })
         .collect();
     (bytes, until - from)
 }
@@ -204,7 +212,7 @@ fn shared(flows: &[&Arrivals], warm_up_ns: u64) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arrivals, MOST, in_one_window};
+    use super::{Arrivals, MOST, PARTS, in_one_window};
 
     fn steady(from_ms: u64, until_ms: u64, bytes_per_ms: u64) -> Arrivals {
         let mut arrivals = Arrivals::default();
@@ -216,7 +224,7 @@ mod tests {
 
     fn rate(flows: &[&Arrivals], warm_up_ms: u64) -> f64 {
         let (bytes, ns) = in_one_window(flows, warm_up_ms * 1_000_000);
-        bytes.iter().sum::<u64>() as f64 * 1e6 / ns as f64
+        bytes.iter().flatten().sum::<u64>() as f64 * 1e6 / ns as f64
     }
 
     #[test]
@@ -225,6 +233,19 @@ mod tests {
         for warm_up_ms in [0, 1, 200, 2000] {
             assert_eq!(rate(&[&flow], warm_up_ms), 12_500.0);
         }
+    }
+
+    #[test]
+    fn parts_of_a_window_show_when_a_flow_was_fast_and_add_up_to_the_whole() {
+        // A second at 30 bytes a ms, then one at 70.
+        let mut flow = steady(0, 1000, 30);
+        for ms in 1001..=2000 {
+            flow.note(ms * 1_000_000, 1001 * 30 + (ms - 1000) * 70);
+        }
+        let (bytes, ns) = in_one_window(&[&flow], 0);
+        assert_eq!((bytes[0][0], bytes[0][4]), (30 * 200, 30 * 200));
+        assert_eq!((bytes[0][5], bytes[0][9]), (70 * 200, 70 * 200));
+        assert_eq!((bytes[0].iter().sum(), ns), (100_000_u64, 2_000_000_000));
     }
 
     #[test]
@@ -244,9 +265,12 @@ mod tests {
     fn flows_that_were_never_there_together_count_over_the_whole_time() {
         let (one, other) = (steady(0, 100, 100), steady(200, 300, 100));
         assert!(rate(&[&one, &other], 0) < 100.0);
-        assert_eq!(in_one_window(&[&Arrivals::default()], 0), (vec![0], 0));
+        assert_eq!(
+            in_one_window(&[&Arrivals::default()], 0),
+            (vec![[0; PARTS]], 0)
+        );
         let (bytes, _) = in_one_window(&[&one, &Arrivals::default()], 0);
-        assert_eq!(bytes[1], 0);
+        assert_eq!(bytes[1], [0; PARTS]);
     }
 
     #[test]

@@ -155,7 +155,8 @@ impl StreamEnd {
         let arrivals: Vec<_> = reports.iter().map(|report| &report.arrivals).collect();
         let (bytes, window_ns) = in_one_window(&arrivals, warm_up_ns);
         for (report, bytes) in reports.iter_mut().zip(bytes) {
-            (report.settled_bytes, report.settled_ns) = (bytes, window_ns);
+            report.settled_bytes = bytes.iter().sum();
+            (report.settled_parts, report.settled_ns) = (bytes.to_vec(), window_ns);
         }
         reports
     }

@@ -35,6 +35,8 @@ pub struct ReceiverReport {
     /// the same for all of them.
     pub settled_bytes: u64,
     pub settled_ns: u64,
+    /// Those bytes in equal parts of that time.
+    pub settled_parts: Vec<u64>,
     pub cpu_ns: u64,
     #[serde(skip)]
     pub arrivals: super::arrivals::Arrivals,

@@ -61,6 +61,8 @@ class Outcome:
     own_ns: dict[Way, Times] = field(default_factory=dict)
     """Round trips of the flows that load this direction, as their kernel smooths them."""
     rates_bps: dict[Way, float] = field(default_factory=dict)
+    parts_bps: dict[Way, list[float]] = field(default_factory=dict)
+    """The same rate in equal parts of its time."""
     edge_bps: dict[Way, float] = field(default_factory=dict)
     """By how much such a rate may be off, as a packet at either end of the time counts or does not."""
     beside_bps: dict[Way, float] = field(default_factory=dict)
@@ -151,6 +153,8 @@ def _of_flows(found: Outcome, row: Mapping[str, Any], flows: Sequence[Mapping[st
             continue
         is_udp = found.condition not in LOADED
         found.rates_bps[way] = sum(_ip_bps(one, is_udp) for one in mine)
+        parts = zip(*(_parts_bps(one, is_udp) for one in mine), strict=True)
+        found.parts_bps[way] = [sum(part) for part in parts]
         settled_ns = max(mine[0]["settled_ns"], 1)
         found.edge_bps[way] = 2 * 8e9 * FULL_BYTES * len(mine) / settled_ns
         if is_udp:
@@ -173,6 +177,12 @@ def _ip_bps(flow: Mapping[str, Any], is_udp: bool) -> float:
     payload = float(flow["message_bytes"] if is_udp else flow["segment_bytes"] or 1448)
     more = UDP_BYTES if is_udp else TCP_BYTES
     return float(flow["settled_bytes"]) * 8e9 / float(flow["settled_ns"]) * (payload + more) / payload
+
+
+def _parts_bps(flow: Mapping[str, Any], is_udp: bool) -> list[float]:
+    """The same in equal parts of its time."""
+    whole, parts = flow["settled_bytes"], flow["settled_parts"]
+    return [_ip_bps(flow, is_udp) * len(parts) * one / max(whole, 1) for one in parts]
 
 
 def by_condition(outcomes: Iterable[Outcome]) -> dict[Condition, list[Outcome]]:

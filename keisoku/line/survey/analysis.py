@@ -66,8 +66,9 @@ def analyse(
             "remarks": [
                 *base.remarks,
                 phrase(
-                    "capacity: the most that arrived in one condition, of UDP above the rate of TCP, or of TCP; its "
-                    "interval contains packets at the ends of that time and what probes took, not how the line varies"
+                    "capacity: the median of ten parts of the condition in which most arrived, of UDP above the rate "
+                    "of TCP, or of TCP; its interval contains how they differ, packets at the ends of that time and "
+                    "what probes took, not how conditions differ"
                 ),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],
@@ -90,20 +91,20 @@ def _rate_row(rounds: Rounds, way: Way) -> Row | None:
 def _capacity(rounds: Rounds, way: Way) -> Quantity | None:
     """What arrived in the condition in which most did; None without UDP above that rate, which alone fills the line.
 
-    A sender that is held up offers too little of either; no more arrives than the line carries.
+    The median of parts of its time, as a sender that is held up offers too little in some of them, and a shaper lets
+    more pass in the first; no more arrives than the line carries.
     """
     overloads = rounds.get(OVERLOADS[way], [])
-    fastest = max([*overloads, *rounds.get(way, [])], key=lambda one: one.rates_bps.get(way, 0.0), default=None)
-    if not overloads or fastest is None or not fastest.rates_bps.get(way):
+    loaded = [one for one in (*overloads, *rounds.get(way, [])) if one.rates_bps.get(way)]
+    if not overloads or not loaded:
         return None
-    rate = fastest.rates_bps[way]
-    if all((one.offered_bps or 0.0) < OFFERED * rate for one in overloads):
-        return Quantity(value=rate, unit="bit/s", bound="at least")
-    edge, beside = fastest.edge_bps.get(way), fastest.beside_bps.get(way)
-    if edge is None or beside is None:
-        return Quantity(value=rate, unit="bit/s")
-    ends = Interval(lower=rate - edge, upper=rate + edge + beside)
-    return Quantity(value=rate, unit="bit/s", interval=ends, covers="resolution")
+    found = [(combined([Quantity(value=part, unit="bit/s") for part in one.parts_bps[way]]), one) for one in loaded]
+    most, fastest = max(found, key=lambda each: each[0].value)
+    if all((one.offered_bps or 0.0) < OFFERED * most.value for one in overloads):
+        return Quantity(value=most.value, unit="bit/s", bound="at least")
+    lower, upper = most.bounds or (most.value, most.value)
+    edge, beside = fastest.edge_bps[way], fastest.beside_bps[way]
+    return most.model_copy(update={"interval": Interval(lower=lower - edge, upper=upper + edge + beside)})
 
 
 def _packet_row(rounds: Rounds, way: Way) -> Row | None:

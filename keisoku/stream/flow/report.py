@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
         ("received_ns", pa.int64()),
         ("settled_bytes", pa.int64()),
         ("settled_ns", pa.int64()),
+        ("settled_parts", pa.list_(pa.int64())),
         ("receiver_cpu_ns", pa.int64()),
         ("retransmissions", pa.int64()),
         ("rtt_us", pa.float64()),
@@ -57,7 +58,8 @@ SCHEMA = pa.schema(
     ]
 )
 """A row for each stream of each trial; what a protocol does not have is null. `path` is 'dut' or 'bare'.
-`round_trips_us` are the kernel's smoothed ones at equal distances over the time of sending."""
+`settled_parts` are the settled bytes in equal parts of their time; `round_trips_us` are the kernel's smoothed ones at
+equal distances over the time of sending."""
 
 Reports = Sequence[Mapping[str, Any]]
 Row = dict[str, Any]
@@ -111,6 +113,7 @@ def _row(
         "received_ns": receiver.get("elapsed_ns", 0),
         "settled_bytes": receiver.get("settled_bytes", 0),
         "settled_ns": receiver.get("settled_ns", 0),
+        "settled_parts": receiver.get("settled_parts"),
         "receiver_cpu_ns": receiver.get("cpu_ns", 0),
         "error": "; ".join(errors) or None,
     }
