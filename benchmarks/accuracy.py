@@ -56,7 +56,16 @@ EXTREMES = ("latency: min",)
 COUNTS = (f"back-to-back: burst{STILL}", f"microburst: burst{STILL}")
 """Quantities that are counted."""
 FIRST = 50000
-DEVICES = {"latency": 500, "ratios": 150, "limited": 120, "ways": 150, "clocks": 250, "fillings": 520, "congested": 300}
+DEVICES = {
+    "latency": 500,
+    "variation": 300,
+    "ratios": 150,
+    "limited": 120,
+    "ways": 150,
+    "clocks": 250,
+    "fillings": 520,
+    "congested": 300,
+}
 """How many of each family are drawn, so that every quantity that scatters is compared a hundred times; else 150."""
 PAGE = Path(__file__).parent.parent / "docs/accuracy.md"
 HEAD = "| quantity, seeds"

@@ -102,26 +102,46 @@ def _of_latency(figures: dict[str, Quantity], device: Device, size: int, truth: 
         yield Compared("latency: min", figures.get("min"), truth.least, still)
 
 
-def latency(chance: random.Random) -> Iterator[Compared]:
-    """Latency at a load that the device carries: RFC 2544, RFC 8219, single trials."""
+@dataclass(frozen=True)
+class _Load:
+    """What is sent to a device that may lose frames at random."""
+
+    device: Device
+    size: int
+    fps: float
+    seconds: float
+    seed: int
+    repetitions: int
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """Of one trial."""
+        return {"trial_s": self.seconds, "rate_fps": self.fps}
+
+
+def _load(chance: random.Random) -> _Load:
     size = _size(chance)
     device = replace(_jittery(chance), loss=chance.choice([0, 0, 0, round(log_uniform(chance, 1e-4, 0.1), 6)]))
     fps = device.line_fps(size) * log_uniform(chance, 0.01, 0.9)
     seconds = log_uniform(chance, 3_000, 100_000) / fps
-    seed = chance.randrange(2**31)
-    common = {"trial_s": seconds, "rate_fps": fps}
-    repeated = common | {"repetitions": chance.choice([1, 2, 3, 5, 10, 20])}
+    return _Load(device, size, fps, seconds, chance.randrange(2**31), chance.choice([1, 2, 3, 5, 10, 20]))
+
+
+def latency(chance: random.Random) -> Iterator[Compared]:
+    """Latency at a load that the device carries: RFC 2544, RFC 8219, single trials."""
+    load = _load(chance)
+    device, size, seed = load.device, load.size, load.seed
+    repeated = load.settings | {"repetitions": load.repetitions}
     found = measured(
         device,
         seed,
-        "latency trial delay delay_variation",
+        "latency trial delay",
         frame_bytes=[size],
         latency=repeated,
-        trial=common,
+        trial=load.settings,
         delay=repeated,
-        delay_variation=repeated,
     )
-    truth = device.latency(size, fps, seed)
+    truth = device.latency(size, load.fps, seed)
     figures = {name: result.rows[0].figures for name, result in found.items()}
     yield from _of_latency(figures["latency"], device, size, truth)
     still = not device.jitter
@@ -133,10 +153,18 @@ def latency(chance: random.Random) -> Iterator[Compared]:
     if device.jitter != "normal":
         pdv = truth.quantiles["p99.9"] - truth.least
         yield Compared("latency: pdv", figures["latency"].get("pdv"), pdv, still)
-        yield Compared("delay variation: pdv", figures["delay_variation"].get("pdv"), pdv, still)
-    yield Compared(
-        "delay variation: IPDV median", figures["delay_variation"].get("ipdv_median"), truth.ipdv_median, still
-    )
+
+
+def variation(chance: random.Random) -> Iterator[Compared]:
+    """Delay variation at a load that the device carries: RFC 8219, medians of trials of one length."""
+    load = _load(chance)
+    repeated = load.settings | {"repetitions": load.repetitions}
+    found = measured(load.device, load.seed, "delay_variation", frame_bytes=[load.size], delay_variation=repeated)
+    figures, still = found["delay_variation"].rows[0].figures, not load.device.jitter
+    pdv = load.device.variation(load.size, load.fps, round(load.seconds * load.fps), load.seed)
+    yield Compared("delay variation: pdv", figures.get("pdv"), pdv, still)
+    median = load.device.latency(load.size, load.fps, load.seed).ipdv_median
+    yield Compared("delay variation: IPDV median", figures.get("ipdv_median"), median, still)
 
 
 def ratios(chance: random.Random) -> Iterator[Compared]:
@@ -422,4 +450,4 @@ def outages(chance: random.Random) -> Iterator[Compared]:
     yield Compared("reset by stamps", figures.get("reset_by_stamps"), truth)
 
 
-FAMILIES: tuple[Family, ...] = (latency, ratios, limited, ways, clocks, fillings, congested, outages)
+FAMILIES: tuple[Family, ...] = (latency, variation, ratios, limited, ways, clocks, fillings, congested, outages)

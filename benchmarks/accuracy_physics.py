@@ -19,6 +19,8 @@ WIRE_BYTES = 20
 HEADER_BYTES = 14
 FRAMES = 500_000
 """In a reference of frames that wait for each other."""
+TRIALS, DRAWS = 200, 20_000
+"""In a reference of trials whose frames wait for each other, and of independent ones."""
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -90,23 +92,45 @@ class Device:
         base, gap = self.forwarding_ns(size), 1e9 / fps
         if not self.jitter:
             return Latency(base, base, base, dict.fromkeys(QUANTILES, base), 0.0)
-        reach = self.spread_ns * (1 if self.jitter == "uniform" else 12)
         bounds = (0.0, 1.0) if self.jitter == "uniform" else (-6.0, 6.0)
         ends = [base + self.spread_ns * end for end in bounds]
-        if gap >= reach + 1e9 / self.capacity_fps(size):
+        if not self._queues(size, fps):
             spread = _quantiles(self.jitter)
             mean = base + self.spread_ns * spread["mean"]
             quantiles = {name: base + self.spread_ns * spread[name] for name in QUANTILES}
             return Latency(mean, *ends, quantiles, 0.0)
-        found = self._queued(gap, base, 1e9 / self.capacity_fps(size), seed)
+        found = self._queued(gap, base, 1e9 / self.capacity_fps(size), FRAMES, np.random.default_rng(seed))
         quantiles = {name: float(np.quantile(found, share)) for name, share in QUANTILES.items()}
         return Latency(float(found.mean()), *ends, quantiles, float(np.median(np.diff(found))))
 
-    def _queued(self, gap: float, base: float, service: float, seed: int) -> NDArray[np.float64]:
+    def variation(self, size: int, fps: float, frames: int, seed: int) -> float:
+        """The median over trials of so many frames of the 99.9th percentile less the least latency of the trial."""
+        if not self.jitter:
+            return 0.0
+        chance, base = np.random.default_rng(seed), self.forwarding_ns(size)
+        if self._queues(size, fps):
+            trials = [
+                self._queued(1e9 / fps, base, 1e9 / self.capacity_fps(size), frames, chance) for _ in range(TRIALS)
+            ]
+            return float(np.median([_ranked(found) - found.min() for found in trials]))
+        # Ranks of independent latencies: those of uniform numbers, of which the quantile is taken.
+        arrived = round(frames * (1 - self.loss))
+        least = 1 - chance.random(DRAWS) ** (1 / arrived)
+        others = math.ceil(QUANTILES["p99.9"] * arrived) - 1
+        high = least + (1 - least) * chance.beta(others, arrived - others, DRAWS)
+        return self.spread_ns * float(np.median(_quantile(self.jitter, high) - _quantile(self.jitter, least)))
+
+    def _queues(self, size: int, fps: float) -> bool:
+        """Whether frames can wait for each other at this load."""
+        reach = self.spread_ns * (1 if self.jitter == "uniform" else 12)
+        return 1e9 / fps < reach + 1e9 / self.capacity_fps(size)
+
+    def _queued(
+        self, gap: float, base: float, service: float, frames: int, chance: np.random.Generator
+    ) -> NDArray[np.float64]:
         """Latencies of frames that keep their order and wait for each other (Lindley 1952)."""
-        chance = np.random.default_rng(seed)
-        sent = np.arange(FRAMES) * gap
-        sent = sent[chance.random(FRAMES) >= self.loss]
+        sent = np.arange(frames) * gap
+        sent = sent[chance.random(frames) >= self.loss]
         ready = sent + base + self.spread_ns * _deviates(self.jitter, len(sent), chance)
         turns = np.arange(len(sent)) * service
         found: NDArray[np.float64] = np.maximum.accumulate(ready - turns) + turns - sent
@@ -163,6 +187,28 @@ def _deviates(kind: str, frames: int, chance: np.random.Generator) -> NDArray[np
     for _ in range(12):
         total += chance.random(frames)
     return total
+
+
+def _ranked(latencies: NDArray[np.float64]) -> float:
+    """The 99.9th percentile (nearest rank)."""
+    place = math.ceil(QUANTILES["p99.9"] * len(latencies)) - 1
+    return float(np.partition(latencies, place)[place])
+
+
+def _quantile(kind: str, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of one deviate, at many shares."""
+    if kind == "uniform":
+        return shares
+    below, deviates = _lower_half()
+    smaller = np.minimum(shares, 1 - shares)
+    return np.sign(shares - 0.5) * -np.interp(np.log(smaller), below, deviates)
+
+
+@cache
+def _lower_half() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logarithms of shares up to a half, and the sums of twelve uniform numbers below which they lie."""
+    shares = np.exp(np.linspace(math.log(1e-9), math.log(0.5), 2000))
+    return np.log(shares), np.array([_irwin_hall(share) for share in shares])
 
 
 @cache

@@ -163,3 +163,29 @@ def test_percentiles_of_latencies_that_crowd_within_one_bucket_are_not_those_of_
         errors.append(abs(figure.value - truth))
     assert inside >= 36
     assert statistics.median(errors) < 5
+
+
+@pytest.mark.parametrize(("spread_ns", "fps"), [(500.0, FPS), (14_000.0, 900_000.0)])
+def test_a_delay_variation_is_the_median_of_trials_and_no_bound_of_the_least_latency_there_can_be(
+    spread_ns: float, fps: float
+) -> None:
+    """Frames that wait for each other hardly ever have the least: ± 87 µs were stated of a jitter of 14 µs."""
+    device = Device(constant_ns=20_000.0, jitter="uniform", spread_ns=spread_ns)
+    settings = {"trial_s": 10_000 / fps, "rate_fps": fps, "repetitions": 20}
+    truth, inside = device.variation(64, fps, 10_000, 1), 0
+    for seed in range(6):
+        found = measured(device, seed, "delay_variation", frame_bytes=[64], delay_variation=settings)
+        figure = found["delay_variation"].rows[0].figures["pdv"]
+        lower, upper = figure.bounds
+        inside += lower <= truth <= upper
+        assert 0.0001 * spread_ns < figure.uncertainty < 0.1 * spread_ns
+    assert inside >= 5
+
+
+def test_extremes_of_ipdv_scatter_as_the_trials_do_and_a_single_trial_does_not_tell() -> None:
+    """Each stated the steps of the stamps only: ± 0.001 ns of the extreme of one trial."""
+    for repetitions, known in ((1, False), (5, True)):
+        figures = of_jitter("delay_variation", repetitions=repetitions)
+        for name in ("ipdv_min", "ipdv_max"):
+            assert (figures[name].uncertainty is not None) == known
+    assert 0.1 < figures["ipdv_max"].uncertainty < 50

@@ -18,7 +18,7 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.behaviour import correlation
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import Within, percentile, position, within
+from keisoku.device.analysis.percentile import PDV_PERCENT, Within, percentile, position, within
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.analysis.shape import moments, shape_of
 from keisoku.device.record.counts import Buckets, Latency
@@ -26,6 +26,9 @@ from keisoku.device.record.counts import Buckets, Latency
 ALIKE = 0.25
 """Trials differ if their scatter would be as large by chance in so small a share of cases. It is a large share, because
 to take different trials for alike makes an uncertainty too small, and the contrary only makes it larger."""
+VARIATIONS_ALIKE = 0.1
+"""The same of delay variations: two trials whose scatter is taken for theirs alone have an interval that is six times
+as wide, so that a quarter of these would decide how wide most are (benchmarks/accuracy.py, seeds from 1100)."""
 FAR_ALIKE = 0.001
 """Trials are alike beyond chance, as where latency changes in the same way in each: then only trials repeat."""
 EXTREME = 1.35
@@ -50,8 +53,68 @@ def of_percentile(
     latencies: Sequence[Latency],
     samples: Sequence[Sequence[Sample]],
 ) -> float:
-    """Of a percentile of the frames of all trials, in ns: the rank is binomial, for as many frames as are independent
-    of each other (order statistics). `histograms` are of all frames or of some of each trial.
+    """Of a percentile of the frames of all trials, in ns. `histograms` are of all frames or of some of each trial."""
+    own_error = _of_rank(percent, histograms, latencies, samples)
+    own = [
+        percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))
+        for histogram, one in zip(histograms, latencies, strict=True)
+    ]
+    values = [found.value_ns for found in own if found is not None]
+    between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return _pooled(between, len(values) - 1, own_error, math.inf)
+
+
+def of_trials(values_ns: Sequence[float]) -> float:
+    """Of a figure of a single trial, by its scatter alone. Raises StatisticsError for fewer than two trials."""
+    return _pooled(statistics.stdev(values_ns), len(values_ns) - 1, 0.0, 0.0)
+
+
+def of_variation(
+    variations_ns: Sequence[float], latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
+) -> float:
+    """Of the packet delay variation of a single trial, in ns; `variations_ns` are those of all trials.
+
+    It is a percentile less the least latency of the same trial (RFC 5481 §4.2), and both are others in the next trial.
+    """
+    high = _of_rank(PDV_PERCENT, [one.histogram for one in latencies], latencies, samples) * math.sqrt(len(latencies))
+    independent = sum(one.count for one in latencies) / len(latencies) / _frames_alike(latencies, samples)
+    if independent * (1 - PDV_PERCENT / 100) < 1:  # the percentile is that of the largest latency
+        high = max(high, _of_end(samples, least=False))
+    between = statistics.stdev(variations_ns) if len(variations_ns) > 1 else 0.0
+    own_error = math.hypot(high, _of_end(samples, least=True))
+    intervals = sum(max(0, len(trial) - 1) for trial in samples)
+    return _pooled(between, len(variations_ns) - 1, own_error, intervals or math.inf, VARIATIONS_ALIKE)
+
+
+def _of_end(samples: Sequence[Sequence[Sample]], least: bool) -> float:
+    """How a trial's least or largest latency scatters from trial to trial (standard deviation, ns), by its intervals'.
+
+    The least of many values has one of Weibull's distributions, or at the end of the family Gumbel's (Fisher and
+    Tippett 1928), so that of all n intervals scatters n^k times less than that of one: k is 1 where latencies are even
+    down to the least one, and hardly more than 0 where few come near it. It is that of the intervals' third L-moment
+    (Hosking, Wallis and Wood 1985).
+    """
+    ends = np.sort([one.min_ns if least else -one.max_ns for trial in samples for one in trial])
+    count = len(ends)
+    if count < 3 or ends[0] == ends[-1]:
+        return 0.0
+    rank = np.arange(count) / (count - 1)
+    mean, first = float(ends.mean()), float((rank * ends).mean())
+    second = float((rank * (rank * (count - 1) - 1) / (count - 2) * ends).mean())
+    skew = (6 * second - 6 * first + mean) / (2 * first - mean)
+    place = 2 / (3 - skew) - math.log(2) / math.log(3)
+    power = 7.8590 * place + 2.9554 * place**2
+    return float(ends.std(ddof=1)) * (count / len(samples)) ** -min(1.0, max(0.0, power))
+
+
+def _of_rank(
+    percent: float,
+    histograms: Sequence[Buckets],
+    latencies: Sequence[Latency],
+    samples: Sequence[Sequence[Sample]],
+) -> float:
+    """Of a percentile of all frames by itself: its rank is binomial, for as many frames as are independent of each
+    other (order statistics). Zero if no latency is in a bucket.
 
     A place in a bucket that is taken to be filled evenly scatters less than a frame's own: with a share C of all frames
     in the bucket, of which s are below the place, the variance of its rank is p(1 − p) − C s(1 − s) (that of B + sC,
@@ -72,13 +135,7 @@ def of_percentile(
     own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
     if inside.shape is not None:
         own_error = math.hypot(own_error, _of_shape(percent, whole, latencies, inside, alike))
-    own = [
-        percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))
-        for histogram, one in zip(histograms, latencies, strict=True)
-    ]
-    values = [found.value_ns for found in own if found is not None]
-    between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    return _pooled(between, len(values) - 1, own_error, math.inf)
+    return own_error
 
 
 def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], inside: Within, alike: float) -> float:
@@ -142,13 +199,13 @@ def _within(samples: Sequence[Sequence[Sample]]) -> tuple[float, int]:
     return (math.sqrt(square / freedom / count), freedom) if freedom else (0.0, 0)
 
 
-def _pooled(between: float, trials_freedom: int, within: float, freedom: float) -> float:
+def _pooled(between: float, trials_freedom: int, within: float, freedom: float, alike: float = ALIKE) -> float:
     """From the scatter between trials and that within them, both as standard errors of the same figure."""
     if trials_freedom < 1:
         return within * student(freedom) / COVERAGE_FACTOR if within else 0.0
     if freedom:
         ratio = (between / within) ** 2 if within else math.inf if between else 1.0
-        if ALIKE < _chance_of_more(ratio, trials_freedom, freedom) < 1 - FAR_ALIKE:
+        if alike < _chance_of_more(ratio, trials_freedom, freedom) < 1 - FAR_ALIKE:
             if math.isinf(freedom):
                 return within * student(freedom) / COVERAGE_FACTOR
             both = trials_freedom + freedom

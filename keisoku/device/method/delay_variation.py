@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.percentile import PDV_PERCENT, Percentile, packet_delay_variation, percentile
+from keisoku.device.analysis.percentile import Percentile, packet_delay_variation, percentile
 from keisoku.device.analysis.rises import error_of_medians
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import rfc8219_deviations
@@ -49,18 +48,20 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     usable = [record for record in records if record.valid]
     figures: dict[str, Quantity] = {}
     trials = [_variations(record.facts.tracked) for record in usable]
-    errors = _errors(usable)
     for name in ("pdv", "ipdv_min", "ipdv_median", "ipdv_max"):
         values = [trial[name] for trial in trials if name in trial]
         if not values:
             continue
-        half_width_ns = max(value.half_width_ns for value in values)
-        median, low, high = summary([value.value_ns for value in values])
-        one, common = errors.get(name, (0.0, 0.0))
-        own = of_percentile(half_width_ns, math.hypot(error_of_median(len(values), one), common))
-        figures[name] = difference(setting, median, own, usable[0])
+        known_ns = [value.value_ns for value in values]
+        median, low, high = summary(known_ns)
+        error = _error(name, usable, known_ns)
+        if error is None:
+            figures[name] = Quantity(value=median, unit="ns")
+            continue
+        half_width_ns = statistics.fmean(value.half_width_ns for value in values)
+        figures[name] = difference(setting, median, of_percentile(half_width_ns, error), usable[0])
         if name == "pdv":
-            own = of_percentile(half_width_ns, math.hypot(one, common))
+            own = of_percentile(half_width_ns, error / error_of_median(len(known_ns), 1.0))
             figures["pdv_p1"] = difference(setting, low, own, usable[0])
             figures["pdv_p99"] = difference(setting, high, own, usable[0])
     if not figures:
@@ -78,25 +79,17 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 
-def _errors(records: list[TrialRecord]) -> dict[str, tuple[float, float]]:
-    """Standard errors of a trial's figure, and of what is wrong alike in all trials, in ns."""
-    measured = [record.facts.tracked for record in records]
-    latencies = [one.latency for one in measured if one.latency is not None]
-    if not latencies:
-        return {}
-    samples = [samples_of(record, record.facts.tracked) for record in records]
-    histograms = [one.histogram for one in latencies]
-    all_trials = repeatability.of_percentile(PDV_PERCENT, histograms, latencies, samples)
-    # No trial finds the least latency that there can be.
-    least = statistics.fmean(
-        repeatability.of_extreme([one], [own], least=True) for one, own in zip(latencies, samples, strict=True)
-    )
-    found = {"pdv": (all_trials * math.sqrt(len(latencies)), least)}
-    variations = [one.variation for one in measured if one.variation is not None]
-    medians = [own["ipdv_median"].value_ns for one in measured if "ipdv_median" in (own := _variations(one))]
-    if medians:
-        found["ipdv_median"] = 0.0, error_of_medians(variations, medians)
-    return found
+def _error(name: str, records: list[TrialRecord], values_ns: list[float]) -> float | None:
+    """Standard error of the median of these trials' figures, in ns; None where nothing shows it."""
+    tracked = [record.facts.tracked for record in records]
+    if name == "ipdv_median":
+        return error_of_medians([own.variation for own in tracked if own.variation is not None], values_ns)
+    if name == "pdv":
+        latencies = [own.latency for own in tracked if own.latency is not None]
+        samples = [samples_of(record, record.facts.tracked) for record in records]
+        return error_of_median(len(values_ns), repeatability.of_variation(values_ns, latencies, samples))
+    # The extreme of another trial: only trials tell.
+    return error_of_median(len(values_ns), repeatability.of_trials(values_ns)) if len(values_ns) > 1 else None
 
 
 def _variations(tracked: Tracked) -> dict[str, Percentile]:
