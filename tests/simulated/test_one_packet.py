@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
 from keisoku.errors import EngineError
+from keisoku.path.one_packet import probing
 from keisoku.path.one_packet.analysis import HOP, analyse
 from keisoku.path.one_packet.fit import PathFit, fit_path
 from keisoku.path.one_packet.probe import HopProbe
@@ -200,7 +202,7 @@ def test_budget_was_exceeded_sixfold(budget_s: float) -> None:
 @pytest.mark.parametrize("budget_s", [0.2, 0.5, 1.0])
 def test_small_budget_is_kept_and_measures_what_fits(budget_s: float) -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(20 * M), budget_s=budget_s)
-    assert run.wire.now <= budget_s * 1e9
+    assert run.wire.now <= budget_s * 1e9 + 64 * run.wire.send_gap_ns  # the last train's packets leave one by one
     assert len(run.kept) > 20
 
 
@@ -214,6 +216,34 @@ def test_the_start_of_the_program_was_not_in_the_budget() -> None:
     with pytest.raises(EngineError, match=r"the start of the program took 11 s of the budget of 20 s"):
         HopProbing(wire, settings, kept.extend, lambda text: None, started_s=11.0).run()
     assert wire.now == 0
+
+
+@pytest.mark.parametrize("busy_from_s", [0.5, 2.0])
+def test_a_host_that_became_busy_in_the_run_took_longer_than_its_budget(
+    busy_from_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer took as long as the last fit had foretold, on the idle host. Virtual time passes in fits here."""
+    wire = VirtualPath([VirtualHop(1000 * M), VirtualHop(50 * M), VirtualHop(100 * M)], jitter_ns=20_000.0)
+    settings, kept = OnePacketSettings(host="host", budget_s=6.0, precision_percent=0.01), list[HopProbe]()
+    longest = 0.0
+
+    def each_ns(probes: Sequence[HopProbe]) -> float:
+        """Of a hop, by its probes: eight times as long once the host is busy."""
+        return len(probes) / len({probe.hop for probe in probes}) * (240e3 if wire.now >= busy_from_s * 1e9 else 30e3)
+
+    def slow_fit(probes: Sequence[HopProbe], after_each: Callable[[float], None] = lambda share: None) -> PathFit:
+        def after(share: float) -> None:
+            nonlocal longest
+            longest = max(longest, each_ns(probes))
+            wire.now += round(each_ns(probes))
+            after_each(share)
+
+        return fit_path(probes, after)
+
+    monkeypatch.setattr(probing, "fit_path", slow_fit)
+    HopProbing(wire, settings, kept.extend, lambda text: None).run()
+    ended_ns = wire.now + probing.AS_FITS * 3 * each_ns(kept)
+    assert 3e9 <= ended_ns <= 6e9 + longest
 
 
 def test_budget_that_is_over_before_the_hops_are_known_is_one_sentence() -> None:
@@ -345,20 +375,22 @@ def slow() -> VirtualHop:
 
 
 @pytest.mark.parametrize(
-    ("hops", "said"),
+    ("hops", "jitter_ns", "said"),
     [
+        ((slow(), VirtualHop(10 * M)), 3000.0, "slower than the way back, but a train passes faster"),
         (
-            (slow(), VirtualHop(10 * M)),
-            "slower than the way back, but a train passes faster",
+            (VirtualHop(10 * M), slow(), VirtualHop(20 * M)),
+            10_000.0,
+            "slower than the way back, but the next hop seems",
         ),
-        ((VirtualHop(10 * M), slow(), VirtualHop(20 * M)), "slower than the way back, but the next hop seems"),
+        ((VirtualHop(10 * M), slow(), VirtualHop(20 * M)), 1000.0, "ns longer for each byte above 512"),
     ],
-    ids=["train", "next hop"],
+    ids=["train", "next hop", "round trips"],
 )
 def test_a_router_that_takes_longer_above_512_bytes_read_34_for_50_without_a_flag(
-    hops: tuple[VirtualHop, ...], said: str
+    hops: tuple[VirtualHop, ...], jitter_ns: float, said: str
 ) -> None:
-    run = Campaign(*hops, jitter_ns=3000.0)
+    run = Campaign(*hops, jitter_ns=jitter_ns)
     assert run.flags() == ["slow-router"]
     assert said in run.answer.flags[0].text
 
@@ -380,6 +412,19 @@ def test_a_faster_way_back_is_no_slow_router(loss: float) -> None:
     assert run.flags() == []
     assert run.rates("reverse")[:2] == [pytest.approx(150, rel=0.05), pytest.approx(30, rel=0.05)]
     assert not any("512" in row.remark for row in run.answer.rows[:3])
+
+
+@pytest.mark.parametrize("bucket", [None, (5 * M, 8000.0)], ids=["host", "host behind a token bucket"])
+def test_a_host_that_takes_longer_above_512_bytes_was_measured_too_slow_without_a_word(
+    bucket: tuple[float, float] | None,
+) -> None:
+    """No train shows 12 of 80 ns a byte, and behind the host is no hop: but its lines meet at 512 bytes, not at 548."""
+    run = Campaign(VirtualHop(100 * M, extra_above=(512, 12.0), bucket=bucket), jitter_ns=300.0)
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "slow-router"]
+    slower = re.search(r"takes ([\d.]+) ± [\d.]+ ns longer for each byte above 512", flag.text)
+    assert slower is not None
+    assert float(slower[1]) == pytest.approx(12, rel=0.1)
+    assert ("token-bucket" in run.flags()) == (bucket is not None)
 
 
 def test_gathered_interrupts_are_no_hidden_stages() -> None:

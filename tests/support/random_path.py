@@ -23,7 +23,9 @@ SLOWED = 0.5
 """A bucket is seen where it sustains less than this share of the slowest link."""
 FASTEST_BUCKET = 200 * M
 SLOWER = 1.1
-"""A router that takes longer above 512 bytes is seen where its slope is larger than that of any link by this factor."""
+"""A train shows a router that takes longer above 512 bytes where its slope is larger than any link's by this factor."""
+BETWEEN_BYTES = 36
+"""Single round trips show it where so many bytes of it take longer than the noise: from 512 to where replies stop."""
 
 
 @dataclass
@@ -68,7 +70,7 @@ class RandomPath:
 
     @property
     def kink_is_seen(self) -> bool:
-        """Where replies grow up to 548 bytes, a change at 512 cannot be told from the reverse direction."""
+        """Where replies grow up to 548 bytes, a change at 512 looks like another reverse slope (`slowed_is_seen`)."""
         return bool(self.kink[0]) and (self.kink[1] > 548 or self.hops[self.kink[0] - 1].quote is not rfc1812)
 
     @property
@@ -78,13 +80,17 @@ class RandomPath:
 
     @property
     def slowed_is_seen(self) -> bool:
-        """No link before, nor a bucket, hides that trains pass faster than the slope says, by a tenth at least."""
-        if not self.kink_is_hidden or (self.bucket and self.bucket <= self.kink[0]):
+        """Single round trips are late by less, or trains pass faster than the slope says by a tenth at least, which no
+        link before nor a bucket hides."""
+        if not self.kink_is_hidden:
             return False
         here = self.hops[self.kink[0] - 1]
         slope, extra = 8e9 / here.forward, (here.extra_above or (0, 0.0))[1]
+        if BETWEEN_BYTES * extra >= self.wire["jitter_ns"] + self.wire["wake_ns"]:
+            return True
         before = min((hop.forward for hop in self.hops[: self.kink[0] - 1]), default=math.inf)
-        return here.stages == 1 and SLOWER * max(slope, 8e9 / before) <= slope + extra
+        hidden = here.stages > 1 or 0 < self.bucket <= self.kink[0]
+        return not hidden and SLOWER * max(slope, 8e9 / before) <= slope + extra
 
     def outages_met(self, probes: Sequence[HopProbe]) -> bool:
         """At least four single probes in a row were sent into an interruption."""

@@ -19,7 +19,8 @@ from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting
 from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
-from keisoku.path.one_packet.verdict import SLOWER_ABOVE_BYTES, PathVerdict
+from keisoku.path.one_packet.sizes import SLOWER_ABOVE_BYTES
+from keisoku.path.one_packet.verdict import PathVerdict
 from keisoku.run.result import Result, Row
 
 NAME = "path one-packet"

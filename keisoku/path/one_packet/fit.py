@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.path.one_packet.kink import unexplained_kink
+from keisoku.path.one_packet.kink import slower_above, unexplained_kink
 from keisoku.path.one_packet.minimum import HopSamples, hop_samples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
@@ -32,19 +32,25 @@ class PathFit:
     """By hop: the size from which the slope changes, and by how many ns per byte."""
 
 
-def fit_path(probes: Sequence[HopProbe]) -> PathFit:
-    """Computes the fits, the differences between hops, and the verdicts from trains."""
+def fit_path(probes: Sequence[HopProbe], after_each: Callable[[float], None] = lambda share: None) -> PathFit:
+    """Computes the fits, the differences between hops, and the verdicts from trains.
+
+    `after_each` is told after each hop which share of them is fitted; what it raises ends the computation.
+    """
     hops = hop_samples(probes)
-    fits = fit_hops(hops)
+    fits = fit_hops(hops, after_each)
     found = segments(fits)
     trains = dispersions(probes)
     quoting = {
         samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
         for samples in hops
     }
-    kinks = {hop.samples.hop: kink for hop in fits if (kink := unexplained_kink(hop)) is not None}
+    apart = {segment.last_hop: segment.apart for segment in found}
+    slower = {hop.samples.hop: more for hop in fits if (more := slower_above(hop, apart[hop.samples.hop])) is not None}
+    rest = [hop for hop in fits if hop.samples.hop not in slower]
+    kinks = {hop.samples.hop: kink for hop in rest if (kink := unexplained_kink(hop)) is not None}
     delays = {hop.samples.hop: _delay_ns(hop.samples) for hop in fits}
-    return PathFit(hops, fits, found, verdicts(found, trains, delays, set(kinks)), trains, quoting, kinks)
+    return PathFit(hops, fits, found, verdicts(found, trains, delays, set(kinks), slower), trains, quoting, kinks)
 
 
 def _delay_ns(samples: HopSamples) -> float:

@@ -15,7 +15,7 @@ from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
-from keisoku.path.one_packet.verdict import SLOWER_ABOVE_BYTES
+from keisoku.path.one_packet.sizes import SLOWER_ABOVE_BYTES
 from keisoku.run.result import Flag
 
 HOST_SILENT = phrase("the host itself was silent or refused the probes: the path behind the last hop listed is unknown")
@@ -60,6 +60,18 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 where=where,
             )
             flags.append(Flag(name="not-serialising", text=text))
+        if verdict.slower is not None:
+            text = phrase(
+                "{where}: the router takes {slower:.2g} ± {error:.1g} ns longer for each byte above {above}, as round "
+                "trips just below the length at which its replies stop growing show: its forward rate is too low and "
+                "its reverse rate too high, and those of the next hop the other way round",
+                where=where,
+                slower=verdict.slower.value,
+                error=verdict.slower.half_width,
+                above=SLOWER_ABOVE_BYTES,
+            )
+            slower = Quantity(value=verdict.slower.value, unit="ns/byte", uncertainty=verdict.slower.half_width)
+            flags.append(Flag(name="slow-router", text=text, figures={"slower": slower}))
     for hop in path.fits:
         if (kink := path.kinks.get(hop.samples.hop)) is not None:
             text = phrase(

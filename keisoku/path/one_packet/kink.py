@@ -1,8 +1,10 @@
 """A probe size from which a hop's delay grows at another slope, although the lengths of its replies do not explain it.
 
 Kitaguchi et al. (2002) found two in a Linux target, at 512 and 1024 bytes. Each size is tried as a hinge max(0, L − b)
-beside the plane of probe and reply lengths. Planes are of least absolute deviations, which a third of late points does
-not move; the errors are those of least squares over the points near the best one (Huber and Ronchetti 2009, §7).
+beside the plane of probe and reply lengths. A hinge so near to where replies stop growing looks like another reverse
+slope, but not at its foot: all that lies above is later, by the change of slope over the bytes between. Planes are of
+least absolute deviations, which a third of late points does not move; the errors are those of least squares over the
+points near the best one (Huber and Ronchetti 2009, §7).
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.path.one_packet.segment import HopFit
+from keisoku.analysis.budget import student
+from keisoku.path.one_packet.segment import HopFit, Span
+from keisoku.path.one_packet.sizes import QUOTE_BYTES, SLOWER_ABOVE_BYTES
 from keisoku.path.one_packet.slope import NORMAL, Floats
 
 ERRORS, LEAST_NS, LEAST_SHARE = 7.5, 1.0, 0.001
@@ -23,6 +27,10 @@ LEAST_NEAR = 0.8
 APART = 0.2
 """A hinge must differ from every plane by this share of its height, and have this share of the sizes above it.
 Nearer to the reverse direction, or to the longest sizes, a few late points look like a hinge."""
+ERRORS_AGREEING, AGREE_ERRORS = 4.0, 2.0
+"""As `ERRORS`, where what the slopes on both ways say is within so many errors of it (chosen on the same paths)."""
+LEAST_SLOWER_NS = 3.0
+"""Of a router that takes longer above 512 bytes, in ns per byte: what hosts add themselves at some lengths is less."""
 LEAST_POINTS = 4
 STEPS = 15
 LEAST_SCATTER_NS = 1.0
@@ -31,7 +39,7 @@ LEAST_SCATTER_NS = 1.0
 def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     """The size and the change in ns per byte; None if a plane explains all.
 
-    Where replies grow up to 548 bytes a change at 512 cannot be told from the reverse direction.
+    Where replies grow up to 548 bytes a change at 512 is that of `slower_above`.
     """
     sizes, replies = hop.samples.sizes, hop.samples.replies
     columns = [np.ones_like(sizes), sizes / sizes.max()]
@@ -52,18 +60,45 @@ def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     level = float(np.median(hop.fitted))
     residuals = _residuals(designs, hop.fitted - level)
     best = int(np.argmin(np.abs(residuals).sum(axis=1)))
-    design = designs[best]
-    scatter = NORMAL * float(np.median(np.abs(residuals[best])))
-    near: NDArray[np.bool_] = np.abs(residuals[best]) < NEAR * max(
-        scatter * (sizes.size / (sizes.size - design.shape[1])) ** 0.5, LEAST_SCATTER_NS
-    )
-    if near.sum() < LEAST_NEAR * sizes.size:
-        return None
-    change, error = _last(design[near], hop.fitted[near] - level)
+    change, error = _change(designs[best], hop.fitted - level, residuals[best])
     least = max(LEAST_NS * float(heights[best]), LEAST_SHARE * abs(hop.fit.forward) * float(heights[best]))
     if abs(change) < max(ERRORS * error, least):
         return None
     return int(edges[best]), change / float(heights[best])
+
+
+def slower_above(hop: HopFit, apart: Span | None) -> Span | None:
+    """By how many ns per byte a router takes longer above 512 bytes, where replies grow up to little more; None if a
+    plane explains all. Only the bytes from the longest size that is no longer than that to where replies stop count.
+
+    `apart` is the slope out less the slope back of the links to it. Such a router makes it twice what it adds itself,
+    which a faster way back does not: fewer errors are enough where both agree.
+    """
+    sizes, replies = hop.samples.sizes, hop.samples.replies
+    above = replies == replies.max()
+    growing = np.unique((replies - sizes)[~above])
+    if hop.fit.kind != "both" or growing.size != 1:
+        return None
+    between = float(replies.max() - growing[0] - sizes[~above].max())
+    if not 0 < between <= QUOTE_BYTES - SLOWER_ABOVE_BYTES:
+        return None
+    design = np.column_stack([np.ones_like(sizes), sizes / sizes.max(), replies / replies.max(), above])
+    values = hop.fitted - float(np.median(hop.fitted))
+    change, error = _change(design, values, _residuals(design[None], values)[0])
+    agree = apart is not None and apart.lower > 0 and abs(change - apart.value / 2 * between) < AGREE_ERRORS * error
+    if change < max((ERRORS_AGREEING if agree else ERRORS) * error, LEAST_SLOWER_NS * between):
+        return None
+    more, half = change / between, student(sizes.size - design.shape[1]) * error / between
+    return Span(more, more - half, more + half)
+
+
+def _change(design: Floats, values: Floats, residuals: Floats) -> tuple[float, float]:
+    """What the last column of a design explains of these values, and its standard error, over the points near the plane
+    of least absolute deviations; an infinite error where too few are near it."""
+    scatter = NORMAL * float(np.median(np.abs(residuals)))
+    freedom = max(1, values.size - design.shape[1])
+    near: NDArray[np.bool_] = np.abs(residuals) < NEAR * max(scatter * (values.size / freedom) ** 0.5, LEAST_SCATTER_NS)
+    return _last(design[near], values[near]) if near.sum() >= LEAST_NEAR * values.size else (0.0, float("inf"))
 
 
 def _residuals(designs: Floats, values: Floats) -> Floats:

@@ -50,6 +50,8 @@ TRAINS_SHARE = 0.15
 AS_START, AS_FITS = 1.25, 4.0
 """The answer takes as long as so many starts of the program, and so many of the last fits of the probes: both are
 slower on a busy host (benchmarks/path_budget.py; at a load of 14 on two CPUs the answer took 1.3 starts)."""
+LOOK_NS, LOOKS_SHARE = NS_PER_S // 4, 0.1
+"""From one look at how fast the host computes to the next: so long, or until looks take this share of the time."""
 KEPT_TOGETHER = 256
 """Probes in a part on disk at most; so many are lost if the process is killed."""
 
@@ -112,7 +114,8 @@ class HopProbing:
         self._settings, self._keep, self._progress = settings, keep, progress
         self._found = found
         self._doing = phrase("looking for the hops")
-        self._fit_ns = 0
+        self._fit_ns = self._look_ns = 0
+        self._each_ns = 0.0
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
         self._path: PathFit | None = None
@@ -178,12 +181,9 @@ class HopProbing:
             )
             self._repeat(active, sizes, target, end)
             self._flush()
-            # A fit cannot be interrupted: one that would last beyond the end is left to the analysis.
+            # A fit that would last beyond the end is left to the analysis.
             if self._wire.now_ns() + 2 * self._fit_ns < end:
-                began = self._wire.now_ns()
                 active = self._unfinished(hops, target)
-                self._fit_ns = self._wire.now_ns() - began
-                self._wire.leave(round(AS_FITS * self._fit_ns))
                 self._progress(self._state(target, hops, active))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
 
@@ -208,6 +208,35 @@ class HopProbing:
                 self._probe(chosen)
             if len(self._fresh) >= KEPT_TOGETHER:
                 self._flush()
+            self._look()
+
+    def _fit(self, probes: Sequence[HopProbe]) -> PathFit:
+        """Of all probes or some. Raises BudgetOverError as soon as no more time is left than the answer will take, by
+        what each hop of this fit took."""
+        began = self._wire.now_ns()
+
+        def leave(share: float) -> None:
+            took = self._wire.now_ns() - began
+            self._look_ns = self._wire.now_ns() + max(LOOK_NS, round(took / LOOKS_SHARE))
+            self._each_ns = took / share / max(1, len(probes))
+            self._leave()
+
+        found = fit_path(probes, leave)
+        leave(1.0)
+        return found
+
+    def _leave(self) -> None:
+        """Leaves the time that the answer will take, of all probes that there are now."""
+        self._fit_ns = round(self._each_ns * (len(self.probes) + len(self._fresh)))
+        self._wire.leave(round(AS_FITS * self._fit_ns))
+        self._wire.rest(self._wire.now_ns())
+
+    def _look(self) -> None:
+        """Fits one hop again now and then: a host that became busy since the last fit takes longer for the answer."""
+        self._leave()
+        if self._path is not None and self._each_ns and self._wire.now_ns() >= self._look_ns:
+            hop = self._path.hops[0].hop
+            self._fit([probe for probe in self.probes if probe.hop == hop])
 
     def _probe(self, hop: _Hop) -> None:
         # A hop that is silent is asked with a size that it has answered: no other would tell an outage from a filter.
@@ -243,7 +272,7 @@ class HopProbing:
 
     def _unfinished(self, hops: Sequence[_Hop], repeats: int) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        self._path = fit_path(self.probes)
+        self._path = self._fit(self.probes)
         times = repeats / self._settings.repetitions
         self._widths = widths(self._path, times < REVERSE_REPEATS, times < SIGN_REPEATS)
         ends = [segment.last_hop for segment in self._path.segments]
@@ -291,6 +320,7 @@ class HopProbing:
                     "back-to-back trains, round {number}, to {hops}", number=number + 1, hops=_hops(group)
                 )
                 for hop in group:  # in turn, so that limits on replies pass together
+                    self._look()
                     if hop.gone or done[hop.ttl] >= wanted:
                         continue
                     if hop.limit.limited:  # the first and the last packet each need a token

@@ -6,7 +6,7 @@ a far hop includes that of the hop before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +94,15 @@ class Segment:
         """Hops in between never answered."""
         return self.last_hop > self.first_hop
 
+    @property
+    def apart(self) -> Span | None:
+        """Slope out less slope back, with an interval that holds however both errors go together."""
+        if self.forward is None or self.reverse is None:
+            return None
+        value = self.forward.value - self.reverse.value
+        half = self.forward.half_width + self.reverse.half_width
+        return Span(value, value - half, value + half)
+
 
 def fit_hop(samples: HopSamples) -> HopFit:
     """The fit of one hop's minima or low quantiles, and how well it is known.
@@ -149,12 +158,16 @@ def segments(fits: Sequence[HopFit]) -> list[Segment]:
     return found
 
 
-def fit_hops(hops: Sequence[HopSamples]) -> list[HopFit]:
-    """Fits of the hops with enough sizes; the others are left out, as if they had never answered."""
+def fit_hops(hops: Sequence[HopSamples], after_each: Callable[[float], None] = lambda share: None) -> list[HopFit]:
+    """Fits of the hops with enough sizes; the others are left out, as if they had never answered.
+
+    `after_each` is told which share of the hops is done.
+    """
     found = []
-    for samples in hops:
+    for number, samples in enumerate(hops, 1):
         if np.unique(samples.sizes).size >= 6 and identifiable(samples.sizes, samples.replies):
             found.append(fit_hop(samples))
+        after_each(number / len(hops))
     return found
 
 

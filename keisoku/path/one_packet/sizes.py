@@ -4,6 +4,9 @@ from __future__ import annotations
 
 QUOTE_BYTES = 548
 """What of a probe fits into a reply of 576 bytes beside its IP and ICMP headers (RFC 1812 §4.3.2.3)."""
+SLOWER_ABOVE_BYTES = 512
+"""Some routers take longer for what is longer (Kitaguchi et al. 2002). So no size lies between this and `QUOTE_BYTES`:
+round trips below and above lie on lines that meet there, but for such a router, whose lines meet here."""
 QUOTE_BYTES_IPV6 = 1232
 """The same of IPv6, whose replies are of 1280 bytes at most (RFC 4443 §2.4 c)."""
 SMALLEST_BYTES = 64
@@ -19,7 +22,7 @@ STEP_BYTES = 4
 
 
 def probe_sizes(mtu_bytes: int, of_ipv6: bool = False) -> list[int]:
-    """IP lengths in bytes, ascending: some up to what a reply quotes whole (548), most from 576 to the path MTU.
+    """IP lengths in bytes, ascending: some up to 512, most from 576 to the path MTU.
 
     Most crowd at the two ends of either range, a step apart: the variance of a slope is least where half of the probes
     are as short and half as long as can be (D-optimal design for a line), a third of what an even spread leaves.
@@ -29,7 +32,7 @@ def probe_sizes(mtu_bytes: int, of_ipv6: bool = False) -> list[int]:
     if mtu_bytes < 68:
         raise ValueError(f"an IPv4 path carries at least 68 bytes, not {mtu_bytes}")
     below, above = (BELOW_IPV6, ABOVE_IPV6) if of_ipv6 else (BELOW, ABOVE)
-    quoted, longer = (QUOTE_BYTES_IPV6, ABOVE_BYTES_IPV6) if of_ipv6 else (QUOTE_BYTES, ABOVE_BYTES)
+    quoted, longer = (QUOTE_BYTES_IPV6, ABOVE_BYTES_IPV6) if of_ipv6 else (SLOWER_ABOVE_BYTES, ABOVE_BYTES)
     if mtu_bytes < longer + 2 * STEP_BYTES * above:
         return _spread(SMALLEST_BYTES, mtu_bytes, below + above)
     return [*_ends(SMALLEST_BYTES, quoted, below), *_ends(longer, mtu_bytes, above)]

@@ -24,8 +24,6 @@ PACKET_NS = 12_000.0
 FASTER = 1.1
 """If even the slowest train passes faster than one link of the hop's rate could, by this factor, it is none. What
 shortens a train are gathered interrupts and a delayed first packet, which are counted apart, and packets lost in it."""
-SLOWER_ABOVE_BYTES = 512
-"""Some routers take longer for what is longer (Kitaguchi et al. 2002)."""
 OPPOSITE = 0.25
 """A hop and the next one differ between out and back by as much, one way and the other, if the sum of both differences
 is below this share of the first."""
@@ -48,15 +46,21 @@ class PathVerdict:
     shared_rate: float | None = None
     """bit/s each way if its router takes longer above 512 bytes; None: the way back is not surely the faster one, or a
     train shows that the way out is as slow as that."""
+    slower: Span | None = None
+    """ns per byte by which its router takes longer above 512 bytes, where its round trips show that by themselves."""
 
 
 def verdicts(
-    found: Sequence[Segment], trains: Mapping[int, Dispersion], delay_ns: Mapping[int, float], kinked: Collection[int]
+    found: Sequence[Segment],
+    trains: Mapping[int, Dispersion],
+    delay_ns: Mapping[int, float],
+    kinked: Collection[int],
+    slower: Mapping[int, Span],
 ) -> list[PathVerdict]:
     """One for each segment, in order.
 
     `delay_ns` is the delay above the minimum that one in ten single packets to a hop met; `kinked` are hops whose slope
-    is not that of a link.
+    is not that of a link, `slower` those whose router takes longer above 512 bytes, with by how much.
     """
     result: list[PathVerdict] = []
     explained = _Explained()
@@ -65,9 +69,12 @@ def verdicts(
         noise = NOISES * delay_ns.get(segment.last_hop, 0.0)
         explained = explained.with_segment(segment)
         verdict = _verdict(segment, train, explained, noise, segment.last_hop in kinked)
-        if verdict.kind not in ("hidden-stages", "token-bucket") and segment.last_hop not in kinked:
-            slow = _slow_router(segment, following, train, noise)
-            verdict = slow or replace(verdict, shared_rate=_shared_rate(segment, train, noise))
+        if segment.last_hop in slower:
+            verdict = replace(verdict, slower=slower[segment.last_hop])
+        elif verdict.kind != "hidden-stages" and segment.last_hop not in kinked:
+            bucket = verdict.kind == "token-bucket"  # its train says nothing of the link
+            slow = None if bucket else _slow_router(segment, following, train, noise)
+            verdict = slow or replace(verdict, shared_rate=_shared_rate(segment, None if bucket else train, noise))
         result.append(verdict)
         if train is not None:
             explained = replace(explained, seen_ns=max(explained.seen_ns, train.shortest_ns))
@@ -157,37 +164,28 @@ def _slow_router(
         slowest_ns = train.passed_bytes * BITS / train.lower
         if train.passed_bytes * segment.forward.lower > FASTER * slowest_ns + COALESCED_NS + noise_ns:
             return PathVerdict("slow-router", stage_rate=train.rate, why=phrase("a train passes faster than that"))
-    here, there = _apart(segment), None if following is None else _apart(following)
+    here, there = segment.apart, None if following is None else following.apart
     if here is None or there is None or there.upper >= 0 or abs(here.value + there.value) > OPPOSITE * here.value:
         return None
     why = phrase("the next hop seems to be as much faster on the way out than on the way back")
     return PathVerdict("slow-router", why=why)
 
 
-def _apart(segment: Segment) -> Span | None:
-    """Slope out less slope back in ns/byte, with an interval that holds however both errors go together."""
-    if segment.forward is None or segment.reverse is None:
-        return None
-    value = segment.forward.value - segment.reverse.value
-    half = segment.forward.half_width + segment.reverse.half_width
-    return Span(value, value - half, value + half)
-
-
 def _slower_out(segment: Segment) -> bool:
     """Whether the way out is surely slower than the way back, as behind a router that takes longer above 512 bytes."""
-    apart = _apart(segment)
-    return apart is not None and apart.lower > 0
+    return segment.apart is not None and segment.apart.lower > 0
 
 
 def _shared_rate(segment: Segment, train: Dispersion | None, noise_ns: float) -> float | None:
     """As `PathVerdict.shared_rate`."""
     if not _slower_out(segment) or segment.forward is None or segment.reverse is None:
         return None
-    own_ns = 0.0 if train is None else train.passed_bytes * segment.forward.value
-    share_ns, tolerance_ns = (FASTER - 1) * own_ns, COALESCED_NS + noise_ns
-    if train is not None and tolerance_ns < share_ns and abs(train.span_ns - own_ns) < share_ns + tolerance_ns:
-        return None
     both = segment.forward.value + segment.reverse.value
+    if train is not None:
+        own_ns, shared_ns = train.passed_bytes * segment.forward.value, train.passed_bytes * both / 2
+        near_ns = (FASTER - 1) * own_ns + COALESCED_NS + noise_ns
+        if abs(train.span_ns - own_ns) < near_ns < own_ns - shared_ns:
+            return None
     return 2 * BITS / both if both > 0 else None
 
 
