@@ -104,7 +104,8 @@ def _of_end(samples: Sequence[Sequence[Sample]], least: bool) -> float:
     skew = (6 * second - 6 * first + mean) / (2 * first - mean)
     place = 2 / (3 - skew) - math.log(2) / math.log(3)
     power = 7.8590 * place + 2.9554 * place**2
-    return float(ends.std(ddof=1)) * (count / len(samples)) ** -min(1.0, max(0.0, power))
+    fewer: float = (count / len(samples)) ** min(1.0, max(0.0, power))
+    return float(ends.std(ddof=1)) / fewer
 
 
 def _of_rank(

@@ -62,7 +62,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             flags.append(Flag(name="not-serialising", text=text))
         if verdict.slower is not None:
             text = phrase(
-                "{where}: the router takes {slower:.2g} ± {error:.1g} ns longer for each byte above {above}, as round "
+                "{where}: the router takes {slower:.3g} ± {error:.2g} ns longer for each byte above {above}, as round "
                 "trips just below the length at which its replies stop growing show: its forward rate is too low and "
                 "its reverse rate too high, and those of the next hop the other way round",
                 where=where,
