@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from drivers.guest import Guest, NoGuestError
-from drivers.page import LabOutcome, Outcome, kept, write
+from drivers.page import LabOutcome, Outcome, kept, kept_labs, write
 
 OUTCOMES = pytest.StashKey[list[Outcome]]()
 EARLIER = pytest.StashKey[list[Outcome]]()
 LAB_OUTCOMES = pytest.StashKey[list[LabOutcome]]()
+EARLIER_OF_LABS = pytest.StashKey[list[LabOutcome]]()
 ABOUT = pytest.StashKey[str]()
 GUEST = pytest.StashKey[Guest | NoGuestError]()
 REPORTS = pytest.StashKey[Iterator[tuple[str, list[dict[str, Any]]]]]()
@@ -24,13 +25,14 @@ LAB_TESTS = Path(__file__).parents[1] / "lab"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-page", action="store_true", help="write the tables of docs/drivers.md from this run")
     parser.addoption("--short", action="store_true", help="the twenty cases of drivers that say most")
-    parser.addoption("--missing", action="store_true", help="only cases that have not passed in the kept page")
+    parser.addoption("--missing", action="store_true", help="only what has not passed in the kept page")
     parser.addoption("--in-guest", action="store_true", help="run tests of tests/lab in the guest, not on this host")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[OUTCOMES], config.stash[LAB_OUTCOMES] = [], []
     config.stash[EARLIER] = kept() if config.getoption("--missing") else []
+    config.stash[EARLIER_OF_LABS] = kept_labs() if config.getoption("--missing") else []
     config.addinivalue_line("markers", "long_form: left out of the short form (--short)")
 
 
@@ -44,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out += [item for item in items if item.get_closest_marker("long_form")]
     passed = {(one.case, one.driver, one.engine): one.passed for one in config.stash[EARLIER]}
     left_out += [item for item in items if passed.get(_cell(item))]
+    of_labs = {one.test for one in config.stash[EARLIER_OF_LABS] if one.outcome == "passed"}
+    left_out += [item for item in items if item.name in of_labs and item.path.is_relative_to(LAB_TESTS)]
     # What failed before comes before what was never run.
     items.sort(key=lambda item: _cell(item) not in passed)
     config.hook.pytest_deselected(items=left_out)
@@ -140,7 +144,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _write_page(config: pytest.Config) -> None:
     if config.getoption("--write-page") and ABOUT in config.stash:
-        write(config.stash[OUTCOMES], config.stash[EARLIER], config.stash[LAB_OUTCOMES], config.stash[ABOUT])
+        outcomes = config.stash[OUTCOMES], config.stash[EARLIER]
+        write(*outcomes, config.stash[LAB_OUTCOMES], config.stash[EARLIER_OF_LABS], config.stash[ABOUT])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

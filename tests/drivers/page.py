@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from drivers.cases import CASES
@@ -40,8 +39,14 @@ class LabOutcome:
     seconds: float
 
 
-def write(outcomes: Sequence[Outcome], earlier: Sequence[Outcome], of_labs: Sequence[LabOutcome], guest: str) -> None:
-    """Replaces the tables of the page, those of which something was run; `earlier` are outcomes to be kept beside."""
+def write(
+    outcomes: Sequence[Outcome],
+    earlier: Sequence[Outcome],
+    of_labs: Sequence[LabOutcome],
+    earlier_of_labs: Sequence[LabOutcome],
+    guest: str,
+) -> None:
+    """Replaces the tables of the page, those of which something was run; earlier outcomes are kept beside."""
     if outcomes:
         seconds = sum(outcome.seconds for outcome in outcomes)
         failed = sum(not outcome.passed for outcome in outcomes)
@@ -53,7 +58,7 @@ def write(outcomes: Sequence[Outcome], earlier: Sequence[Outcome], of_labs: Sequ
         found = list(whole.values())
         _replace(BEGIN, f"\n{told}\n\n{table(found)}{absences()}{sentences(found)}\n")
     if of_labs:
-        _replace(BEGIN_LABS, f"\n{guest}.\n{labs(of_labs)}\n")
+        _replace(BEGIN_LABS, f"\n{guest}.\n{labs(of_labs, earlier_of_labs)}\n")
 
 
 def _replace(begin: str, text: str) -> None:
@@ -82,24 +87,44 @@ def absences() -> str:
     return "\n".join(["", "Cells with a dash, and what is not there:", "", *lines, ""])
 
 
-def labs(outcomes: Sequence[LabOutcome]) -> str:
+def labs(outcomes: Sequence[LabOutcome], earlier: Sequence[LabOutcome]) -> str:
     """A row for each test of labs, with its parameters by outcome."""
     minutes = sum(one.seconds for one in outcomes) / 60
+    whole = {one.test: one for one in (*earlier, *outcomes)}
+    beside = len(whole) - len(outcomes)
     lines = [
         "",
-        f"{len(outcomes)} tests in {minutes:.0f} minutes:",
+        f"{len(outcomes)} tests in {minutes:.0f} minutes"
+        + (f"; {beside} others are of earlier runs:" if beside else ":"),
         "",
         "| test | passed | failed | skipped |",
         "|---|---|---|---|",
     ]
-    for test, group in groupby(outcomes, lambda one: one.test.partition("[")[0]):
-        own = list(group)
+    for test in dict.fromkeys(_function(one) for one in whole.values()):
+        own = [one for one in whole.values() if _function(one) == test]
         cells = [
             ", ".join(_parameters(one) for one in own if one.outcome == outcome)
             for outcome in ("passed", "failed", "skipped")
         ]
         lines.append(f"| `{test}` | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+def kept_labs() -> list[LabOutcome]:
+    """Outcomes of tests of labs in the kept page."""
+    text = PAGE.read_text().partition(BEGIN_LABS)[2].partition(END)[0]
+    found = []
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            test, *cells = line.strip("|").split("|")
+            for outcome, cell in zip(("passed", "failed", "skipped"), cells, strict=True):
+                names = [f"[{parameters}]" for parameters in re.findall("`(.*?)`", cell)] or [""] * bool(cell.strip())
+                found += [LabOutcome(test.strip(" `") + name, outcome, 0.0) for name in names]
+    return found
+
+
+def _function(outcome: LabOutcome) -> str:
+    return outcome.test.partition("[")[0]
 
 
 def _parameters(outcome: LabOutcome) -> str:

@@ -6,7 +6,7 @@ import pytest
 from drivers import page
 from drivers.cases import CASES
 from drivers.driver import DRIVERS
-from drivers.page import BEGIN, BEGIN_LABS, END, LabOutcome, Outcome, kept, kept_cases, table, write
+from drivers.page import BEGIN, BEGIN_LABS, END, LabOutcome, Outcome, kept, kept_cases, kept_labs, table, write
 
 
 def test_the_kept_page_has_the_cases_that_exist() -> None:
@@ -36,12 +36,26 @@ def test_a_run_that_was_ended_early_is_carried_on_from_its_page(
         Outcome(first.name, "igb", "afxdp", False, "", 0.0),
         Outcome(once.name, "e1000e", None, True, "", 0.0),
     ]
-    write(outcomes, [], [LabOutcome("test_lab[taprio]", "passed", 1.0)], "A guest")
+    of_labs = [
+        LabOutcome("test_lab[taprio]", "passed", 0.0),
+        LabOutcome("test_lab[etf?a=1&b=2]", "passed", 0.0),
+        LabOutcome("test_lab[cbs]", "failed", 0.0),
+        LabOutcome("test_once", "skipped", 0.0),
+    ]
+    write(outcomes, [], of_labs, [], "A guest")
     assert kept() == outcomes
+    assert kept_labs() == of_labs
     mended = Outcome(first.name, "igb", "afxdp", True, "", 0.0)
-    write([mended], kept(), [], "Another guest")
+    write([mended], kept(), [], [], "Another guest")
     assert set(kept()) == {outcomes[0], mended, outcomes[2]}
     text = path.read_text()
     assert "Runs: 1, of cases: 1, in 0 min; failed: 0. 2 other cells are of earlier runs." in text
-    assert "| `test_lab` | `taprio` |" in text, "what was not run again is kept"
+    assert kept_labs() == of_labs, "what was not run again is kept"
     assert text.startswith("before\n") and "\nbetween\n" in text and text.endswith("after\n")
+    mended_lab = LabOutcome("test_lab[cbs]", "passed", 60.0)
+    write([], [], [mended_lab], kept_labs(), "A third guest")
+    assert {one.test: one.outcome for one in kept_labs()} == {
+        **{one.test: one.outcome for one in of_labs},
+        "test_lab[cbs]": "passed",
+    }
+    assert "1 tests in 1 minutes; 3 others are of earlier runs:" in path.read_text()

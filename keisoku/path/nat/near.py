@@ -1,7 +1,7 @@
 """The near end of a look at a NAT: which binding sends what when. It opens no socket and reads no clock but the wire's.
 
 It is made of processes, each a generator that yields the time until which it waits; it goes on earlier when something
-arrives. All that is decided from what arrives is whether to ask again; verdicts are in `analysis.py`.
+arrives. All that is decided from what arrives is whether to ask again; verdicts are in `behaviour.py`.
 """
 
 from __future__ import annotations
