@@ -4,6 +4,7 @@ that were set. What the device itself counted is the truth; a kernel that lacks 
 from __future__ import annotations
 
 import math
+import re
 import socket
 from collections import Counter
 from contextlib import suppress
@@ -71,7 +72,7 @@ def test_every_frame_is_forwarded_once_and_whole(name: str) -> None:
 
 def test_each_loss_by_chance_is_one_that_the_device_counted() -> None:
     require("netem")
-    seen = through("netem?loss=5%", 2000, 1000.0)
+    seen = through("netem?loss=5%", 2000, 400.0)
     low, high = chance(0.05, 2000)
     assert low <= seen.lost == seen.counted[1].dropped_frames <= high
 
@@ -95,7 +96,7 @@ def test_a_known_jitter_scatters_latencies_within_it() -> None:
 
 def test_known_duplicates_are_found() -> None:
     require("netem")
-    seen = through("netem?duplicate=10%", 2000, 1000.0)
+    seen = through("netem?duplicate=10%", 2000, 400.0)
     twice = int(np.count_nonzero(seen.rows["flags"] & DUPLICATE))
     low, high = chance(0.1, 2000)
     assert low <= twice == seen.facts.tracked.received_frames - 2000 <= high
@@ -105,7 +106,7 @@ def test_known_duplicates_are_found() -> None:
 def test_known_damage_is_found() -> None:
     """netem inverts a bit anywhere: a frame whose addresses or signature it hits is lost or foreign."""
     require("netem")
-    seen = through("netem?corrupt=10%", 2000, 1000.0)
+    seen = through("netem?corrupt=10%", 2000, 400.0)
     low, high = chance(0.1, 2000)
     assert low <= seen.offered - seen.forwarded <= high
     assert seen.facts.tracked.corrupt_arrivals > 0.5 * (seen.offered - seen.forwarded)
@@ -113,7 +114,7 @@ def test_known_damage_is_found() -> None:
 
 def test_frames_that_overtake_are_as_many_as_were_not_delayed() -> None:
     require("netem")
-    seen = through("netem?delay=50ms&reorder=25%", 1000, 500.0)
+    seen = through("netem?delay=50ms&reorder=25%", 1000, 300.0)
     at_once = int(np.count_nonzero(seen.latencies_ns() < 25_000_000))
     low, high = chance(0.25, 1000)
     assert seen.lost == 0
@@ -205,8 +206,9 @@ def test_a_strict_class_loses_nothing_while_the_other_loses() -> None:
     full = [
         one | {"frame_bytes": [FULL_BYTES], "weight": weight} for one, weight in zip(TWO_CLASSES, (3, 1), strict=True)
     ]
-    seen = through(f"ets?rate={RATE_BPS}bps&strict=1&quanta=3000", 4000, 1000.0, 3.0, stream=full)
+    seen = through(f"ets?rate={RATE_BPS}bps&strict=1&quanta=3000", 3000, 400.0, 3.0, stream=full)
     low, high = (stream.tracked for stream in seen.facts.streams)
+    assert low.lost_frames > 100, "its queue of 1000 frames was never full"
     assert high.lost_frames == 0 or high.lost_frames < low.lost_frames / 10
 
 
@@ -224,7 +226,8 @@ def test_each_class_has_the_queue_of_its_number() -> None:
         receiver.close()
         name = str(other.dut_interface)
         shown = within(other.dut_namespace_path, lambda: iproute.tc_shows("qdisc", "show", "dev", name))
-    leaves = {part.split()[4]: iproute.tc_frames(part)[0] for part in shown.split("qdisc ") if " parent 1:" in part}
+    parts = [(re.search(r" parent (1:\d+)", part), part) for part in shown.split("qdisc ")]
+    leaves = {parent[1]: iproute.tc_frames(part)[0] for parent, part in parts if parent}
     sent = [leaves[f"1:{number}"] for number in range(1, 5)]
     # A few frames of the kernel's own are in the first.
     assert sent[1:] == [20, 30, 40] and sent[0] >= 10
