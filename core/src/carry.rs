@@ -21,6 +21,7 @@ use crate::hiccup::Hiccups;
 use crate::link_watch::LinkWatch;
 use crate::loss_watch::LossWatch;
 use crate::port::{Claim, Control, Ended, Expected, Load, Receive, Transmit};
+use crate::precedence::{First, Pauses};
 use crate::record::{Elsewhere, Record, Transmitter, Trial};
 use crate::switches::Switches;
 use crate::table::Table;
@@ -121,11 +122,14 @@ pub fn carry(
         ..
     } = ports;
     let watched = &hiccups;
+    let firsts: Vec<First> = senders.iter().map(|_| First::default()).collect();
+    let mut pauses = Pauses::from(start_ns);
     let ended: Vec<Result<Ended>> = thread::scope(|scope| {
         let threads: Vec<_> = senders
             .iter_mut()
+            .zip(&firsts)
             .enumerate()
-            .map(|(place, sender)| {
+            .map(|(place, (sender, first))| {
                 let own = if sending.is_empty() {
                     sending
                 } else {
@@ -137,7 +141,7 @@ pub fn carry(
                     if others.is_empty() {
                         affinity::hurry(SEND_NICE);
                     } else {
-                        affinity::go_first();
+                        first.enter();
                     }
                     watched.watching(SENDER, || sender.transmit.run())
                 })
@@ -146,6 +150,8 @@ pub fn carry(
         let sends = || threads.iter().any(|thread| !thread.is_finished());
         let sends_there = ahead_ns.is_some();
         while sends() || (sends_there && watch.sent.get().is_none() && !interrupted) {
+            // SAFETY: the threads are joined after this loop.
+            unsafe { pauses.look(&firsts, monotonic_ns()) };
             controls.iter().for_each(|control| control.refill());
             account.drain(receivers, watch, monotonic_ns());
             let offered = controls.iter().map(|control| control.offered()).sum();

@@ -35,6 +35,7 @@ pub mod netns;
 pub mod occupancy;
 pub mod pacing;
 pub mod port;
+pub mod precedence;
 pub mod ranges;
 pub mod record;
 pub mod reordering;

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::affinity;
 use crate::clock::monotonic_ns;
+use crate::precedence;
 
 /// Rounds of one piece: 1 to 3 µs, a hundred times as long as reading the clock.
 const ROUNDS: u64 = 2000;
@@ -94,7 +95,7 @@ fn chains(rounds: u64) {
 pub fn speed_of(cpu: usize, span_ns: u64) -> Speed {
     let watched = std::thread::spawn(move || {
         affinity::restrict(&[cpu]);
-        affinity::go_first();
+        precedence::go_first();
         let mut meter = Meter::default();
         let end_ns = monotonic_ns() + span_ns;
         while monotonic_ns() < end_ns {
