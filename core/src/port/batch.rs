@@ -8,29 +8,50 @@
 const SIZES: [u32; 4] = [1, 4, 16, 64];
 /// Share of the time that frames may cost; the rest is for interruptions and for catching up.
 const MOST: f64 = 0.85;
-/// Weight of the newest call in the mean cost.
-const NEWEST: f64 = 0.3;
-/// The cost of smaller batches is forgotten by this factor a call, so that one interruption does not decide for long.
+/// The cost is the median of this many calls, so that what disturbs two of them in a row decides nothing.
+const CALLS: usize = 5;
+/// The cost of smaller batches is forgotten by this factor a call.
 const FORGET: f64 = 0.999;
 
 /// The cost of a frame in batches of each size, as it was last met. It outlives a trial: the next one starts well.
 #[derive(Default)]
 pub struct Batch {
-    /// Nanoseconds a frame; zero where it is not known.
-    costs_ns: [f64; SIZES.len()],
+    costs: [Cost; SIZES.len()],
     at: usize,
+}
+
+/// Nanoseconds a frame in the last calls with one size.
+#[derive(Default)]
+struct Cost {
+    last_ns: [f64; CALLS],
+    met: usize,
+}
+
+impl Cost {
+    fn met(&mut self, cost_ns: f64) {
+        self.last_ns[self.met % CALLS] = cost_ns;
+        self.met += 1;
+    }
+
+    /// Zero where it is not known.
+    fn median_ns(&self) -> f64 {
+        let mut met = self.last_ns;
+        let met = &mut met[..self.met.min(CALLS)];
+        met.sort_by(f64::total_cmp);
+        met.get(met.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    fn forget(&mut self) {
+        self.last_ns.iter_mut().for_each(|ns| *ns *= FORGET);
+    }
 }
 
 impl Batch {
     /// The smallest batch whose frames cost less than their share of `period_ns`, the mean time between departures.
     pub fn choose(&mut self, period_ns: u64) -> u32 {
         let most_ns = MOST * period_ns as f64;
-        let fits = |cost_ns: &f64| *cost_ns <= most_ns;
-        self.at = self
-            .costs_ns
-            .iter()
-            .position(fits)
-            .unwrap_or(SIZES.len() - 1);
+        let fits = |cost: &Cost| cost.median_ns() <= most_ns;
+        self.at = self.costs.iter().position(fits).unwrap_or(SIZES.len() - 1);
         SIZES[self.at]
     }
 
@@ -40,14 +61,9 @@ impl Batch {
         if frames < 4 * u64::from(SIZES[self.at]) {
             return;
         }
-        let cost_ns = busy_ns as f64 / frames as f64;
-        let (smaller, own) = self.costs_ns.split_at_mut(self.at);
-        smaller.iter_mut().for_each(|cost_ns| *cost_ns *= FORGET);
-        own[0] = if own[0] == 0.0 {
-            cost_ns
-        } else {
-            own[0] + NEWEST * (cost_ns - own[0])
-        };
+        let (smaller, own) = self.costs.split_at_mut(self.at);
+        smaller.iter_mut().for_each(Cost::forget);
+        own[0].met(busy_ns as f64 / frames as f64);
     }
 }
 
@@ -86,13 +102,19 @@ mod tests {
     }
 
     #[test]
-    fn one_interruption_does_not_decide_for_long() {
+    fn two_disturbed_calls_decided_for_half_a_second() {
         let mut batch = Batch::default();
         batches(&mut batch, 10, 2000, |_| 1000);
-        batch.choose(2000);
-        batch.met(1000, 5_000_000);
-        assert_eq!(batch.choose(2000), 4);
-        assert_eq!(batches(&mut batch, 300, 2000, |_| 1000)[299], 1);
+        assert_eq!(batches(&mut batch, 2, 2000, |_| 5000), [1; 2]);
+        assert_eq!(batches(&mut batch, 300, 2000, |_| 1000), [1; 300]);
+    }
+
+    #[test]
+    fn frames_that_became_dear_go_together_after_three_calls() {
+        let mut batch = Batch::default();
+        batches(&mut batch, 10, 2000, |_| 1000);
+        let dear = |batch| if batch < 4 { 5000 } else { 1000 };
+        assert_eq!(batches(&mut batch, 5, 2000, dear), [1, 1, 1, 4, 4]);
     }
 
     #[test]
