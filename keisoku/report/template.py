@@ -5,12 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from keisoku.language import joined, language, phrase, translated
 
 _FOLDER = Path(__file__).parent / "templates"
+
+
+class _Compiled(BytecodeCache):
+    """Templates of this process, so that its second report does not compile them again (0.2 s)."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._kept:
+            bucket.bytecode_from_string(self._kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
 
 
 def environment(*folders: Path) -> Environment:
@@ -26,6 +44,7 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_shown,
+        bytecode_cache=_COMPILED,
     )
     made.globals["phrase"] = _phrase
     made.globals["language"] = language()

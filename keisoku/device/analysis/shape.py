@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from keisoku.device.record.counts import Latency
 
@@ -74,6 +75,7 @@ class Shape:
         return min(max(self.min_ns + (self.max_ns - self.min_ns) * place, lower_ns), upper_ns)
 
 
+@lru_cache(maxsize=256)  # each percentile of a trial asks for it
 def shape_of(found: Moments) -> Shape | None:
     """None where the distribution has no single peak (that would need a parameter below 1), as where frames take one of
     two latencies, or all the same: then moments do not tell where a percentile is."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 
 from keisoku.device.method.broadcast import BROADCAST
 from keisoku.device.plan.plan import Plan
@@ -238,7 +239,7 @@ def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Out
             min_ns=_LATENCY_NS,
             max_ns=_LATENCY_NS + wait_ns,
             mean_ns=_LATENCY_NS + wait_ns / 2,
-            deviation_ns=0.0,
+            deviation_ns=wait_ns / sqrt(12),  # they are even, as a queue that grows makes them
             histogram=histogram,
         ),
         variation=Variation(count=passed, min_ns=-1, max_ns=1, mean_ns=0, histogram=_EMPTY)
