@@ -59,10 +59,10 @@ test-faults: $(BUILT)
 	$(PY) -m pytest -rs tests/lab/test_truth.py -k hostile --long
 	$(PY) tests/support/otg_fuzz.py
 
-# What also has to be green before a release, and is too long for CI on two cores: ladders of the lab, the page of a run
-# of every measurement, all cases of drivers, and the lab devices of kernel parts in their virtual machine.
+# What also has to be green before a release, and is too long for CI on two cores: ladders of the lab and of virtual time,
+# the page of a run of every measurement, all cases of drivers, and the lab devices of kernel parts in their virtual machine.
 test-long: test
-	$(PY) -m pytest -m long -rR tests/lab tests/browser
+	$(PY) -m pytest -m long -rR tests/lab tests/browser tests/unit tests/simulated
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
 
 # The long proofs, every frame size, a million frames a port, and the bitstreams of all boards with three seeds.

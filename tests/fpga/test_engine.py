@@ -123,6 +123,7 @@ def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
     assert all(row["figures"]["drop"]["value"] == 0 for row in found["rows"])
 
 
+@pytest.mark.long
 def test_six_cables_give_the_speed_of_propagation(tmp_path: Path) -> None:
     for length in LENGTHS_M:
         sizes = [

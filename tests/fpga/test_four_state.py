@@ -14,6 +14,7 @@ def test_time_block(testcase):
     simulate_four_state("time_bench", sources, FPGA / "tb/time_block/test_time_block.py", testcase=testcase)
 
 
+@pytest.mark.long
 def test_instrument():
     """The whole of it, from the host's bytes to the wire and back."""
     lint = pytest.importorskip("lint")

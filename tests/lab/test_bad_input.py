@@ -249,9 +249,8 @@ TRIALS = 4
 @pytest.mark.parametrize(
     "number",
     [
-        signal.SIGINT,
         signal.SIGKILL,
-        *(pytest.param(other, marks=pytest.mark.long) for other in (signal.SIGTERM, signal.SIGHUP)),
+        *(pytest.param(other, marks=pytest.mark.long) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)),
     ],
 )
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:

@@ -85,7 +85,7 @@ class Announced:
         self._socket.close()
 
 
-@pytest.mark.parametrize(("family", "seed"), [("nat", 71), ("firewall", 72)])
+@pytest.mark.parametrize(("family", "seed"), [("nat", 71), pytest.param("firewall", 72, marks=pytest.mark.long)])
 def test_the_capacity_is_that_of_the_kernels_table(family: str, seed: int) -> None:
     table = random.Random(seed).randint(800, 4000)
     with Lab(f"{family}?table={table}") as lab:
@@ -119,7 +119,7 @@ def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:
         assert result.rows[0].figures["rate"].bound == "at least"
 
 
-@pytest.mark.parametrize("engine", ["xdp", "packet"])
+@pytest.mark.parametrize("engine", ["xdp", pytest.param("packet", marks=pytest.mark.long)])
 def test_a_nat_with_a_pool_of_ports_has_no_more_connections_to_one_place(engine: str) -> None:
     with Lab("nat?table=20000&ports=200") as lab:
         result, records = measured(

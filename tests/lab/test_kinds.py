@@ -122,9 +122,12 @@ def test_frames_that_overtake_are_as_many_as_were_not_delayed() -> None:
     assert np.count_nonzero(seen.rows["flags"] & REORDERED)
 
 
+LONG_RATES = [pytest.param("htb?bucket=3kB&limit=40", marks=pytest.mark.long)]
+
+
 @pytest.mark.parametrize(
     "name",
-    ["tbf?bucket=3kB&queue=60kB", "htb?bucket=3kB&limit=40", "hfsc?limit=40", "cbs?bucket=3kB", "netem?limit=40",
+    ["tbf?bucket=3kB&queue=60kB", *LONG_RATES, "hfsc?limit=40", "cbs?bucket=3kB", "netem?limit=40",
      "cake", "police?bucket=4kB"],
 )  # fmt: skip
 def test_a_known_rate_is_found_and_each_loss_was_counted(name: str) -> None:

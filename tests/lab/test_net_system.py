@@ -108,7 +108,7 @@ def test_a_port_of_another_host_is_limited_read_back_and_left_as_it_was(lab: Sys
 
 
 @needs_ssh
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
 def test_a_search_that_is_gone_or_hangs_leaves_no_limit_on_another_host(
     lab: SystemLab, remote: Path, number: int, tmp_path: Path
 ) -> None:

@@ -137,7 +137,7 @@ def test_filters_are_those_of_the_firewall(rules: int) -> None:
 @needs(*PROGRAMS)
 @pytest.mark.parametrize(
     ("action", "headers", "size"),
-    [("push", "ipv4", 64), pytest.param("swap", "mpls", 68, marks=pytest.mark.long), ("pop", "mpls", 68)],
+    [("push", "ipv4", 64), *(pytest.param(action, "mpls", 68, marks=pytest.mark.long) for action in ("swap", "pop"))],
 )
 def test_one_label_is_pushed_swapped_and_popped(action: str, headers: str, size: int) -> None:
     dut, common = f"ovs-mpls?action={action}", {"headers": headers, "frame_bytes": [size]}

@@ -36,7 +36,7 @@ def carry_out(plan: Plan, lab: Lab) -> tuple[Result, list[TrialRecord]]:
     return result, records
 
 
-@pytest.mark.parametrize("method", ["delay", "delay_variation"])
+@pytest.mark.parametrize("method", [pytest.param("delay", marks=pytest.mark.long), "delay_variation"])
 def test_a_bridge_has_a_delay_and_a_signed_variation(method: str) -> None:
     plan = plan_for("bridge", method, trial_s=0.3, repetitions=5, rate_fps=1000)
     with Lab("bridge") as lab:

@@ -293,7 +293,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
     [
         ({"limit_source_bps": SLOW_BPS}, False, "source"),
         ({}, True, "network"),
-        ({"limit_sink_bps": SLOW_BPS}, False, "destination"),
+        pytest.param({"limit_sink_bps": SLOW_BPS}, False, "destination", marks=pytest.mark.long),
     ],
 )
 def test_the_stage_that_is_throttled_is_the_bottleneck(

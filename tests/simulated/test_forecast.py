@@ -100,7 +100,7 @@ def expected(plan: Plan, device: SimulatedDevice, records: list[TrialRecord] | N
 @pytest.mark.parametrize(
     ("name", "carries"),
     [
-        (name, carries)
+        pytest.param(name, carries, marks=() if carries == "carries 60 %" else pytest.mark.long)
         for name in PROCEDURES
         for carries in (DEVICES if name in SEARCHES else ["carries 60 %"])
         if name not in NOT_SIMULATED

@@ -95,7 +95,9 @@ def stepped(at, intervals):
     return phases, command
 
 
-@pytest.mark.parametrize("after", [-6, -3, -1, 0, 1, 2, 4])
+@pytest.mark.parametrize(
+    "after", [-1, 0, 2, *(pytest.param(other, marks=pytest.mark.long) for other in (-6, -3, 1, 4))]
+)
 def test_load_that_changes_as_the_search_ends_is_not_mistaken_for_the_one_that_was_searched(after):
     searched = stepped(None, 60)[0].index(Phase.HOLD)
     phases, last = stepped(searched + after, searched + after + 20)

@@ -221,7 +221,10 @@ def test_a_device_that_leaves_too_late_has_no_leave_delay() -> None:
     assert "still arrived at the end: raise --leave" in result.rows[0].remark
 
 
-@pytest.mark.parametrize(("groups", "protocol"), [(1, "igmpv2"), (63, "mldv2"), (64, "igmpv3"), (65, "mldv1")])
+@pytest.mark.parametrize(
+    ("groups", "protocol"),
+    [(1, "igmpv2"), (63, "mldv2"), (64, "igmpv3"), pytest.param(65, "mldv1", marks=pytest.mark.long)],
+)
 def test_the_capacity_is_the_number_of_groups_that_the_device_remembers(groups: int, protocol: str) -> None:
     result, _ = measure("group_capacity", snooping(groups=groups), protocol=protocol, groups=16, most_groups=200)
     assert value(result.rows[0], "groups") == groups

@@ -96,7 +96,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "whole"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(other, marks=pytest.mark.long) for other in (signal.SIGKILL, signal.SIGTERM))],
+)
 def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
     tmp_path: Path, whole: Path, number: signal.Signals
 ) -> None:

@@ -43,6 +43,9 @@ SECONDS["group_capacity"] = 180
 SECONDS |= {"qos": 3, "head_of_line": 4, "congestion": 4, "marking": 4}  # whose every frame is simulated one by one
 NO_RESETS = {"reset", "forward_pressure"}
 """Of a device that cannot be reset, by a tester that cannot send gaps of 88 bits."""
+IN_SHORT = {"throughput", "mlr", "latency", "loss", "back_to_back", "recovery", "sweep", "qos", "buffering", "port_map"}
+IN_SHORT |= {"address_caching", "multicast", "connection_rate", "convergence", "changes"}
+"""One or two of each way to spend time; the others in `make test-long`."""
 
 
 def plan_of(name: str, within_s: float, **more: object) -> Plan:
@@ -61,7 +64,14 @@ def measured(plan: Plan, out: Path) -> tuple[Outcome, list[str]]:
     return carry_out(find(DEVICE), plan, out, tell=said.append), said
 
 
-@pytest.mark.parametrize("name", [name for name in PROCEDURES if name not in NO_RESETS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.long)
+        for name in PROCEDURES
+        if name not in NO_RESETS
+    ],
+)
 def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_path: Path) -> None:
     within_s = SECONDS.get(name, 20)
     outcome, said = measured(plan_of(name, within_s), tmp_path / "run")

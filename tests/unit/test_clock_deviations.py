@@ -202,7 +202,9 @@ def test_the_drifts_interval_holds_what_it_promises(alpha: int) -> None:
 
 
 @pytest.mark.parametrize("alpha", [2, 1, 0])
-@pytest.mark.parametrize("points", [500, 1024, 1025, 1199])
+@pytest.mark.parametrize(
+    "points", [1024, 1025, *(pytest.param(other, marks=pytest.mark.long) for other in (500, 1199))]
+)
 def test_a_partial_last_block_changes_no_uncertainty_whatever_the_frequency(alpha: int, points: int) -> None:
     """Blocks are of 2, 4 or 5 points; with 1025 the last one held one, and 2 to 7 % of the intervals held the truth.
 
