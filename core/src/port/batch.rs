@@ -8,6 +8,8 @@
 const SIZES: [u32; 4] = [1, 4, 16, 64];
 /// Share of the time that frames may cost; the rest is for interruptions and for catching up.
 const MOST: f64 = 0.85;
+/// Share of the time that frames cost at most where there is room.
+const ROOM: f64 = 0.25;
 /// The cost is the median of this many calls, so that what disturbs two of them in a row decides nothing.
 const CALLS: usize = 5;
 /// The cost of smaller batches is forgotten by this factor a call.
@@ -53,6 +55,12 @@ impl Batch {
         let fits = |cost: &Cost| cost.median_ns() <= most_ns;
         self.at = self.costs.iter().position(fits).unwrap_or(SIZES.len() - 1);
         SIZES[self.at]
+    }
+
+    /// Whether frames of the chosen batch cost so little that the sender would not be late if they cost several times more.
+    pub fn has_room(&self, period_ns: u64) -> bool {
+        let cost = &self.costs[self.at];
+        cost.met > 0 && cost.median_ns() <= ROOM * period_ns as f64
     }
 
     /// After a call with the chosen batch that sent so many frames and was busy for so long.
@@ -115,6 +123,15 @@ mod tests {
         batches(&mut batch, 10, 2000, |_| 1000);
         let dear = |batch| if batch < 4 { 5000 } else { 1000 };
         assert_eq!(batches(&mut batch, 5, 2000, dear), [1, 1, 1, 4, 4]);
+    }
+
+    #[test]
+    fn there_is_room_only_where_the_cost_is_known_and_small() {
+        let mut batch = Batch::default();
+        batch.choose(10_000);
+        assert!(!batch.has_room(10_000));
+        batch.met(1000, 2_000_000);
+        assert!(batch.has_room(10_000) && !batch.has_room(7_000));
     }
 
     #[test]

@@ -47,6 +47,8 @@ const LARGEST_BATCH: u32 = 256;
 /// One call sends the frames of this time: its set-up (20 µs) delays few frames, and a batch that is too small is noticed
 /// before the sender is late.
 const CALL_NS: u64 = 2_000_000;
+/// The same where frames cost so little that none can be late: fewer of them wait for a set-up.
+const ROOMY_CALL_NS: u64 = 10_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
@@ -292,13 +294,15 @@ impl Transmit for XdpTransmit {
                 sleep_until((due_ns - LEAD_NS).min(now_ns + NAP_NS));
                 continue;
             }
+            let chosen = self.batch.choose(load.period_ns);
             let frames = if single {
                 1
+            } else if self.batch.has_room(load.period_ns) {
+                left.min(ROOMY_CALL_NS / load.period_ns)
             } else {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
             self.meter.work_when_due(now_ns);
-            let chosen = self.batch.choose(load.period_ns);
             let batch = place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
             let waited_ns = state.load(offset_of!(Transmitter, waited_ns));
             let called_ns = monotonic_ns();
