@@ -59,7 +59,16 @@ def measure(work: Work[OnePacketSettings]) -> None:
         def keep(probes: Sequence[HopProbe]) -> None:
             append(directory, probes)
 
-        HopProbing(wire, settings, keep, work.tell, found=found, came_to=work.came_to, started_s=work.waited_s()).run()
+        HopProbing(
+            wire,
+            settings,
+            keep,
+            work.tell,
+            found=found,
+            came_to=work.came_to,
+            started_s=work.waited_s(),
+            answer=work.answer,
+        ).run()
         directory.know(**{ENDED: True})
 
 
@@ -131,6 +140,7 @@ MEASUREMENT = Measurement(
     settings=OnePacketSettings,
     seconds=lambda settings: settings.budget_s,
     shortens=("budget_s",),
+    keeps_time=True,
     measure=measure,
     analyse=analyse,
     figure="forward",
