@@ -60,7 +60,8 @@ def row(name: str, bed: Bed) -> str:
             path = HopProbing(wire, settings, kept.extend, lambda text: None).run()
         seconds = time.monotonic() - began
     answer = analyse(lab.target_address, fit_path(kept), kept, None, path.reached)
-    hops = [one.figures.get("forward") for one in answer.rows if one.group == HOP]
+    # Where only the sum of both ways is known, that of each if they are alike.
+    hops = [one.figures.get("forward") or one.figures.get("if_symmetric") for one in answer.rows if one.group == HOP]
     routers = [one for one in answer.rows if one.group != HOP]
     rates = ", ".join("–" if one is None else f"{one.value / M:.4g}" for one in hops)
     lost = digits.text(routers[-1].figures["lost"])
