@@ -97,6 +97,15 @@ def test_two_stages_in_a_hop_are_flagged() -> None:
     assert flag.figures["stage_rate"].value == pytest.approx(100 * M, rel=0.05)
 
 
+def test_stages_that_a_late_host_hides_were_taken_for_one_link() -> None:
+    """Nothing flagged them, and the row did not say either that they could not be seen."""
+    run = Campaign(
+        VirtualHop(100 * M), VirtualHop(100 * M, stages=2), VirtualHop(100 * M), wake_ns=300_000.0, budget_s=6.0
+    )
+    assert run.flags() == []
+    assert "hidden stages not checked" in run.answer.rows[1].remark
+
+
 def test_one_slow_link_is_not_taken_for_stages() -> None:
     assert "hidden-stages" not in Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(100 * M)).flags()
 

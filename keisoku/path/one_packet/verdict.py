@@ -134,8 +134,14 @@ def _verdict(
     own_ns = train.passed_bytes * segment.forward.lower
     if train.span_ns > HIDDEN_RATIO * own_ns:
         return PathVerdict("not-checked", why=phrase("an earlier hop is slower"))
-    if own_ns < 2 * (COALESCED_NS + noise_ns):
-        return PathVerdict("not-checked", why=phrase("it is too fast for the trains"))
+    # Whether two stages, whose train takes half as long, would have been seen.
+    two_seen_ns = HIDDEN_RATIO * own_ns / 2 + COALESCED_NS + noise_ns
+    if own_ns < two_seen_ns:
+        why = phrase("it is too fast for the trains, or this host too late with their replies")
+        return PathVerdict("not-checked", why=why)
+    if alone_ns < two_seen_ns:
+        why = phrase("the way back seems to be faster, or is not known well enough")
+        return PathVerdict("not-checked", why=why)
     return PathVerdict("one-stage")
 
 
