@@ -93,9 +93,14 @@ class VirtualHost:
 
 
 def _on(
-    host: VirtualHost, path: Path, monkeypatch: pytest.MonkeyPatch, warn: Callable[[str], None] = lambda line: None
+    host: VirtualHost,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    warn: Callable[[str], None] = lambda line: None,
+    budget_s: float = 6.0,
+    within_s: float | None = None,
 ) -> Outcome:
-    """A run with a budget of 6 s that cannot reach its precision."""
+    """A run that cannot reach its precision."""
     monkeypatch.setattr(carry_out, "no_longer_than", host.alarm)
     monkeypatch.setattr(carry_out, "page", lambda *words: "")
     monkeypatch.setattr(entry, "monotonic", lambda: host.path.now / 1e9)
@@ -103,7 +108,7 @@ def _on(
     monkeypatch.setattr(measurement, "stamp_noise", lambda *words: {})
     monkeypatch.setattr(probing, "fit_path", host.computes(fit_path, 30e3))
     monkeypatch.setattr(measurement, "fit_path", host.computes(fit_path, 225e3))
-    settings = OnePacketSettings(host="10.0.2.1", budget_s=6.0, precision_percent=0.01)
+    settings = OnePacketSettings(host="10.0.2.1", budget_s=budget_s, within_s=within_s, precision_percent=0.01)
     return carry_out.carry_out(MEASUREMENT, settings, path, warn=warn)
 
 
@@ -123,6 +128,13 @@ def test_a_host_that_became_busy_in_the_run_took_longer_than_its_budget(
     assert bool(result.flagged("unfinished")) != whole
     assert len(warned) == (not whole)
     assert all("this is the last answer before; 'keisoku analyse" in line for line in warned)
+
+
+def test_a_budget_beyond_within_leaves_time_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = VirtualHost(4.0, 1000)
+    (result,) = _on(host, tmp_path / "run", monkeypatch, budget_s=60.0, within_s=6.0).results
+    assert result.rows
+    assert host.path.now <= 6e9
 
 
 def test_a_host_that_is_too_slow_for_any_answer_says_so_in_time(

@@ -59,9 +59,11 @@ def measure(work: Work[OnePacketSettings]) -> None:
         def keep(probes: Sequence[HopProbe]) -> None:
             append(directory, probes)
 
+        # A given budget may be longer than --within, which is kept as well.
+        budget_s = min(settings.budget_s, settings.within_s or settings.budget_s)
         HopProbing(
             wire,
-            settings,
+            settings.model_copy(update={"budget_s": budget_s}),
             keep,
             work.tell,
             found=found,
