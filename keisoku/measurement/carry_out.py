@@ -79,6 +79,8 @@ def carry_out(
     work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to, waited_s, _answer)
     whole_s = _whole_s(measurement, settings)
     left_s = for_answers_s(whole_s, waited_s) if whole_s is not None and measurement.keeps_time else whole_s
+    if left_s is not None and left_s <= 0:  # the measurement itself says that nothing is left, and ends
+        left_s = None
     try:
         with no_longer_than(left_s):
             measurement.measure(work)

@@ -11,7 +11,7 @@ import pytest
 from support.virtual_path import VirtualHop, VirtualPath
 
 from keisoku.clock import rated
-from keisoku.errors import KeisokuError
+from keisoku.errors import EngineError, KeisokuError
 from keisoku.measurement import carry_out, entry
 from keisoku.measurement.carry_out import Outcome, findings_of
 from keisoku.measurement.within import ENDS, TimeIsUp
@@ -99,6 +99,7 @@ def _on(
     warn: Callable[[str], None] = lambda line: None,
     budget_s: float = 6.0,
     within_s: float | None = None,
+    waited_s: float = 0.0,
 ) -> Outcome:
     """A run that cannot reach its precision."""
     monkeypatch.setattr(carry_out, "no_longer_than", host.alarm)
@@ -109,7 +110,7 @@ def _on(
     monkeypatch.setattr(probing, "fit_path", host.computes(fit_path, 30e3))
     monkeypatch.setattr(measurement, "fit_path", host.computes(fit_path, 225e3))
     settings = OnePacketSettings(host="10.0.2.1", budget_s=budget_s, within_s=within_s, precision_percent=0.01)
-    return carry_out.carry_out(MEASUREMENT, settings, path, warn=warn)
+    return carry_out.carry_out(MEASUREMENT, settings, path, warn=warn, waited_s=waited_s)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,8 @@ def test_a_host_that_is_too_slow_for_any_answer_says_so_in_time(
     ):
         _on(host, tmp_path / "run", monkeypatch)
     assert host.path.now <= 6e9
+
+
+def test_a_start_that_took_the_whole_budget_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match="the start of the program took 7 s of the budget of 6 s"):
+        _on(VirtualHost(0.0, 1), tmp_path / "run", monkeypatch, waited_s=7.0)
