@@ -69,6 +69,11 @@ def row(name: str, bed: Bed) -> str:
         f"{one.figures['reply_interval'].value / 1e9:.2f} s" for one in routers if "reply_interval" in one.figures
     ]
     said = [f"{flag.name} ({flag.text[:7].rstrip(' (')})" for flag in answer.flags]
+    said += [
+        f"stages not checked (hop {one.case.split()[0]}: {why.partition(';')[0]})"
+        for one in answer.rows
+        if (why := one.remark.partition("hidden stages not checked: ")[2])
+    ]
     return f"| {name} | {rates} | {lost} | {', '.join(limits) or '–'} | {seconds:.0f} | {', '.join(said) or '–'} |"
 
 
