@@ -131,6 +131,8 @@ def _verdict(
     alone_ns = train.passed_bytes * _shared_slope(segment.forward, segment.reverse)
     if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
+    if train.limited_by_sender:
+        return PathVerdict("not-checked", why=phrase("this host sent its trains no faster than they arrived"))
     own_ns = train.passed_bytes * segment.forward.lower
     if train.span_ns > HIDDEN_RATIO * own_ns:
         return PathVerdict("not-checked", why=phrase("an earlier hop is slower"))
