@@ -323,17 +323,22 @@ mod tests {
         }
     }
 
-    /// A link of 100 segments a ms, shared at random by three flows. Each waits for lost segments most of the time, and
-    /// knows meanwhile how many segments arrived (`counted`) or nothing. `away`: in one of so many readings the thread
-    /// was away for 2 ms after it had read the bytes.
-    fn lossy(seed: u64, counted: bool, away: u64) -> Vec<Arrivals> {
+    /// Draws below a number, alike for a seed.
+    fn chances(seed: u64) -> impl FnMut(u64) -> u64 {
         let mut state = seed;
-        let mut chance = |of: u64| {
+        move |of| {
             state = state
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
             (state >> 33) % of
-        };
+        }
+    }
+
+    /// A link of 100 segments a ms, shared at random by three flows. Each waits for lost segments most of the time, and
+    /// knows meanwhile how many segments arrived (`counted`) or nothing. `away`: in one of so many readings the thread
+    /// was away for 2 ms after it had read the bytes.
+    fn lossy(seed: u64, counted: bool, away: u64) -> Vec<Arrivals> {
+        let mut chance = chances(seed);
         let mut flows = vec![Arrivals::default(); 3];
         let (mut came, mut holes, mut shares) = ([0u32; 3], [0u64; 3], [40u32, 40, 20]);
         for ms in 0..500 {
@@ -394,13 +399,7 @@ mod tests {
     /// Three flows that share a link of a segment each 121 µs, in bursts; each is looked at every 1 to 4 ms, at times of
     /// its own.
     fn looked_at(seed: u64) -> Vec<Arrivals> {
-        let mut state = seed;
-        let mut chance = |of: u64| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (state >> 33) % of
-        };
+        let mut chance = chances(seed);
         let mut flows = vec![Arrivals::default(); 3];
         let (mut came, mut next_us, mut bursting) = ([0u64; 3], [0u64; 3], 0);
         for us in (0..600_000).step_by(121) {
