@@ -1,13 +1,14 @@
 """A virtual day of the governor: E4's simulated system under a load that is another one every minute.
 
 Beside what the governor reached stands what the best limit that never changes would have reached (found by trying
-them all), and what the best limit of each load would have. Counts changes of the held limit against changes of the
+them all), what the best limit of each load would have, and what no limit would, all of them and in the 10 minutes in
+which the governor cost most against it. Counts changes of the held limit against changes of the
 load and the loads under which it changed more than once (oscillation would be many), and the minutes whose state,
 inferred from the network alone, is the true one for most of them.
 Prints a table; judges nothing. Not part of `make bench`: a virtual minute costs 0.6 s of a CPU, nearly all of it for
 the equilibrium of the simulated system in each of its steps, so that a day takes a quarter of an hour on a quiet core.
 
-Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 97] [--seed 1]
+Run: python benchmarks/govern_day.py [--minutes 240] [--limits 97] [--seed 1]
 """
 
 from __future__ import annotations
@@ -89,6 +90,16 @@ def governed(loads: list[int], seed: int) -> Iterator[Minute]:
         yield minute
 
 
+def ungoverned(loads: list[int], seed: int) -> list[float]:
+    """Requests/s in each minute of the same system without a limit."""
+    system = SimulatedSystem(e4(), seed)
+    rates = []
+    for load in loads:
+        system.change(e4().with_connections(LOADS[load]))
+        rates.append(system.run(MINUTE).requests_per_second)
+    return rates
+
+
 def oracles(loads: list[int], limits: int) -> tuple[Limit, float, float]:
     """The best limit that never changes and its requests/s over all minutes, and those of each load's own best."""
     tried = Candidates(SPACE.floor_bps, SPACE.line_bps, limits).limits
@@ -96,6 +107,12 @@ def oracles(loads: list[int], limits: int) -> tuple[Limit, float, float]:
     mean = rates[loads].mean(axis=0)
     best = int(np.argmax(mean))
     return tried[best], float(mean[best]), float(rates.max(axis=1)[loads].mean())
+
+
+def worst_ten(day: list[Minute], without: list[float]) -> float:
+    """What the governor cost against no limit in the 10 minutes in which it cost most, in percent; negative: gained."""
+    reached = np.convolve([minute.requests / MINUTE for minute in day], np.ones(10), "valid")
+    return float(100 * (1 - reached / np.convolve(without, np.ones(10), "valid")).max())
 
 
 def _steady(load: int, limit: Limit) -> float:
@@ -109,7 +126,7 @@ def _steady(load: int, limit: Limit) -> float:
 def main() -> None:
     """Prints the day."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--minutes", type=int, default=1440)
+    options.add_argument("--minutes", type=int, default=240)
     options.add_argument("--limits", type=int, default=97, help="that the oracles try, and no limit")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
@@ -120,13 +137,19 @@ def main() -> None:
         if len(day) % MINUTE == 0:
             print(f"{len(day)} of {chosen.minutes} minutes", file=sys.stderr, flush=True)
     limit, static, each = oracles(loads, chosen.limits)
+    without = ungoverned(loads, chosen.seed)
     seconds = MINUTE * len(day)
     reached = sum(minute.requests for minute in day) / seconds
     name = "none" if limit is None else f"{limit / 1e6:,.0f} Mb/s"
     print("| | requests/s | the governor to it |\n|---|---|---|")
     print(f"| governor | {reached:,.0f} | |")
-    print(f"| best limit that never changes ({name}) | {static:,.0f} | {100 * (reached / static - 1):+.1f} % |")
-    print(f"| best limit of each load | {each:,.0f} | {100 * (reached / each - 1):+.1f} % |")
+    for what, rate in (
+        (f"best limit that never changes ({name})", static),
+        ("best limit of each load", each),
+        ("no limit", float(np.mean(without))),
+    ):
+        print(f"| {what} | {rate:,.0f} | {100 * (reached / rate - 1):+.1f} % |")
+    print(f"| no limit, the worst 10 minutes | | {-worst_ten(day, without):+.2f} % |")
     moves = sum(minute.moves for minute in day)
     print(
         f"\n{len(day)} minutes, another load in each: {moves} changes of the held limit, {moves / len(day):.2f} a load,"

@@ -60,7 +60,8 @@ def row(name: str, bed: Bed) -> str:
             path = HopProbing(wire, settings, kept.extend, lambda text: None).run()
         seconds = time.monotonic() - began
     answer = analyse(lab.target_address, fit_path(kept), kept, None, path.reached)
-    hops = [one.figures.get("forward") for one in answer.rows if one.group == HOP]
+    # Where only the sum of both ways is known, that of each if they are alike.
+    hops = [one.figures.get("forward") or one.figures.get("if_symmetric") for one in answer.rows if one.group == HOP]
     routers = [one for one in answer.rows if one.group != HOP]
     rates = ", ".join("–" if one is None else f"{one.value / M:.4g}" for one in hops)
     lost = digits.text(routers[-1].figures["lost"])
@@ -68,6 +69,11 @@ def row(name: str, bed: Bed) -> str:
         f"{one.figures['reply_interval'].value / 1e9:.2f} s" for one in routers if "reply_interval" in one.figures
     ]
     said = [f"{flag.name} ({flag.text[:7].rstrip(' (')})" for flag in answer.flags]
+    said += [
+        f"stages not checked (hop {one.case.split()[0]}: {why.partition(';')[0]})"
+        for one in answer.rows
+        if (why := one.remark.partition("hidden stages not checked: ")[2])
+    ]
     return f"| {name} | {rates} | {lost} | {', '.join(limits) or '–'} | {seconds:.0f} | {', '.join(said) or '–'} |"
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import EngineError, KeisokuError, PlanError, shown
 from keisoku.language import joined, phrase
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Answer, Findings, Measurement, Work
 from keisoku.measurement.table import asked, find, of_run
-from keisoku.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
+from keisoku.measurement.within import TimeIsUp, fitted, for_answers_s, no_longer_than, said_before
 from keisoku.report.csv import write_csv
 from keisoku.report.sentence import sentence
 from keisoku.run.criterion import Verdict
@@ -76,16 +76,35 @@ def carry_out(
         settings = fitted(measurement, wanted)
         if beforehand := said_before(measurement, wanted, settings):
             tell(beforehand)
-    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to, waited_s)
+    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to, waited_s, _answer)
+    whole_s = _whole_s(measurement, settings)
+    left_s = for_answers_s(whole_s, waited_s) if whole_s is not None and measurement.keeps_time else whole_s
+    if left_s is not None and left_s <= 0:  # the measurement itself says that nothing is left, and ends
+        left_s = None
     try:
-        with no_longer_than(None if measurement.ends_in_time else settings.within_s):
+        with no_longer_than(left_s):
             measurement.measure(work)
+            if measurement.keeps_time and work.directory is not None:
+                work.latest = _answer(work.directory)
     except TimeIsUp as error:
-        assert settings.within_s is not None
-        over = phrase("the time of {time} is over", time=time_text(settings.within_s))
+        assert whole_s is not None
+        over = phrase("the time of {time} is over", time=time_text(whole_s))
         if work.directory is None or not work.directory.holds_rows:
             raise KeisokuError(f"within: {over}, and nothing was measured; give more time") from error
-        warn(phrase("{over}: what was measured until now is analysed", over=over))
+        if not measurement.keeps_time:
+            warn(phrase("{over}: what was measured until now is analysed", over=over))
+        elif work.latest is None:
+            kept = f"'keisoku analyse {work.directory.path}' shows what was measured"
+            raise KeisokuError(f"{over}, and this host was too slow for an answer; {kept}") from error
+        else:
+            warn(
+                phrase(
+                    "{over}: this is the last answer before; 'keisoku analyse {path}' takes more time, for all that was"
+                    " measured",
+                    over=over,
+                    path=work.directory.path,
+                )
+            )
     except (EngineError, KeyboardInterrupt) as error:
         directory = work.directory
         if directory is None or not (directory.holds_rows or measurement.resumes):
@@ -96,10 +115,18 @@ def carry_out(
         parts = [problem, kept if directory.holds_rows else "", on if measurement.resumes else ""]
         raise kind("; ".join(part for part in parts if part)) from error
     assert work.directory is not None, "a measurement that ends without an error has called begin"
-    outcome = analyse(work.directory)
+    outcome = analyse(work.directory) if work.latest is None else _written(work.directory, work.latest)
     if said := measurement.keep(outcome.directory, outcome.results):
         warn(said)
     return outcome
+
+
+def _whole_s(measurement: Measurement[Any], settings: RunSettings) -> float | None:
+    """The time after which the measurement is ended; None: it ends by itself."""
+    if measurement.ends_in_time:
+        return None
+    promised_s = measurement.seconds(settings) if measurement.keeps_time and measurement.seconds is not None else None
+    return min((limit for limit in (settings.within_s, promised_s) if limit is not None), default=None)
 
 
 def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -> Outcome:
@@ -116,19 +143,31 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
 
 def analyse(directory: RunDirectory) -> Outcome:
     """Result, report and CSV of a run from its raw rows. Raises PlanError if it holds too little."""
-    return keep(directory, findings_of(directory))
+    return _written(directory, _answer(directory))
 
 
 def keep(directory: RunDirectory, findings: Findings) -> Outcome:
     """Writes result, report and CSV of a run. Raises KeisokuError if they cannot be written."""
+    return _written(directory, _paged(directory, findings))
+
+
+def _answer(directory: RunDirectory) -> Answer:
+    return _paged(directory, findings_of(directory))
+
+
+def _paged(directory: RunDirectory, findings: Findings) -> Answer:
+    return Answer(findings, page([(directory, findings)], _judged(directory, findings.results).verdicts))
+
+
+def _written(directory: RunDirectory, answer: Answer) -> Outcome:
+    findings = answer.findings
     directory.finish(findings.results)
-    outcome = _judged(directory, findings.results)
-    directory.write_text("report.html", page([(directory, findings)], outcome.verdicts))
+    directory.write_text("report.html", answer.page)
     try:
         write_csv(directory.path, findings.results, findings.files)
     except OSError as error:
         raise directory.disk_error("*.csv", error) from error
-    return outcome
+    return _judged(directory, findings.results)
 
 
 def findings_of(directory: RunDirectory) -> Findings:

@@ -6,6 +6,7 @@ Commands, Python, the server, studies, resuming and analysing are all made from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,14 @@ class Findings:
     """Further data for the measurement's own `part`."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a run says, and its page; neither is written yet."""
+
+    findings: Findings
+    page: str = ""
+
+
 class Work(Generic[Settings_]):
     """A measurement in progress: the directory of its rows, and the receivers of its messages."""
 
@@ -53,6 +62,7 @@ class Work(Generic[Settings_]):
         begun: Callable[[RunDirectory], None] = lambda directory: None,
         came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
         waited_s: float = 0.0,
+        answers: Callable[[RunDirectory], Answer] | None = None,
     ) -> None:
         self.measurement, self.settings = measurement, settings
         self.tell = tell
@@ -67,6 +77,9 @@ class Work(Generic[Settings_]):
         """The run that is continued; None: a new one."""
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
+        self.latest: Answer | None = None
+        """The last answer; None before the first one."""
+        self._answers = answers or (lambda directory: Answer(measurement.analyse(directory)))
         self._out, self._begun = out, begun
         self._since_s, self._waited_s = monotonic(), waited_s
 
@@ -77,6 +90,13 @@ class Work(Generic[Settings_]):
     def waited_s(self) -> float:
         """Seconds that whoever asked has waited by now, the start of the program included."""
         return self._waited_s + self.elapsed_s()
+
+    def answer(self) -> None:
+        """Answers from the rows that there are, if they are enough: what is given if the time is up before a later
+        answer is there (`Measurement.keeps_time`)."""
+        assert self.directory is not None, "rows are in a directory"
+        with suppress(PlanError):
+            self.latest = self._answers(self.directory)
 
     @property
     def path(self) -> Path:
@@ -180,6 +200,9 @@ class Measurement(Generic[Settings_]):
     """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
     shortens: tuple[str, ...] = ()
     """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
+    keeps_time: bool = False
+    """`seconds` is a promise, the answer included: it answers now and then (`Work.answer`), and when the time is over
+    the last answer is given."""
     ends_in_time: bool = False
     """It plans itself to fit `within_s`, and ends by itself when that is over."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None

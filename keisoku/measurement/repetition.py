@@ -42,6 +42,7 @@ def repeated(measurement: Measurement[Any]) -> Measurement[Any]:
         part=partial(_part, measurement),
         tables=partial(_tables, measurement),
         resumes=True,
+        keeps_time=False,  # each repetition ends by itself
         seconds=partial(_seconds, measurement),
         keep=lambda directory, results: None,  # each repetition keeps what it has to
     )

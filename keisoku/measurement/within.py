@@ -22,6 +22,8 @@ _CAREFUL = 0.9
 """Share of the time that is planned."""
 ENDS = 0.95
 """Share of the time after which what is still going on is ended, so that it can be analysed in the rest."""
+SHOWN = 0.25
+"""To write and show an answer that is computed takes as long as this share of the start of the program, at most."""
 _LEAST = 1e-4
 _STEPS = 20
 _Settings = TypeVar("_Settings", bound=RunSettings)
@@ -51,6 +53,12 @@ def no_longer_than(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def for_answers_s(whole_s: float, waited_s: float) -> float:
+    """Seconds that are left to measure and to compute the answer if everything must be over after `whole_s`, of which
+    the start of the program took `waited_s`: a busy host is as slow again when the answer is shown."""
+    return whole_s - (1 + SHOWN) * waited_s
 
 
 def fitted(measurement: Measurement[_Settings], settings: _Settings) -> _Settings:

@@ -12,14 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.host.activity import ActivityWatch
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.truth import DirectionTruth
 from keisoku.path.train.serve import Server
 from keisoku.run.result import Result, Row
-from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import PathStep
 from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import with_share
@@ -62,22 +60,20 @@ def _measure_once(step: PathStep, path: Path, receivers: Receivers) -> tuple[Res
         thread = threading.Thread(target=server.serve)
         thread.start()
         try:
-            with ActivityWatch(interval_s=EVERY_S) as watch:
-                outcome = run_step(
-                    "path clocks",
-                    path,
-                    receivers,
-                    host=f"{lab.target_address}@{lab.tester_namespace}",
-                    port=server.port,
-                    repetitions=step.repetitions,
-                    pairs=step.pairs,
-                    size_bytes=step.ip_bytes,
-                )
+            outcome = run_step(
+                "path clocks",
+                path,
+                receivers,
+                host=f"{lab.target_address}@{lab.tester_namespace}",
+                port=server.port,
+                repetitions=step.repetitions,
+                pairs=step.pairs,
+                size_bytes=step.ip_bytes,
+            )
             truth = lab.truth().hops[0].forward
             assert isinstance(truth, DirectionTruth)
         finally:
             server.stop()
             thread.join()
     outcome.directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
-    result = with_busiest(outcome.results[0], watch.intervals)
-    return with_share(result, "median", 8e9 * truth.in_bytes / truth.busy_ns), truth
+    return with_share(outcome.results[0], "median", 8e9 * truth.in_bytes / truth.busy_ns), truth

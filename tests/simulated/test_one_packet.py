@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
 
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
 from keisoku.errors import EngineError
-from keisoku.path.one_packet import fit, probing
+from keisoku.path.one_packet import fit
 from keisoku.path.one_packet.analysis import HOP, analyse
 from keisoku.path.one_packet.fit import PathFit, fit_path
 from keisoku.path.one_packet.probe import HopProbe
@@ -98,6 +97,15 @@ def test_two_stages_in_a_hop_are_flagged() -> None:
     assert flag.figures["stage_rate"].value == pytest.approx(100 * M, rel=0.05)
 
 
+@pytest.mark.parametrize("busy", [{"wake_ns": 300_000.0}, {"send_gap_ns": 220_000}])
+def test_stages_that_a_busy_host_hides_were_taken_for_one_link(busy: dict[str, float]) -> None:
+    """It is late with replies, or sends its trains slowly, as measured: 64 packets in 15 ms. Nothing flagged them, and
+    the row did not say either that they could not be seen."""
+    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, stages=2), VirtualHop(100 * M), budget_s=6.0, **busy)
+    assert run.flags() == []
+    assert "hidden stages not checked" in run.answer.rows[1].remark
+
+
 def test_one_slow_link_is_not_taken_for_stages() -> None:
     assert "hidden-stages" not in Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(100 * M)).flags()
 
@@ -114,6 +122,12 @@ def test_constant_replies_say_that_reverse_is_not_identifiable() -> None:
     assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
     assert run.rates("reverse") == [None, None]
     assert "reverse not identifiable" in run.answer.rows[0].remark
+
+
+def test_probes_whose_replies_do_not_grow_bent_the_line_of_a_small_mtu() -> None:
+    """The last of three hops with an MTU of 576 came out at 102.2 ± 1.8 Mb/s, far from the median of the others."""
+    run = Campaign(VirtualHop(100 * M), VirtualHop(40 * M), VirtualHop(100 * M), mtu=576, budget_s=10.0)
+    assert run.rates("if_symmetric") == [pytest.approx(rate, rel=0.005) for rate in (100, 40, 100)]
 
 
 def test_whole_quotes_give_the_sum_only() -> None:
@@ -216,34 +230,6 @@ def test_the_start_of_the_program_was_not_in_the_budget() -> None:
     with pytest.raises(EngineError, match=r"the start of the program took 11 s of the budget of 20 s"):
         HopProbing(wire, settings, kept.extend, lambda text: None, started_s=11.0).run()
     assert wire.now == 0
-
-
-@pytest.mark.parametrize("busy_from_s", [0.5, 2.0])
-def test_a_host_that_became_busy_in_the_run_took_longer_than_its_budget(
-    busy_from_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer took as long as the last fit had foretold, on the idle host. Virtual time passes in fits here."""
-    wire = VirtualPath([VirtualHop(1000 * M), VirtualHop(50 * M), VirtualHop(100 * M)], jitter_ns=20_000.0)
-    settings, kept = OnePacketSettings(host="host", budget_s=6.0, precision_percent=0.01), list[HopProbe]()
-    longest = 0.0
-
-    def each_ns(probes: Sequence[HopProbe]) -> float:
-        """Of a hop, by its probes: eight times as long once the host is busy."""
-        return len(probes) / len({probe.hop for probe in probes}) * (240e3 if wire.now >= busy_from_s * 1e9 else 30e3)
-
-    def slow_fit(probes: Sequence[HopProbe], after_each: Callable[[float], None] = lambda share: None) -> PathFit:
-        def after(share: float) -> None:
-            nonlocal longest
-            longest = max(longest, each_ns(probes))
-            wire.now += round(each_ns(probes))
-            after_each(share)
-
-        return fit_path(probes, after)
-
-    monkeypatch.setattr(probing, "fit_path", slow_fit)
-    HopProbing(wire, settings, kept.extend, lambda text: None).run()
-    ended_ns = wire.now + probing.AS_FITS * 3 * each_ns(kept)
-    assert 3e9 <= ended_ns <= 6e9 + longest
 
 
 def test_budget_that_is_over_before_the_hops_are_known_is_one_sentence() -> None:

@@ -63,6 +63,15 @@ def test_a_low_rate_on_idle_cpus_is_not_excused_by_the_cpus() -> None:
     }
 
 
+def test_full_cpus_did_not_excuse_streams_that_starve_each_other() -> None:
+    """A tenth of its rate alone for each of four was explained by busy CPUs, whatever became of their time."""
+    (study,) = find_studies("e4-bulk")
+    found = cells(study, {"gigabit": measured(941, 0.1), "hundredth": hundredth()})
+    assert ("At once", "slow, four at once") in {
+        (cell.table, cell.row) for cell in found if cell.agreement == "refuted"
+    }
+
+
 def test_a_line_that_is_not_filled_fails_the_study() -> None:
     (study,) = find_studies("e4-bulk")
     found = cells(study, {"gigabit": measured(941, 1.0), "hundredth": hundredth(0.9)})

@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::arrivals::TIGHT_NS;
 use super::pace::Pace;
 use super::report::{ReceiverReport, SenderReport};
 use super::send_buffer::SendBuffer;
@@ -67,8 +68,6 @@ pub fn send(
 
 /// How often a reader that has nothing to read looks how many segments wait for one that was lost.
 const LOOK: Duration = Duration::from_millis(4);
-/// A reading of what waits in the socket that took longer is of no known time: the thread was away meanwhile.
-const TIGHT_NS: u64 = 20_000;
 
 /// Reads until the far end has closed or until `stop`; `live` counts bytes meanwhile, `origin` is that of arrivals.
 pub fn receive(
@@ -101,7 +100,7 @@ pub fn receive(
             let segments = TcpInfo::of(connection).map_or(None, |info| info.received_segments);
             let now_ns = origin.elapsed().as_nanos() as u64;
             let arrivals = &mut received.arrivals;
-            arrivals.note_all(now_ns, received.bytes, segments.unwrap_or_default());
+            arrivals.note_all(now_ns, received.bytes, now_ns, segments.unwrap_or_default());
             break;
         }
         let now = Instant::now();
@@ -148,7 +147,7 @@ fn note(
     let Ok(info) = TcpInfo::of(connection) else {
         return;
     };
-    let counted_ns = origin.elapsed().as_nanos() as u64;
+    let mut counted_ns = origin.elapsed().as_nanos() as u64;
     let (arrivals, segments) = (
         &mut received.arrivals,
         info.received_segments.unwrap_or_default(),
@@ -162,8 +161,9 @@ fn note(
             return;
         }
         *disordered = info.disordered_segments;
+        counted_ns = now_ns; // nothing has come since
     }
-    arrivals.note_all(now_ns, received.bytes + waiting, segments);
+    arrivals.note_all(now_ns, received.bytes + waiting, counted_ns, segments);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,13 +32,10 @@ class PathFit:
     """By hop: the size from which the slope changes, and by how many ns per byte."""
 
 
-def fit_path(probes: Sequence[HopProbe], after_each: Callable[[float], None] = lambda share: None) -> PathFit:
-    """Computes the fits, the differences between hops, and the verdicts from trains.
-
-    `after_each` is told after each hop which share of them is fitted; what it raises ends the computation.
-    """
+def fit_path(probes: Sequence[HopProbe]) -> PathFit:
+    """Computes the fits, the differences between hops, and the verdicts from trains."""
     hops = hop_samples(probes)
-    fits = fit_hops(hops, after_each)
+    fits = fit_hops(hops)
     found = segments(fits)
     trains = dispersions(probes)
     quoting = {

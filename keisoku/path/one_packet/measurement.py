@@ -59,7 +59,18 @@ def measure(work: Work[OnePacketSettings]) -> None:
         def keep(probes: Sequence[HopProbe]) -> None:
             append(directory, probes)
 
-        HopProbing(wire, settings, keep, work.tell, found=found, came_to=work.came_to, started_s=work.waited_s()).run()
+        # A given budget may be longer than --within, which is kept as well.
+        budget_s = min(settings.budget_s, settings.within_s or settings.budget_s)
+        HopProbing(
+            wire,
+            settings.model_copy(update={"budget_s": budget_s}),
+            keep,
+            work.tell,
+            found=found,
+            came_to=work.came_to,
+            started_s=work.waited_s(),
+            answer=work.answer,
+        ).run()
         directory.know(**{ENDED: True})
 
 
@@ -131,6 +142,7 @@ MEASUREMENT = Measurement(
     settings=OnePacketSettings,
     seconds=lambda settings: settings.budget_s,
     shortens=("budget_s",),
+    keeps_time=True,
     measure=measure,
     analyse=analyse,
     figure="forward",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
 from keisoku.language import joined, phrase
+from keisoku.measurement.within import ENDS, for_answers_s
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
 from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
@@ -47,11 +48,9 @@ REVERSE_REPEATS, SIGN_REPEATS = 4, 16
 it has none yet: a fast link may be lost in noise."""
 TRAINS_SHARE = 0.15
 """Share of the budget that is left for the trains."""
-AS_START, AS_FITS = 1.25, 4.0
-"""The answer takes as long as so many starts of the program, and so many of the last fits of the probes: both are
-slower on a busy host (benchmarks/path_budget.py; at a load of 14 on two CPUs the answer took 1.3 starts)."""
-LOOK_NS, LOOKS_SHARE = NS_PER_S // 4, 0.1
-"""From one look at how fast the host computes to the next: so long, or until looks take this share of the time."""
+AS_START, AS_LAST = 1.25, 1.25
+"""The answer takes as long as so many starts of the program (benchmarks/path_budget.py; at a load of 14 on two CPUs 1.3
+starts), or so many of the last answer, and longer as there are more probes."""
 KEPT_TOGETHER = 256
 """Probes in a part on disk at most; so many are lost if the process is killed."""
 
@@ -98,35 +97,38 @@ class HopProbing:
         found: Callable[[KnownPath], None] = lambda path: None,
         came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
         started_s: float = 0.0,
+        answer: Callable[[], None] = lambda: None,
     ) -> None:
         """`keep` is given each round's probes as soon as it is over; `progress` a line of text; `found` the path.
 
         `came_to` is given how many seconds of how many are over, and what is being done. `started_s`: how much of the
-        budget the start of the program took.
+        budget the start of the program took. `answer` answers from what was kept until now: what is given if the host
+        becomes so busy that the budget is over before the last answer is there.
         """
-        rest_s = settings.budget_s - started_s * (1 + AS_START)
+        rest_s = ENDS * for_answers_s(settings.budget_s, started_s)
 
         def tell(over_ns: int) -> None:
             came_to(started_s + over_ns / NS_PER_S, settings.budget_s, self._doing)
 
         self._wire = TimedWire(wire, max(0, round(rest_s * NS_PER_S)), tell)
-        self._started_s = started_s
+        self._started_s, self._answer = started_s, answer
         self._settings, self._keep, self._progress = settings, keep, progress
         self._found = found
         self._doing = phrase("looking for the hops")
-        self._fit_ns = self._look_ns = 0
-        self._each_ns = 0.0
+        self._fit_ns = 0
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
         self._path: PathFit | None = None
         self._widths: dict[int, float] = {}
         self.probes: list[HopProbe] = []
+        self._expect(round(AS_START * started_s * NS_PER_S))
 
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError.
 
-        No packet leaves after the budget is over, and what the answer will take is left of it. Trains have the last of
-        what is sent (`TRAINS_SHARE`).
+        No packet leaves after the budget is over, and what the answer will take is left of it. Answers in between come
+        whenever half of the time is over that was left after the last one. Trains have the last of what is sent
+        (`TRAINS_SHARE`).
         """
         if not self._wire.left_ns:
             raise EngineError(
@@ -175,22 +177,22 @@ class HopProbing:
     def _singles(self, hops: Sequence[_Hop], sizes: Sequence[int]) -> None:
         """Probes one by one until every hop is known well enough, or until the time of the trains."""
         active, target = list(hops), self._settings.repetitions
-        while active and self._wire.now_ns() < (end := self._end_of_singles()):
+        while active and self._wire.now_ns() < self._end_of_singles():
             self._doing = phrase(
                 "{repeats} repeats of {sizes} sizes to {hops}", repeats=target, sizes=len(sizes), hops=_hops(active)
             )
-            self._repeat(active, sizes, target, end)
+            self._repeat(active, sizes, target)
             self._flush()
             # A fit that would last beyond the end is left to the analysis.
-            if self._wire.now_ns() + 2 * self._fit_ns < end:
+            if self._wire.now_ns() + 2 * self._fit_ns < self._end_of_singles():
                 active = self._unfinished(hops, target)
                 self._progress(self._state(target, hops, active))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
 
-    def _repeat(self, hops: Sequence[_Hop], sizes: Sequence[int], target: int, end: int) -> None:
+    def _repeat(self, hops: Sequence[_Hop], sizes: Sequence[int], target: int) -> None:
         """Every size to every hop until each was answered `target` times; hops in turn, as their limits allow."""
         turn = 0
-        while (now := self._wire.now_ns()) < end:
+        while (now := self._wire.now_ns()) < (end := self._end_of_singles()):
             for hop in hops:
                 if not hop.waiting and hop.rounds < target:
                     hop.waiting = [size for size in sizes if hop.losses.get(size, 0) < SIZE_TRIES]
@@ -208,35 +210,27 @@ class HopProbing:
                 self._probe(chosen)
             if len(self._fresh) >= KEPT_TOGETHER:
                 self._flush()
-            self._look()
+            self._answer_in_between()
 
-    def _fit(self, probes: Sequence[HopProbe]) -> PathFit:
-        """Of all probes or some. Raises BudgetOverError as soon as no more time is left than the answer will take, by
-        what each hop of this fit took."""
+    def _answer_in_between(self) -> None:
+        """If it is time for it. Raises BudgetOverError if no more is left than the last answer will take."""
         began = self._wire.now_ns()
+        if self._answer_ns is not None and began >= self._answer_ns:
+            self._flush()
+            self._answer()
+            self._expect(round(AS_LAST * (self._wire.now_ns() - began)))
+        more = (len(self.probes) + len(self._fresh)) / self._expected_of if self._expected_of else 1.0
+        self._wire.leave(round(more * self._expected_ns))
+        self._wire.rest(began)
 
-        def leave(share: float) -> None:
-            took = self._wire.now_ns() - began
-            self._look_ns = self._wire.now_ns() + max(LOOK_NS, round(took / LOOKS_SHARE))
-            self._each_ns = took / share / max(1, len(probes))
-            self._leave()
-
-        found = fit_path(probes, leave)
-        leave(1.0)
-        return found
-
-    def _leave(self) -> None:
-        """Leaves the time that the answer will take, of all probes that there are now."""
-        self._fit_ns = round(self._each_ns * (len(self.probes) + len(self._fresh)))
-        self._wire.leave(round(AS_FITS * self._fit_ns))
-        self._wire.rest(self._wire.now_ns())
-
-    def _look(self) -> None:
-        """Fits one hop again now and then: a host that became busy since the last fit takes longer for the answer."""
-        self._leave()
-        if self._path is not None and self._each_ns and self._wire.now_ns() >= self._look_ns:
-            hop = self._path.hops[0].hop
-            self._fit([probe for probe in self.probes if probe.hop == hop])
+    def _expect(self, answer_ns: int) -> None:
+        """Of as many probes as there are. The next answer is halfway to the end, if time enough is left after it
+        for the last one, of more probes; less is enough for the first one, as there is nothing to give before it."""
+        now = self._wire.now_ns()
+        half = (self._wire.latest - now) // 2
+        self._answer_ns = now + half if half >= (3 if self.probes else 2) * answer_ns else None
+        self._expected_ns, self._expected_of = answer_ns, len(self.probes)
+        self._wire.leave(answer_ns)
 
     def _probe(self, hop: _Hop) -> None:
         # A hop that is silent is asked with a size that it has answered: no other would tell an outage from a filter.
@@ -272,7 +266,9 @@ class HopProbing:
 
     def _unfinished(self, hops: Sequence[_Hop], repeats: int) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        self._path = self._fit(self.probes)
+        began = self._wire.now_ns()
+        self._path = fit_path(self.probes)
+        self._fit_ns = self._wire.now_ns() - began
         times = repeats / self._settings.repetitions
         self._widths = widths(self._path, times < REVERSE_REPEATS, times < SIGN_REPEATS)
         ends = [segment.last_hop for segment in self._path.segments]
@@ -320,7 +316,7 @@ class HopProbing:
                     "back-to-back trains, round {number}, to {hops}", number=number + 1, hops=_hops(group)
                 )
                 for hop in group:  # in turn, so that limits on replies pass together
-                    self._look()
+                    self._answer_in_between()
                     if hop.gone or done[hop.ttl] >= wanted:
                         continue
                     if hop.limit.limited:  # the first and the last packet each need a token
@@ -359,10 +355,10 @@ class HopProbing:
         return whole
 
     def _flush(self) -> None:
-        if self._fresh:
-            self._keep(self._fresh)
-            self.probes += self._fresh
-            self._fresh = []
+        fresh, self._fresh = self._fresh, []  # an end of the time in between must not keep them twice
+        if fresh:
+            self._keep(fresh)
+            self.probes += fresh
 
 
 def _hops(hops: Sequence[_Hop]) -> str:

@@ -31,7 +31,7 @@ TEXT: dict[Style, str] = {
     "whole": phrase("the whole probe, however long"),
     "constant": phrase("a constant number of bytes"),
     "other": phrase("in no known way"),
-    "unknown": phrase("unknown: too few sizes answered"),
+    "unknown": phrase("unknown: too few sizes answered, or no long one"),
 }
 
 

@@ -6,7 +6,7 @@ a far hop includes that of the hop before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,16 +158,12 @@ def segments(fits: Sequence[HopFit]) -> list[Segment]:
     return found
 
 
-def fit_hops(hops: Sequence[HopSamples], after_each: Callable[[float], None] = lambda share: None) -> list[HopFit]:
-    """Fits of the hops with enough sizes; the others are left out, as if they had never answered.
-
-    `after_each` is told which share of the hops is done.
-    """
+def fit_hops(hops: Sequence[HopSamples]) -> list[HopFit]:
+    """Fits of the hops with enough sizes; the others are left out, as if they had never answered."""
     found = []
-    for number, samples in enumerate(hops, 1):
+    for samples in hops:
         if np.unique(samples.sizes).size >= 6 and identifiable(samples.sizes, samples.replies):
             found.append(fit_hop(samples))
-        after_each(number / len(hops))
     return found
 
 

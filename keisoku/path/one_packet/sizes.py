@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from keisoku.path.one_packet.slope import identifiable
+
 QUOTE_BYTES = 548
 """What of a probe fits into a reply of 576 bytes beside its IP and ICMP headers (RFC 1812 §4.3.2.3)."""
 SLOWER_ABOVE_BYTES = 512
@@ -26,7 +30,8 @@ def probe_sizes(mtu_bytes: int, of_ipv6: bool = False) -> list[int]:
 
     Most crowd at the two ends of either range, a step apart: the variance of a slope is least where half of the probes
     are as short and half as long as can be (D-optimal design for a line), a third of what an even spread leaves.
-    Where the MTU leaves no room above all sizes lie below, evenly. Raises ValueError for an MTU under 68 bytes
+    Where the MTU leaves no room above they lie evenly; only below, if both ways could not be told apart all the same:
+    the line of their sum would be bent by probes whose replies do not grow. Raises ValueError for an MTU under 68 bytes
     (RFC 791).
     """
     if mtu_bytes < 68:
@@ -34,7 +39,12 @@ def probe_sizes(mtu_bytes: int, of_ipv6: bool = False) -> list[int]:
     below, above = (BELOW_IPV6, ABOVE_IPV6) if of_ipv6 else (BELOW, ABOVE)
     quoted, longer = (QUOTE_BYTES_IPV6, ABOVE_BYTES_IPV6) if of_ipv6 else (SLOWER_ABOVE_BYTES, ABOVE_BYTES)
     if mtu_bytes < longer + 2 * STEP_BYTES * above:
-        return _spread(SMALLEST_BYTES, mtu_bytes, below + above)
+        sizes = _spread(SMALLEST_BYTES, mtu_bytes, below + above)
+        most = QUOTE_BYTES_IPV6 if of_ipv6 else QUOTE_BYTES
+        lengths = np.array(sizes, dtype=np.float64)
+        if identifiable(lengths, np.minimum(lengths, most)) == "both":
+            return sizes
+        return _spread(SMALLEST_BYTES, min(mtu_bytes, most), below + above)
     return [*_ends(SMALLEST_BYTES, quoted, below), *_ends(longer, mtu_bytes, above)]
 
 

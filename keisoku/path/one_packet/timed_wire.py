@@ -25,11 +25,12 @@ class TimedWire:
         self._wire, self._tell = wire, tell
         self.destination, self.mtu_bytes = wire.destination, wire.mtu_bytes
         self.began = self._told_ns = wire.now_ns()
-        self._latest = self.end = self.began + budget_ns
+        self.latest = self.end = self.began + budget_ns
+        """When everything has to be over, and when the last packet leaves."""
 
     def leave(self, ns: int) -> None:
         """Ends so much before the budget is over, for what comes after."""
-        self.end = self._latest - ns
+        self.end = self.latest - ns
 
     @property
     def left_ns(self) -> int:

@@ -131,11 +131,19 @@ def _verdict(
     alone_ns = train.passed_bytes * _shared_slope(segment.forward, segment.reverse)
     if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
+    if train.limited_by_sender:
+        return PathVerdict("not-checked", why=phrase("this host sent its trains no faster than they arrived"))
     own_ns = train.passed_bytes * segment.forward.lower
     if train.span_ns > HIDDEN_RATIO * own_ns:
         return PathVerdict("not-checked", why=phrase("an earlier hop is slower"))
-    if own_ns < 2 * (COALESCED_NS + noise_ns):
-        return PathVerdict("not-checked", why=phrase("it is too fast for the trains"))
+    # Whether two stages, whose train takes half as long, would have been seen.
+    two_seen_ns = HIDDEN_RATIO * own_ns / 2 + COALESCED_NS + noise_ns
+    if own_ns < two_seen_ns:
+        why = phrase("it is too fast for the trains, or this host too late with their replies")
+        return PathVerdict("not-checked", why=why)
+    if alone_ns < two_seen_ns:
+        why = phrase("the way back seems to be faster, or is not known well enough")
+        return PathVerdict("not-checked", why=why)
     return PathVerdict("one-stage")
 
 
