@@ -148,6 +148,9 @@ class NamedQuery:
     """With their defaults: 'near := 3, of_trial := null'."""
     needs: tuple[str, ...] = ()
     """Other named queries that it asks."""
+    reads: Callable[[RunDirectory], Mapping[str, Any]] = lambda directory: {}
+    """Tables of a run that only it reads, by name: what opens the rows of each trial (an Arrow reader), which is done
+    only where they are needed, or a PlanError as in `Measurement.tables`."""
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,10 @@ from keisoku.run.result import Result
 _Found = TypeVar("_Found")
 _Content = Callable[[], pa.Table] | str | PlanError
 """What makes a table, the SELECT that a view is made of, or why there is none."""
+_Standing = _Content | Mapping[int, Callable[[], pa.RecordBatchReader]]
+"""The same in a query, or what opens the rows of each trial."""
 _MEMORY = "1500MB"
 """Of DuckDB for one query, so that a run with many frames can be asked on a small machine; more goes to a file."""
-_LOOP_BELOW_ROWS = 0
-"""DuckDB looks up what was last before a row by a loop over all pairs where it expects few rows; it expects none of a
-query made of several steps."""
 _FIGURES = pa.schema(
     [
         ("measurement", pa.string()),
@@ -151,34 +150,30 @@ def _answered(paths: Sequence[Path], sql: str, take: Callable[[duckdb.DuckDBPyCo
     if asked and len(runs) > 1:
         raise PlanError("query", f"{next(iter(asked))} is asked of one run", "give one run")
     text = " ".join([sql, *(query.sql for query in asked.values())])
+    standing: list[dict[str, _Standing]] = [dict(own) for own in tables]
+    for query in asked.values():
+        standing[0] |= query.reads(runs[0])
     with (
         TemporaryDirectory(prefix="keisoku-query-") as spilled,
-        duckdb.connect(
-            config={
-                "memory_limit": _MEMORY,
-                "temp_directory": spilled,
-                "asof_loop_join_threshold": _LOOP_BELOW_ROWS,
-            }
-        ) as connection,
+        duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spilled}) as connection,
     ):
-        for name in dict.fromkeys(name for own in tables for name in own):
+        for name in dict.fromkeys(name for own in standing for name in own):
             if re.search(rf"\b{name}\b", text, re.IGNORECASE):
-                _stand(
-                    connection, name, [(str(run.path), own.get(name)) for run, own in zip(runs, tables, strict=True)]
-                )
+                contents = [(str(run.path), own.get(name)) for run, own in zip(runs, standing, strict=True)]
+                _stand(connection, name, contents)
         try:
             for name, query in asked.items():
                 connection.execute(f"create macro {name}({query.parameters}) as table {query.sql}")
             return take(connection, sql)
         except duckdb.Error as error:
-            said = str(error).splitlines()[0]
-            for name, content in ((name, content) for own in tables for name, content in own.items()):
+            said = str(error).splitlines()[0].partition(" Detail: Python exception")[0]
+            for name, content in ((name, content) for own in standing for name, content in own.items()):
                 if isinstance(content, PlanError) and f"name {name} does not exist" in said:
                     raise content from error
             raise PlanError("query", said, f"this run has the tables {_listed(tables[0])}") from error
 
 
-def _stand(connection: duckdb.DuckDBPyConnection, name: str, contents: Sequence[tuple[str, _Content | None]]) -> None:
+def _stand(connection: duckdb.DuckDBPyConnection, name: str, contents: Sequence[tuple[str, _Standing | None]]) -> None:
     """A table of that name, of the runs that have it: of one run as it is, of several with their directories."""
     parts = []
     for number, (directory, content) in enumerate(contents):
@@ -187,12 +182,29 @@ def _stand(connection: duckdb.DuckDBPyConnection, name: str, contents: Sequence[
         own = name if len(contents) == 1 else f"{name}_of_run_{number}"
         if isinstance(content, str):
             connection.execute(f"create view {own} as {content}")
+        elif isinstance(content, Mapping):
+            for trial, opens in content.items():
+                connection.register(f"{own}_of_trial_{trial}", _Opened(opens))
+            of_trials = (
+                f"select cast({trial} as integer) as trial, * from {own}_of_trial_{trial}" for trial in content
+            )
+            connection.execute(f"create view {own} as {' union all '.join(of_trials)}")
         else:
             connection.register(own, content())
         quoted = directory.replace("'", "''")
         parts.append(f"select '{quoted}' as directory, * from {own}")
     if len(contents) > 1 and parts:
         connection.execute(f"create view {name} as {' union all by name '.join(parts)}")
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Rows as DuckDB asks for them: each time that it reads them they are opened anew."""
+
+    opens: Callable[[], pa.RecordBatchReader]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.opens().__arrow_c_stream__(requested_schema)
 
 
 def _asked(named: Mapping[str, NamedQuery], sql: str) -> dict[str, NamedQuery]:

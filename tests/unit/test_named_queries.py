@@ -189,6 +189,21 @@ def test_a_trial_can_be_chosen(tmp_path: Path) -> None:
         assert {row["trial"] for row in answered(tmp_path / "run", f"from {name}(of_trial := 1)")} == {1}
 
 
+def test_reorder_extents_stand_in_sql_like_a_table_and_read_only_the_trials_that_are_asked_for(tmp_path: Path) -> None:
+    rows = made(tmp_path / "run", 3, 200)
+    far = [row for row in extents(rows) if row[0] == 1 and row[3] > 5]
+    (tmp_path / "run" / "frames" / "000000.parquet").write_bytes(b"PAR1 cut off")
+    asked = "select trial, stream, sequence, extent_frames, behind, late_ns from reorder_extents(of_trial := 1) e"
+    assert query(tmp_path / "run", f"{asked} where extent_frames > 5").rows == far != []
+    twice = (
+        f"{asked} join reorder_extents(of_trial := 1) f using (trial, stream, sequence, extent_frames, behind, late_ns)"
+    )
+    assert sorted(query(tmp_path / "run", f"{twice} where extent_frames > 5").rows) == sorted(far)
+    with pytest.raises(PlanError, match="magic bytes") as raised:
+        query(tmp_path / "run", "reorder_extents")
+    assert "Traceback" not in str(raised.value)
+
+
 def test_the_columns_are_those_that_are_documented(tmp_path: Path) -> None:
     made(tmp_path / "run", 3, 50)
     page = (ROOT / "docs" / "runs.md").read_text()

@@ -1,11 +1,16 @@
 """Questions that are asked of frames again and again, by name: each is a table of SQL with parameters.
 
-They scan the rows of frames once or twice and keep only groups, bursts or the longest in memory.
+They scan the rows of frames once or twice and keep only groups, bursts or the longest in memory. What needs the rows
+in the order of arrival is read beside SQL, which would have to sort all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from keisoku.measurement.entry import NamedQuery
+from keisoku.run.directory import RunDirectory
 
 _OF_TRIAL = "(of_trial is null or trial = of_trial)"
 _RATIOS = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -14,14 +19,19 @@ _PERCENTILES = ",\n    ".join(
 )
 # A bucket is as wide as 1/1024 of its values, so that memory does not grow with the number of frames.
 _OCTAVE = "greatest(0, cast(floor(log2(greatest(latency_ns, 1))) as integer) - 10)"
-_SHORT = 32
-"""Frames in a piece of time, about: only the pieces in which a frame came late or was overtaken are put in order."""
 _FRAME = {
     "sequence": "sequence number of the frame",
     "transmit_ns": "when it was sent; empty if it was lost",
     "receive_ns": "when it arrived; a duplicate has a row of its own",
     "latency_ns": "the difference",
 }
+
+
+def _late_arrivals(directory: RunDirectory) -> Mapping[str, Any]:
+    from keisoku.device.record.tables import late_arrivals_of  # with Arrow, which only queries need
+
+    return {"late_arrivals": late_arrivals_of(directory)}
+
 
 QUERIES = {
     "latency_over_time": NamedQuery(
@@ -102,41 +112,9 @@ order by w.trial, w.stream, w.first, distance, f.receive_ns""",
     "reorder_extents": NamedQuery(
         parameters="of_trial := null",
         sql=f"""
-with whole as not materialized (
-    select * from frames where receive_ns is not null and not duplicate and not corrupt and {_OF_TRIAL}
-), scale as materialized (
-    select trial, greatest(1, (max(receive_ns) - min(receive_ns)) * {_SHORT} // count(*)) as width_ns
-    from whole group by trial having bool_or(reordered)
-), arrived as not materialized (
-    select trial, stream, port, sequence, transmit_ns, receive_ns, reordered, receive_ns // width_ns as piece
-    from whole join scale using (trial)
-), running as materialized (
-    select trial, stream, port, piece, sum(frames) over until - frames as before, max(highest) over until as reached
-    from (select trial, stream, port, piece, count(*) as frames, max(sequence) as highest from arrived group by all)
-    window until as (partition by trial, stream, port order by piece)
-), front as (
-    select trial, stream, port, reached, min(piece) as piece from running group by all
-), late as materialized (
-    select a.*, f.piece as since from (select * from arrived where reordered) a
-    asof join front f on a.trial = f.trial and a.stream = f.stream and a.port = f.port and a.sequence < f.reached
-), needed as (
-    select trial, stream, port, piece from late union select trial, stream, port, since from late
-), placed as materialized (
-    select a.trial, a.stream, a.port, a.piece, a.sequence, a.receive_ns,
-        r.before + row_number() over arrivals as place,
-        max(a.sequence) over (arrivals rows between unbounded preceding and 1 preceding) as highest
-    from arrived a join (running semi join needed using (trial, stream, port, piece)) r
-        using (trial, stream, port, piece)
-    window arrivals as (partition by a.trial, a.stream, a.port, a.piece order by a.receive_ns, a.sequence)
-), maxima as (
-    select * from placed where highest is null or sequence > highest
-)
-select l.trial, l.stream, l.port, l.sequence, l.transmit_ns, l.receive_ns,
-    cast(p.place - m.place as bigint) as extent_frames, m.sequence as behind, l.receive_ns - m.receive_ns as late_ns
-from late l join placed p using (trial, stream, port, piece, sequence, receive_ns)
-asof join maxima m on l.trial = m.trial and l.stream = m.stream and l.port = m.port and l.since = m.piece
-    and l.sequence < m.sequence
-order by l.trial, l.stream, l.port, l.receive_ns, l.sequence""",
+select trial, stream, port, sequence, transmit_ns, receive_ns, extent_frames, behind, late_ns from late_arrivals
+where {_OF_TRIAL} order by trial, stream, port, receive_ns, sequence""",
+        reads=_late_arrivals,
         columns={
             "trial": "number of the trial",
             "stream": "number of the stream",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow as pa
 from keisoku.device.record.changed_headers import changes_of
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
+from keisoku.device.record.late_arrivals import late_arrivals
 from keisoku.device.record.trial import TrialRecord
 from keisoku.device.record.trial_log import FRAMES, TrialLog
 from keisoku.errors import PlanError
@@ -23,6 +26,7 @@ select
     flags & {DUPLICATE} <> 0 as duplicate, flags & {REORDERED} <> 0 as reordered, kind
 from read_parquet($files, filename = true)
 """
+_NO_FRAMES = PlanError("table", "this run kept no row of any frame", "measure with --frames, or frames=True")
 _COUNTS = [
     *(
         (name, pa.int64())
@@ -84,9 +88,18 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
         "changes": lambda: _changes(log.records()),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
-    files = sorted(str(file) for file in (directory.path / FRAMES).glob("*.parquet"))
-    none = PlanError("table", "this run kept no row of any frame", "measure with --frames, or frames=True")
-    return {**found, "frames": _FRAMES.replace("$files", repr(files)) if files else none}
+    files = [str(file) for file in _frame_files(directory)]
+    return {**found, "frames": _FRAMES.replace("$files", repr(files)) if files else _NO_FRAMES}
+
+
+def late_arrivals_of(directory: RunDirectory) -> dict[int, Callable[[], pa.RecordBatchReader]] | PlanError:
+    """For each trial what opens its late arrivals."""
+    files = _frame_files(directory)
+    return {int(file.stem): partial(late_arrivals, file) for file in files} if files else _NO_FRAMES
+
+
+def _frame_files(directory: RunDirectory) -> list[Path]:
+    return sorted((directory.path / FRAMES).glob("*.parquet"))
 
 
 def trials(records: Iterable[TrialRecord]) -> pa.Table:
