@@ -205,17 +205,17 @@ def _pieces(file: Path) -> Iterator[tuple[int, _Rows, _Indices, int]]:
             read = ahead.result()
             if place < len(groups):
                 ahead = reader.submit(_read, parquet, groups[place])
-            begins = np.arange(0, len(read["port"]), _PIECE)
+            begins = np.arange(0, len(read["flags"]), _PIECE)
             # Behind each piece the earliest arrival of the rest of its group.
             first_ns = np.append(np.minimum.reduceat(read["receive_ns"], begins)[1:], _NEVER)
             next_ns = np.minimum.accumulate(first_ns[::-1])[::-1]
             for begin, within_ns in zip(begins, next_ns.tolist(), strict=True):
                 rows = {name: column[begin : begin + _PIECE] for name, column in read.items()}
-                ports = rows.pop("port")
+                ports = rows.pop("port", None)
                 whole = rows["flags"] & (DUPLICATE | CORRUPT | LOST) == 0
-                for port in _values(ports):
+                for port in [groups[place - 1].ports[0]] if ports is None else _values(ports):
                     behind = (other.first_ns for other in groups[place:] if other.ports[0] <= port <= other.ports[1])
-                    chosen = np.flatnonzero(whole & (ports == port))
+                    chosen = np.flatnonzero(whole if ports is None else whole & (ports == port))
                     yield port, rows, chosen, min(within_ns, min(behind, default=_NEVER))
 
 
@@ -236,7 +236,9 @@ def _groups(metadata: pq.FileMetaData) -> list[_Group]:
 
 
 def _read(parquet: pq.ParquetFile, group: _Group) -> _Rows:
-    table = parquet.read_row_group(group.index, [*_COLUMNS, "port"])
+    """With the column `port` where it is not the same in all rows."""
+    least, most = group.ports
+    table = parquet.read_row_group(group.index, [*_COLUMNS, *(["port"] if least < most else [])])
     absent = {"receive_ns": _NEVER}
     return {name: table.column(name).fill_null(absent.get(name, 0)).to_numpy() for name in table.column_names}
 
