@@ -175,6 +175,9 @@ impl Departures {
             if line.state == State::Going && wanted == State::Paused {
                 line.paused_ns = held.handed_ns.max(now_ns);
             }
+            if line.state != State::Ended && wanted == State::Ended {
+                held.switches.end(line.stream, line.sequence);
+            }
             line.state = wanted;
         }
         self.line_up();
@@ -196,7 +199,7 @@ impl Departures {
         for line in &mut self.streams {
             if line.state == State::Going && line.cut_ns.is_some_and(|cut_ns| now_ns > cut_ns) {
                 line.state = State::Ended;
-                held.switches.end(line.stream);
+                held.switches.end(line.stream, line.sequence);
             }
         }
         self.line_up();
@@ -244,7 +247,7 @@ impl Departures {
             PeekMut::pop(first);
             if let Some(held) = &self.held {
                 line.state = State::Ended;
-                held.switches.end(line.stream);
+                held.switches.end(line.stream, line.sequence);
             }
         }
         if let Some(held) = &mut self.held {
@@ -408,6 +411,25 @@ mod tests {
         assert_eq!(due_by(&mut departures, u64::MAX), []);
         assert!(switches.settle());
         assert!(!switches.set(&[0], State::Going));
+    }
+
+    #[test]
+    fn a_stream_whose_frames_wait_at_a_stopped_sender_has_not_left() {
+        let mut trial = trial(&[(0, 1e6, 3), (0, 1e6, 1000)]);
+        let switches = switched(&mut trial, &[false, false], None);
+        let mut departures = Departures::new(&trial, &[0], 0, Some(&switches));
+        assert_eq!(due_by(&mut departures, 4_499).len(), 7);
+        let sent = |stream: usize, frames| {
+            let offered = &switches.streams()[stream].offered;
+            offered.store(frames, std::sync::atomic::Ordering::Relaxed);
+            switches.has_left(stream)
+        };
+        assert_eq!(switches.state(0), State::Ended);
+        assert_eq!([0, 2, 3].map(|frames| sent(0, frames)), [false, false, true]);
+        assert!(switches.set(&[1], State::Ended));
+        assert!(!sent(1, 4), "it is not known yet how many more leave");
+        departures.obey(5_000);
+        assert_eq!([3, 4].map(|frames| sent(1, frames)), [false, true]);
     }
 
     #[test]

@@ -38,6 +38,8 @@ impl State {
 #[derive(Default)]
 pub struct Seen {
     state: AtomicU8,
+    /// Frames that were handed to the sender in all; known once the stream has ended.
+    handed: AtomicU64,
     pub offered: AtomicU64,
     pub received: AtomicU64,
     pub forwarded: AtomicU64,
@@ -69,6 +71,7 @@ impl Switches {
         let wanted = trial.switches.as_ref()?;
         let seen = |waits: bool, stream: &Stream| Seen {
             state: AtomicU8::new(if waits { State::Waiting } else { State::Going } as u8),
+            handed: AtomicU64::new(u64::MAX),
             arrived: match stream.among.len() {
                 0 => Vec::new(),
                 others => (0..=others).map(|_| AtomicU64::new(0)).collect(),
@@ -118,12 +121,20 @@ impl Switches {
         true
     }
 
-    /// The last departure of a stream was handed out.
-    pub fn end(&self, stream: usize) {
+    /// Nothing more of a stream is handed to the sender, which has been given `handed` frames of it.
+    pub fn end(&self, stream: usize, handed: u64) {
         let _changing = self.change();
-        self.streams[stream]
-            .state
-            .store(State::Ended as u8, Ordering::Release);
+        let seen = &self.streams[stream];
+        seen.handed.store(handed, Ordering::Relaxed);
+        seen.state.store(State::Ended as u8, Ordering::Release);
+    }
+
+    /// Whether a stream has ended and all of it has left. A sender that the host stops keeps for a while what it was
+    /// handed.
+    pub fn has_left(&self, stream: usize) -> bool {
+        let seen = &self.streams[stream];
+        self.state(stream) == State::Ended
+            && seen.offered.load(Ordering::Relaxed) >= seen.handed.load(Ordering::Relaxed)
     }
 
     /// Ends the trial if no stream runs or is paused. From then on no stream can be started in it.

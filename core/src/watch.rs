@@ -40,11 +40,14 @@ impl Watch {
         let seen = switches.streams().iter().enumerate();
         seen.map(|(stream, seen)| {
             // The state is read before the counts, which can only have risen since a stream ended.
-            let state = switches.state(stream).name();
+            let state = match switches.state(stream) {
+                State::Ended if !switches.has_left(stream) => State::Going,
+                state => state,
+            };
             let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (received, forwarded) = (count(&seen.received), count(&seen.forwarded));
             let arrived = seen.arrived.iter().map(count).collect();
-            (state, count(&seen.offered), received, forwarded, arrived)
+            (state.name(), count(&seen.offered), received, forwarded, arrived)
         })
         .collect()
     }

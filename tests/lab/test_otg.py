@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from time import monotonic
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import snappi
 from scapy.layers.inet import IP, UDP
+from support.disturber import Disturber
 from support.otg_server import (
     both_ways,
     flow_metrics,
@@ -93,6 +95,19 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
     (arrived,) = metric.tagged_metrics
     assert {tag.name: tag.value.hex for tag in arrived.tags} == {"host": "0x02", "hops": "0x3f"}
     assert (arrived.frames_rx, arrived.bytes_rx) == (metric.frames_rx, 128 * metric.frames_rx)
+
+
+def test_a_flow_of_a_number_of_frames_is_not_over_while_the_host_stops_its_sender() -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    udp_flow(config, packets=300)
+    with otg_client() as api:
+        api.set_config(config)
+        set_traffic(api, "start")
+        until(api, lambda found: found[0].frames_tx > 0)
+        # The sender is on the first CPU, and the frames that are handed to it all leave in the end.
+        with Disturber(stop_ms=800, every_ms=1000, cpus=[min(os.sched_getaffinity(0))]):
+            (flow,) = until_stopped(api)
+    assert flow.frames_tx == 300
 
 
 def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:

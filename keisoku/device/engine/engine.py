@@ -23,7 +23,7 @@ class StreamProgress(_Model):
     """State of one flow in a trial whose flows are started and stopped one by one."""
 
     state: Literal["waiting", "going", "paused", "ended"]
-    """The flow has ended: its last frame has left or is about to leave."""
+    """The flow has ended when its last frame has left."""
     offered_frames: int
     received_frames: int
     """Every arrival."""
