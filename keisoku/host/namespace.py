@@ -19,7 +19,7 @@ from keisoku.errors import EngineError
 FOLDER = Path("/run/netns")
 """Where iproute2 keeps its names, so that `ip netns` lists these namespaces."""
 NAME = re.compile(
-    r"keisoku-\d+-(?:\d+-)?(?:dut|far|tester|target|router\d+|agent\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)"
+    r"keisoku-\d+-(?:\d+-)?(?:dut|far|tester|target|router\d+|agent\d+|lags|cross\d+[ab]|switch|edge|server\d+|client\d+)"
 )
 
 _CLONE_NEWNET = 0x4000_0000

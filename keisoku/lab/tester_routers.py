@@ -44,6 +44,7 @@ class RouterPlace:
 
     interfaces: Sequence[RouterInterface]
     texts: Mapping[Program, str]
+    """Of the daemons; without any the kernel alone answers at the interfaces."""
     options: Mapping[Program, Sequence[str]]
     networks: Mapping[str, Sequence[str]]
     """Addresses, with the length of their prefix, at interfaces of these names that end nowhere."""
@@ -75,7 +76,7 @@ class TesterRouters(Lifetime):
 
     def _prepare(self) -> None:
         missing = next((program for program in PROGRAMS if program.path is None), None)
-        if missing is not None:
+        if missing is not None and any(place.texts for place in self._places):
             problem = f"protocols are spoken by FRR, of which {missing.name} is not installed"
             raise PlanError("devices", problem, f"install the Debian package {missing.package}")
 
@@ -90,8 +91,9 @@ class TesterRouters(Lifetime):
             daemons = Daemons(namespace)
             router = FrrRouter(daemons, "tester")
             self._made.append((namespace, router))
-            daemons.make_directory(passable=True)
-            namespace.run(partial(router.start, place.texts, None, place.options))
+            if place.texts:
+                daemons.make_directory(passable=True)
+                namespace.run(partial(router.start, place.texts, None, place.options))
 
     def _end(self) -> None:
         while self._made:

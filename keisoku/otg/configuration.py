@@ -13,6 +13,7 @@ from keisoku.otg.device import Address, Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
 from keisoku.otg.header import NO_PAUSE
 from keisoku.otg.isis import IsisRouter, IsisRoutes, isis_routers
+from keisoku.otg.lag import Lag, lags
 from keisoku.otg.lldp import LldpAgent, lldp_agents
 from keisoku.otg.node import Node
 from keisoku.otg.ospf import OspfRouter, OspfRoutes, ospf_routers
@@ -67,6 +68,7 @@ class Configuration:
     isis: tuple[IsisRouter, ...] = ()
     ospf: tuple[OspfRouter, ...] = ()
     lldp: tuple[LldpAgent, ...] = ()
+    lags: tuple[Lag, ...] = ()
 
 
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
@@ -103,23 +105,27 @@ def configuration(
     speeds = [rate or given.get(port, assumed_speed) for port, rate in enumerate(own)]
     wish = _convergence(document)
     _options(document)
-    hosts = interfaces(document, index)
+    groups = lags(document, index)
+    hosts = interfaces(document, index, groups)
     peers = bgp_peers(document, hosts)
     isis, ospf = isis_routers(document, hosts), ospf_routers(document, hosts)
     lldp = lldp_agents(document, index, mtus)
     routers: tuple[IsisRouter | OspfRouter, ...] = (*isis, *ospf)
-    names = Names(index, hosts, peers, routers)
+    names = Names(index, groups, hosts, peers, routers)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
     # Where one flow counts headers that arrive, the engine reads those of all flows.
     by_size = any(node.has("egress_packet") for node in nodes)
     flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
-    _unique(flows, hosts, peers, routers, lldp)
+    own_lags = tuple(groups.values())
+    _unique(flows, hosts, peers, routers, (*own_lags, *lldp))
     captures = wishes(document, index)
     document.check_all_read()
     warnings = tuple(document.warnings.values())
-    return Configuration(found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf, lldp)
+    return Configuration(
+        found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf, lldp, own_lags
+    )
 
 
 def _layer1(
@@ -181,7 +187,7 @@ def _unique(
     hosts: list[Interface],
     peers: Sequence[BgpPeer],
     routers: Sequence[IsisRouter | OspfRouter],
-    agents: Sequence[LldpAgent],
+    others: Sequence[Lag | LldpAgent],
 ) -> None:
     seen: set[str] = set()
     for one in flows:
@@ -189,8 +195,8 @@ def _unique(
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
     parts: list[
-        Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes | LldpAgent
-    ] = [*agents]
+        Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes | Lag | LldpAgent
+    ] = [*others]
     for host in hosts:
         parts += [host, *host.addresses]
     for peer in peers:

@@ -18,7 +18,6 @@ from keisoku.device.calibration.store import bias
 from keisoku.device.engine.engine import Engine
 from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.device.testbed.testbed import Testbed
-from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.otg.acceptance import accepted
 from keisoku.otg.access import Ownership
@@ -29,13 +28,14 @@ from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.flow import End, Flow
+from keisoku.otg.lag import Lag
 from keisoku.otg.load import trial
-from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics, untracked
+from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, lag_metrics, port_metrics, untracked
 from keisoku.otg.node import Node
 from keisoku.otg.protocols import Protocols
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.telemetry import Telemetry
-from keisoku.otg.testbed import answer, next_hop, opened
+from keisoku.otg.testbed import answer, engine_of, next_hop, opened
 from keisoku.run.directory import RUNS
 from keisoku.service.document import RunStatus
 from keisoku.service.runs import Runs
@@ -53,8 +53,8 @@ _LOOK_S = 0.02
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
-_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2", "lldp")
-"""Metrics of what the tester's routers and LLDP agents speak."""
+_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2", "lldp", "lacp")
+"""Metrics of what the tester's routers, LLDP agents and LAGs speak."""
 
 
 class Controller:
@@ -156,26 +156,28 @@ class Controller:
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
-        """Metrics of ports, flows, BGP peers, IS-IS or OSPFv2 routers, or LLDP agents."""
+        """Metrics of ports, LAGs, flows, BGP peers, IS-IS or OSPFv2 routers, LLDP agents, or LAGs' members."""
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
-            if choice not in ("port", "flow", "convergence", *_SPOKEN):
-                node.refuse("is not supported", f"ask for port, flow, convergence, {', '.join(_SPOKEN)}", choice)
+            if choice not in ("port", "lag", "flow", "convergence", *_SPOKEN):
+                node.refuse("is not supported", f"ask for port, lag, flow, convergence, {', '.join(_SPOKEN)}", choice)
             asked = node.child(choice)
             if choice == "convergence":
                 return self._convergence(node, asked)
             if choice in _SPOKEN:
                 return {"choice": f"{choice}_metrics", f"{choice}_metrics": self._speakers.metrics(choice, node)}
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
-            wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
-            tags = TagWish() if choice == "port" else TagWish.of(asked.child("tagged_metrics"))
+            wanted = asked.scalar("metric_names" if choice == "flow" else "column_names") or []
+            tags = TagWish.of(asked.child("tagged_metrics")) if choice == "flow" else TagWish()
             node.check_all_read()
             self._look()
             session, rates = self._session, self._rates()
             if choice == "port":
                 ports_ = session.ports(names, "port.port_names")
                 found = port_metrics(session, ports_, wanted, rates, self._links(ports_))
+            elif choice == "lag":
+                found = self._lags(self._speakers.lags.named(names, "lag.lag_names"), self._ports(), wanted)
             else:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
@@ -185,14 +187,25 @@ class Controller:
         `telemetry.PARTS` that are named."""
         with self._lock:
             self._look()
-            session, rates = self._session, self._rates()
-            chosen = session.ports([], "ports")
+            session, rates, found = self._session, self._rates(), self._ports()
+            lags = self._speakers.lags.named([], "lags") if "lags" in parts else []
             return Telemetry(
-                port_metrics(session, chosen, (), rates, self._links(chosen)),
+                found,
                 flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
+                self._lags(lags, found, ()),
                 self._neighbours(4, []) + self._neighbours(6, []) if "neighbours" in parts else (),
-                **{part: self._speakers.told(part) for part in parts if part != "neighbours"},
+                **{part: self._speakers.told(part) for part in parts if part not in ("neighbours", "lags")},
             )
+
+    def _ports(self) -> list[Document]:
+        """The metrics of all."""
+        chosen = self._session.ports([], "ports")
+        found: list[Document] = port_metrics(self._session, chosen, (), self._rates(), self._links(chosen))
+        return found
+
+    def _lags(self, lags: Sequence[Lag], ports_: Sequence[Document], wanted: Sequence[str]) -> list[Document]:
+        up = {lag: self._speakers.lags.ports_up(lag, self._testbed) for lag in lags if self._testbed is not None}
+        return lag_metrics(up, ports_, wanted)
 
     def _convergence(self, node: Node, asked: Node) -> Document:
         names = [str(name) for name in asked.scalar("flow_names") or []]
@@ -333,33 +346,9 @@ class Controller:
             testbed.close()
 
     def _open_engine(self, found: Configuration) -> None:
-        pairs = dict.fromkeys(
-            (one.port, port)
-            for flow in found.flows
-            for one, other in flow.ways
-            for port in (other.port, *flow.receivers)
-        )
-        if self._testbed is None:
-            return
-        answer(self._testbed, ())
-        if not pairs:
-            return
-        arrivals = any(flow.egress is not None for flow in found.flows)
-        engine = self._testbed.engine(WantedTraffic(tuple(pairs), changes=arrivals), self._capture)
-        largest = engine.capabilities.max_frame_bytes
-        for flow in found.flows:
-            if flow.egress is not None and "compare" not in engine.capabilities.abilities:
-                engine.close()
-                problem = "these ports do not read the headers of frames that arrive"
-                raise PlanError(f"{flow.path}.egress_packet", problem, "leave it out")
-            if flow.receivers and "anywhere" not in engine.capabilities.abilities:
-                engine.close()
-                problem = "these ports count a flow's frames at one receiving port"
-                raise PlanError(f"{flow.path}.tx_rx", problem, "name one")
-            if largest is not None and max(flow.frame_bytes) > largest:
-                engine.close()
-                raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
-        self._engine = engine
+        if self._testbed is not None:
+            answer(self._testbed, ())
+            self._engine = engine_of(self._testbed, found.flows, self._capture)
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -392,7 +381,11 @@ class Controller:
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = "switches" in engine.capabilities.abilities
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
-        load = trial(flows, self._next_hop, others if switches else None, testbed.drain_ns)
+
+        def outlets(end: End) -> Sequence[int]:
+            return self._speakers.lags.outlets(end, testbed)
+
+        load = trial(flows, outlets, self._next_hop, others if switches else None, testbed.drain_ns)
         count = len(load.trial.flows)
         if self._stream + count > _STREAMS:
             self._stream = _FIRST_STREAM

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
+from keisoku.otg.lag import Lag
 from keisoku.otg.node import Node
 
 _HIGHEST_VLAN = 4094
@@ -34,15 +35,17 @@ class Address:
 
 @dataclass(frozen=True)
 class Interface:
-    """An Ethernet interface of a device at a port, by the port's index."""
+    """An Ethernet interface of a device at a port or a LAG."""
 
     name: str
     port: int
+    """The port's index; at a LAG that of its first member."""
     mac: str
     addresses: tuple[Address, ...]
     path: str
     vlan: int | None = None
     """Number of the VLAN in which its hosts answer; None: without a tag."""
+    lag: Lag | None = None
 
     @property
     def device(self) -> str:
@@ -50,13 +53,13 @@ class Interface:
         return self.path.partition(".")[0]
 
 
-def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
+def interfaces(document: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) -> list[Interface]:
     """All interfaces of a configuration. Raises PlanError, with the path, for fields that are not supported or
     missing."""
     found = []
     for device in document.children("devices"):
         device.scalar("name")
-        own = [_interface(node, ports) for node in device.children("ethernets")]
+        own = [_interface(node, ports, lags) for node in device.children("ethernets")]
         for version in (4, 6):
             for node in device.children(f"ipv{version}_loopbacks"):
                 own = _with_loopback(own, node, version)
@@ -79,19 +82,35 @@ def _with_loopback(own: Sequence[Interface], node: Node, version: int) -> list[I
     return [replace(one, addresses=(*one.addresses, found)) if one is interface else one for one in own]
 
 
-def _interface(node: Node, ports: Mapping[str, int]) -> Interface:
-    connection = node.child("connection")
-    if connection.choice() != "port_name" or not connection.has("port_name"):
-        connection.refuse("an interface must be at a port", "give its port_name")
-    port = str(connection.scalar("port_name"))
-    if port not in ports:
-        connection.refuse(f"there is no port {port}", "name one of ports[].name", "port_name")
+def _interface(node: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) -> Interface:
+    port, lag = _place(node.child("connection"), ports, lags)
     mac = node.scalar("mac")
     if mac is None:
         node.refuse("is missing", "give the interface a MAC address", "mac")
     node.scalar("mtu")
     addresses = [_address(each) for name in ("ipv4_addresses", "ipv6_addresses") for each in node.children(name)]
-    return Interface(str(node.scalar("name")), ports[port], str(mac), tuple(addresses), node.path, _vlan(node))
+    vlan = _vlan(node)
+    if lag is not None and vlan is not None:
+        node.refuse("an interface at a LAG has no VLAN", "leave it out", "vlans")
+    return Interface(str(node.scalar("name")), port, str(mac), tuple(addresses), node.path, vlan, lag)
+
+
+def _place(connection: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) -> tuple[int, Lag | None]:
+    choice = connection.choice()
+    if choice == "lag_name" and connection.has("lag_name"):
+        name = str(connection.scalar("lag_name"))
+        if name not in lags:
+            connection.refuse(f"there is no LAG {name}", "name one of lags[].name", "lag_name")
+        return lags[name].members[0].port, lags[name]
+    if choice != "port_name" or not connection.has("port_name"):
+        connection.refuse("an interface must be at a port or a LAG", "give its port_name or lag_name")
+    name = str(connection.scalar("port_name"))
+    if name not in ports:
+        connection.refuse(f"there is no port {name}", "name one of ports[].name", "port_name")
+    over = next((lag for lag in lags.values() if ports[name] in lag.ports), None)
+    if over is not None:
+        connection.refuse(f"{name} is a member of the LAG {over.name}", "give the interface its lag_name", "port_name")
+    return ports[name], None
 
 
 def _vlan(interface: Node) -> int | None:

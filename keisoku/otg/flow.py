@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Literal, Self
 
 from keisoku.device.record.trial import Bursts
 from keisoku.otg.bgp import BgpPeer
@@ -13,6 +13,7 @@ from keisoku.otg.device import Address, Interface
 from keisoku.otg.egress import Egress, egress
 from keisoku.otg.header import Packet, packet
 from keisoku.otg.isis import IsisRouter
+from keisoku.otg.lag import Lag
 from keisoku.otg.node import Node
 from keisoku.otg.ospf import OspfRouter
 from keisoku.otg.rate import Timing, frames_per_second, timing
@@ -25,13 +26,25 @@ LatencyMode = Literal["store_forward", "cut_through"]
 
 @dataclass(frozen=True)
 class End:
-    """Where frames enter or leave: a port, by index, and the tester's host there if the flow is between devices."""
+    """Where frames enter or leave: a port or a LAG, and the tester's host there if the flow is between devices."""
 
     port: int
+    """Its index; of a LAG that of the first member."""
     interface: Interface | None = None
     address: Address | None = None
     behind: tuple[str, ...] = ()
     """Addresses behind the host, if the end is a range of routes that it advertises."""
+    lag: Lag | None = None
+
+    @classmethod
+    def at(cls, interface: Interface, address: Address | None, behind: tuple[str, ...] = ()) -> Self:
+        """An end at an interface of a device."""
+        return cls(interface.port, interface, address, behind, interface.lag)
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The port, or all of the LAG."""
+        return (self.port,) if self.lag is None else self.lag.ports
 
     @property
     def ips(self) -> tuple[str, ...]:
@@ -48,7 +61,9 @@ class Flow:
     ways: tuple[tuple[End, End], ...]
     """Pairs of ends; a flow between devices may have many, which share its frames evenly."""
     receivers: tuple[int, ...]
-    """Ports at any of which its frames may arrive; empty: each frame at that of its way."""
+    """Ports at any of which its frames may arrive; empty: each frame at those of its way's end."""
+    receiving_lags: tuple[Lag, ...]
+    """LAGs among its receiving ends."""
     packet: Packet
     frame_bytes: tuple[int, ...]
     timing: Timing
@@ -65,41 +80,53 @@ class Flow:
     by_receiver: bool
     """Whether the script wants counters by the port at which frames arrived."""
 
+    def arrives_at(self, receive: End) -> tuple[int, ...]:
+        """Ports at any of which the frames of a way to this end may arrive; first that of the end itself."""
+        return tuple(dict.fromkeys((*receive.ports, *self.receivers)))
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """All pairs of ports by which a frame may leave and arrive."""
+        ways = [(transmit.ports, self.arrives_at(receive)) for transmit, receive in self.ways]
+        return tuple(dict.fromkeys(pair for sides in ways for pair in product(*sides)))
+
 
 class Names:
-    """The names that a flow's ends may have: of ports, Ethernet interfaces, their addresses, and ranges of routes."""
+    """The names that a flow's ends may have: of ports, LAGs, Ethernet interfaces, their addresses, ranges of routes."""
 
     def __init__(
         self,
         ports: Mapping[str, int],
+        lags: Mapping[str, Lag],
         interfaces: Sequence[Interface],
         peers: Sequence[BgpPeer],
         routers: Sequence[IsisRouter | OspfRouter],
     ) -> None:
-        self._ports = ports
+        self._ports = {name: End(port) for name, port in ports.items()}
+        self._ports |= {name: End(lag.members[0].port, lag=lag) for name, lag in lags.items()}
         self._ends: dict[str, End] = {}
         for interface in interfaces:
-            self._ends[interface.name] = End(interface.port, interface, next(iter(interface.addresses), None))
+            self._ends[interface.name] = End.at(interface, next(iter(interface.addresses), None))
             for address in interface.addresses:
-                self._ends[address.name] = End(interface.port, interface, address)
+                self._ends[address.name] = End.at(interface, address)
         for peer in peers:
             own = {address.version: address for address in reversed(peer.interface.addresses)}
             for routes in peer.routes:
                 address = own.get(routes.version, peer.address)
                 behind = hosts(routes.prefixes)
-                self._ends[routes.name] = End(peer.interface.port, peer.interface, address, behind)
+                self._ends[routes.name] = End.at(peer.interface, address, behind)
         for router in routers:
             first = router.interfaces[0].interface
             for reached in router.routes:
                 version = reached.prefixes[0].version
                 via = next((each for each in first.addresses if each.version == version), None)
-                self._ends[reached.name] = End(first.port, first, via, hosts(reached.prefixes))
+                self._ends[reached.name] = End.at(first, via, hosts(reached.prefixes))
 
     def port(self, node: Node, name: str, field: str) -> End:
-        """Raises PlanError with the field's path if there is no port of that name."""
+        """Raises PlanError with the field's path if there is no port or LAG of that name."""
         if name not in self._ports:
-            node.refuse(f"there is no port {name}", "name one of ports[].name", field)
-        return End(self._ports[name])
+            node.refuse(f"there is no port or LAG {name}", "name one of ports[].name or lags[].name", field)
+        return self._ports[name]
 
     def host(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no interface, address or range of that name."""
@@ -122,35 +149,42 @@ def flow(
 
     Raises PlanError, with the path, for fields that keisoku does not support.
     """
-    ways, receivers = _ways(node.child("tx_rx"), names)
+    ways, ends = _ways(node.child("tx_rx"), names)
     if node.has("payload"):
         node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
-    rates = [line_rate(transmit.port) for transmit, _ in ways]
+    rates = [_rate(transmit, line_rate) for transmit, _ in ways]
     speed = None if None in rates else min(rate for rate in rates if rate is not None)
     headers = packet(node)
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
     # The address of a host leads a frame to its port; one that the script gives may lead it to any of the ports.
-    if len(receivers) == 1 or (ways[0][1].interface is not None and not headers.is_addressed):
-        receivers = ()
+    if len(ends) == 1 or (ways[0][1].interface is not None and not headers.is_addressed):
+        ends = ()
+    receivers = tuple(dict.fromkeys(port for end in ends for port in end.ports))
+    has_several = bool(receivers) or any(len(receive.ports) > 1 for _, receive in ways)
+    when = timing(node.child("duration"), rate, speed)
+    # A conversation has one member of a LAG, and a burst as well.
+    lanes = 1 if isinstance(when.pacing, Bursts) else max(len(transmit.ports) for transmit, _ in ways)
+    lags = [end.lag for end in (*ends, *(receive for _, receive in ways)) if end.lag is not None]
     found = Flow(
         name=str(node.scalar("name")),
         path=node.path,
         ways=ways,
         receivers=receivers,
+        receiving_lags=tuple(dict.fromkeys(lags)),
         packet=headers,
         frame_bytes=sizes,
-        timing=timing(node.child("duration"), rate, speed),
+        timing=when,
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
         latency=_latency(metrics.child("latency"), sizes, own_rate(ways[0][0].port)),
-        tagged=classes(headers, sizes, node.path, by_size or bool(receivers)),
+        tagged=classes(headers, sizes, node.path, by_size or has_several, lanes),
         egress=egress(node),
         timestamps=bool(metrics.scalar("timestamps")),
         by_receiver=bool(metrics.child("predefined_metric_tags").scalar("rx_name")),
     )
-    if receivers and found.egress is not None:
+    if has_several and found.egress is not None:
         problem = "headers that arrive are counted at one receiving port"
         node.refuse(problem, "leave it out, or name one receiving port", "egress_packet")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
@@ -159,8 +193,14 @@ def flow(
     return found
 
 
-def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[int, ...]]:
-    """The ways, and the ports at any of which frames may arrive if their addresses allow it."""
+def _rate(end: End, line_rate: Callable[[int], float | None]) -> float | None:
+    """Of the lines of its ports together, in bit/s; None if one has none."""
+    rates = [rate for rate in map(line_rate, end.ports) if rate is not None]
+    return sum(rates) if len(rates) == len(end.ports) else None
+
+
+def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[End, ...]]:
+    """The ways, and the ends at any of which frames may arrive if their addresses allow it."""
     if node.choice() == "port":
         port = node.child("port")
         named = [str(name) for name in port.scalar("rx_names") or []]
@@ -170,7 +210,7 @@ def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[
             port.refuse("a flow needs a receiving port", "name at least one", "rx_names")
         sender = names.port(port, str(port.scalar("tx_name")), "tx_name")
         ends = [_apart(port, sender, names.port(port, name, "rx_names"))[1] for name in dict.fromkeys(named)]
-        return ((sender, ends[0]),), tuple(end.port for end in ends)
+        return ((sender, ends[0]),), tuple(ends)
     device = node.child("device")
     senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
     receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names") or []]
@@ -186,11 +226,12 @@ def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[
     if not pairs:
         device.refuse("names nothing", "name at least one interface", "tx_names")
     ways = tuple(_apart(device, *pair) for pair in pairs)
-    return ways, () if paired else tuple(dict.fromkeys(receive.port for _, receive in ways))
+    # Of several at one port or LAG one is enough.
+    return ways, () if paired else tuple({receive.ports: receive for _, receive in ways}.values())
 
 
 def _apart(node: Node, transmit: End, receive: End) -> tuple[End, End]:
-    if transmit.port == receive.port:
+    if set(transmit.ports) & set(receive.ports):
         node.refuse("sends and receives at one port", "name two ports")
     return transmit, receive
 

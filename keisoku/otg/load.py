@@ -18,6 +18,8 @@ _LATE_NS = 10_000_000
 
 NextHop = Callable[[End], str | None]
 """MAC address of the router of a device's address; None: that of the receiving end."""
+Outlets = Callable[[End], Sequence[int]]
+"""Ports by which frames of an end leave now; EngineError if there is none."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class _Part:
     """One stream."""
 
     flow: Flow
-    transmit: End
+    transmit: int
     receive: End
     tag: TagClass
     packet: Packet
@@ -44,10 +46,12 @@ class _Part:
     duration_ns: int
 
 
-def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None, drain_ns: int) -> Load:
+def trial(
+    flows: Sequence[Flow], outlets: Outlets, next_hop: NextHop, waiting: Sequence[Flow] | None, drain_ns: int
+) -> Load:
     """The flows as a trial. `waiting`: flows that may join; None if none can. Frames may still arrive for `drain_ns`.
 
-    Flows whose gateway does not answer cannot join; raises EngineError if one of `flows` has no answer.
+    Flows whose LAG is down or whose gateway does not answer cannot join; raises EngineError if it is one of `flows`.
 
     All flows have one clock. OTG has only the load, without other phases: only the script's frames are sent.
     """
@@ -56,7 +60,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
     for flow in [*flows, *(waiting or ())]:
         first = len(parts)
         try:
-            parts += _parts(flow, next_hop)
+            parts += _parts(flow, outlets, next_hop)
         except EngineError:
             if flow in flows:
                 raise
@@ -65,9 +69,9 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
     most = max(part.rate for part in parts)
     own_flows = [
         record.Flow(
-            transmit=part.transmit.port,
+            transmit=part.transmit,
             receive=part.receive.port,
-            among=tuple(port for port in part.flow.receivers if port != part.receive.port),
+            among=part.flow.arrives_at(part.receive)[1:],
             share=part.rate / most,
             start_ns=part.flow.timing.start_ns,
             duration_ns=part.duration_ns,
@@ -100,11 +104,12 @@ def _switch(part: _Part, goes: bool) -> record.Switch:
     return record.Switch(waits=not goes, cut_ns=duration_ns + max(_LATE_NS, duration_ns // 200) if timed else None)
 
 
-def _parts(flow: Flow, next_hop: NextHop) -> list[_Part]:
-    """A stream for each way, and for each value of the tags on it."""
+def _parts(flow: Flow, outlets: Outlets, next_hop: NextHop) -> list[_Part]:
+    """A stream for each way, for each value of the tags on it, and for each of its lanes."""
     found = []
     ways, timing = len(flow.ways), flow.timing
     for place, (transmit, receive) in enumerate(flow.ways):
+        ports = outlets(transmit)
         for tag in flow.tagged:
             rate = timing.frames_per_second / ways * tag.share
             duration_ns = timing.duration_ns
@@ -114,7 +119,8 @@ def _parts(flow: Flow, next_hop: NextHop) -> list[_Part]:
                     continue
                 duration_ns = max(1, round(own * NS_PER_S / rate))
             packet = filled(tag.packet, transmit, receive, next_hop)
-            found.append(_Part(flow, transmit, receive, tag, packet, rate, duration_ns))
+            port = ports[(place + tag.lane) % len(ports)]
+            found.append(_Part(flow, port, receive, tag, packet, rate, duration_ns))
     return found
 
 

@@ -1,4 +1,4 @@
-"""OTG's metrics of ports and flows from a session's counts. It adds no field that OTG does not have.
+"""OTG's metrics of ports, LAGs and flows from a session's counts. It adds no field that OTG does not have.
 
 Counts of a flow come from the account of its frames when traffic ends, and from the engine's progress while it runs. If
 an engine reports only totals, they are given to the only flow, or the only port; with several, counts stay at zero
@@ -22,6 +22,7 @@ from keisoku.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
 from keisoku.otg.egress import Egress
 from keisoku.otg.flow import Flow
+from keisoku.otg.lag import Lag
 from keisoku.otg.node import Node
 from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
@@ -143,6 +144,24 @@ def port_metrics(
     return [chosen(metric, wanted, {"name"}) for metric in found]
 
 
+def lag_metrics(
+    up: Mapping[Lag, Sequence[int]], ports: Sequence[Mapping[str, Any]], wanted: Sequence[str]
+) -> list[dict[str, Any]]:
+    """A metric of each LAG, of which the members that carry frames are given; `ports`: the metrics of all ports."""
+    found = []
+    for lag, carrying in up.items():
+        own = [ports[port] for port in lag.ports]
+        counts = (*_NOTHING.counts(), *_NOTHING.port_rates(1.0))
+        metric: dict[str, Any] = {
+            "name": lag.name,
+            "oper_status": "up" if len(carrying) >= max(1, lag.min_links) else "down",
+            "member_ports_up": len(carrying),
+            **{name: sum(port[name] for port in own) for name in counts},
+        }
+        found.append(chosen(metric, wanted, {"name"}))
+    return found
+
+
 def bytes_of(sizes: Sequence[int], frames: int) -> int:
     """Bytes, with FCS, of the first frames of a stream with a cycle of sizes."""
     rounds, rest = divmod(frames, len(sizes))
@@ -219,12 +238,12 @@ def _live_part(stream: TrialFlow, each: StreamProgress) -> _Part:
 
 
 def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
-    names = [port.name for port in session.configuration.ports]
-    (transmit, receive), receivers = flow.ways[0], flow.receivers
+    transmit, receive = flow.ways[0]
+    arrives = [_receiver(session, flow, port) for port in flow.arrives_at(receive)]
     metric: dict[str, Any] = {
         "name": flow.name,
-        "port_tx": names[transmit.port],
-        "port_rx": ", ".join(names[port] for port in receivers or (receive.port,)),
+        "port_tx": session.configuration.ports[transmit.port].name if transmit.lag is None else transmit.lag.name,
+        "port_rx": ", ".join(dict.fromkeys(arrives)),
         "transmit": session.state(flow),
         **_NOTHING.counts(),
         **_NOTHING.flow_rates(1.0),
@@ -254,7 +273,7 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
                 _tagged_metric(key + seen, wish, each) for seen, each in arrived.items() if wish.wants(key + seen)
             ]
         if flow.by_receiver:
-            found += _by_receiver(session, key, own, wish)
+            found += _by_receiver(session, flow, key, own, wish)
         if not key or not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
             continue
         metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
@@ -263,13 +282,25 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
     return found
 
 
-def _by_receiver(session: TrafficSession, key: TagKey, parts: Sequence[_Part], wish: TagWish) -> list[dict[str, Any]]:
-    """Counters of frames by the port at which they arrived. None was sent with such a value, which is the device's
-    doing."""
+def _receiver(session: TrafficSession, flow: Flow, port: int) -> str:
+    """The name of the port or LAG of which a flow's frames arrive by a port."""
+    own = next((lag.name for lag in flow.receiving_lags if port in lag.ports), None)
+    return own or session.configuration.ports[port].name
+
+
+def _by_receiver(
+    session: TrafficSession, flow: Flow, key: TagKey, parts: Sequence[_Part], wish: TagWish
+) -> list[dict[str, Any]]:
+    """Counters of frames by the port or LAG at which they arrived. None was sent with such a value, which is the
+    device's doing."""
     found = []
-    for number in dict.fromkeys(port for part in parts for port in part.ports):
-        count = sum((_count(part.at(number)) for part in parts if number in part.ports), _NOTHING)
-        own = (*key, (_RECEIVER, session.configuration.ports[number].name))
+    arrived_at: dict[str, _Count] = {}
+    for part in parts:
+        for number in part.ports:
+            name = _receiver(session, flow, number)
+            arrived_at[name] = arrived_at.get(name, _NOTHING) + _count(part.at(number))
+    for name, count in arrived_at.items():
+        own = (*key, (_RECEIVER, name))
         if wish.wants(own) and (wish.empty or count.frames_rx):
             arrived = replace(count, frames_tx=0, bytes_tx=0)
             found.append(_tagged_metric(own, wish, arrived.counts() | _NOTHING.flow_rates(1.0)))
@@ -439,8 +470,8 @@ def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | N
 def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str, Any]:
     port = session.configuration.ports[number]
     going = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
-    sending = {way[0].port for flow in going for way in flow.ways}
-    receiving = {port for flow in going for way in flow.ways for port in (way[1].port, *flow.receivers)}
+    sending = {transmit for flow in going for transmit, _ in flow.pairs}
+    receiving = {receive for flow in going for _, receive in flow.pairs}
     metric: dict[str, Any] = {
         "name": port.name,
         "location": port.location,

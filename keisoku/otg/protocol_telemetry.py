@@ -50,6 +50,11 @@ _OSPF_COUNTERS = {
     )
     for side, way in (("in", "received"), ("out", "sent"))
 }
+_LACP_COUNTERS = {
+    "lacp-in-pkts": "lacp_packets_rx",
+    "lacp-out-pkts": "lacp_packets_tx",
+    "lacp-rx-errors": "lacp_rx_errors",
+}
 _LLDP_COUNTERS = {
     "frame-in": "frames_rx",
     "frame-out": "frames_tx",
@@ -142,6 +147,26 @@ def lldp_leaves(metrics: Sequence[Document], neighbours: Sequence[Document]) -> 
     for state in neighbours:
         inside = plain("state", "lldp-neighbor-database", "lldp-neighbors")
         yield from _lldp_neighbour(_agent(str(state["lldp_name"])) + inside, state)
+
+
+def lacp_leaves(metrics: Sequence[Document]) -> Leaves:
+    """Of the members of LAGs with LACP."""
+    for metric in metrics:
+        name = str(metric["lag_member_port_name"])
+        member = entry("lacp", "lag-members", ("lag-member", "name", name))
+        yield from _named(member, name)
+        for each in ("activity", "timeout", "synchronization"):
+            yield member + plain("state", each), str(metric[each]).upper()
+        for each in ("aggregatable", "collecting", "distributing"):
+            yield member + plain("state", each), bool(metric[each])
+        for each in ("system_id", "partner_id"):
+            if each in metric:
+                yield member + plain("state", each.replace("_", "-")), str(metric[each])
+        for each in ("oper_key", "partner_key", "port_num", "partner_port_num"):
+            if each in metric:
+                yield member + plain("state", each.replace("_", "-")), Short(metric[each])
+        for leaf, each in _LACP_COUNTERS.items():
+            yield member + plain("state", "counters", leaf), int(metric[each])
 
 
 def _agent(name: str) -> Path:

@@ -1,12 +1,13 @@
 """`Protocols`: the devices of a configuration that speak protocols, from their start to their stop.
 
-keisoku translates, FRR and lldpd speak. Nothing runs before `start`, and nothing after `stop`.
+keisoku translates; FRR, lldpd and Open vSwitch speak. Nothing runs before `start`, and nothing after `stop`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from keisoku.device.testbed.host_port import interface_ip, resolve_mac
@@ -15,6 +16,7 @@ from keisoku.errors import PlanError
 from keisoku.lab.frr import ISISD, OSPFD, USER, other_user
 from keisoku.lab.tester_routers import TesterRouters
 from keisoku.otg.agents import Agents
+from keisoku.otg.aggregation import Aggregation
 from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration
@@ -38,17 +40,21 @@ _ADJACENCIES = "show isis neighbor detail json"
 
 
 class Protocols:
-    """The routers and LLDP agents of the tester for one configuration."""
+    """The routers, LLDP agents and LAGs of the tester for one configuration."""
 
     def __init__(self, configuration: Configuration) -> None:
         spoken = [(one.interface, one.path) for one in configuration.bgp]
         routers: tuple[IsisRouter | OspfRouter, ...] = (*configuration.isis, *configuration.ospf)
         for router in routers:
             spoken += [(one.interface, router.path) for one in router.interfaces]
-        self.interfaces = {interface.name: interface for interface, _ in spoken}
+        at_lags = [interface for interface in configuration.interfaces if interface.lag is not None]
+        self.interfaces = {one.name: one for one in (*(interface for interface, _ in spoken), *at_lags)}
+        """Those of the kernel: of routers, and of all devices at a LAG."""
         self._paths = {interface.name: path for interface, path in spoken}
+        self.lags = Aggregation(configuration.lags, configuration.interfaces)
         self._routers: TesterRouters | None = None
-        self._speakers = _speakers(configuration, self.interfaces)
+        silent = [one for one in at_lags if one.name not in self._paths]
+        self._speakers = _speakers(configuration, self.interfaces, silent)
         self._agents = Agents(configuration.lldp)
         self._peers: dict[str, tuple[Speaker, int]] = {}
         self._routers_of: dict[str, dict[str, Speaker]] = {"isis": {}, "ospfv2": {}}
@@ -64,13 +70,16 @@ class Protocols:
         return self._routers is not None
 
     def check(self, testbed: Testbed) -> None:
-        """Raises PlanError, with the path, for routers and agents that cannot be at these ports."""
+        """Raises PlanError, with the path, for LAGs, routers and agents that cannot be at these ports."""
+        self.lags.check(testbed, self._agents.by_name.values())
         self._agents.check(testbed, list(self.interfaces.values()))
-        for name, interface in self.interfaces.items():
-            path = self._paths[name]
+        for name, path in self._paths.items():
+            interface = self.interfaces[name]
             if own := other_user():
                 problem = f"FRR's daemons do not run as this server's user, {own}"
                 raise PlanError(path, problem, f"start the server with --user {USER}")
+            if interface.lag is not None:
+                continue
             place = testbed.interface(interface.port)
             if place is None:
                 problem = "there is no interface of this host at the port, and FRR speaks at interfaces"
@@ -81,10 +90,11 @@ class Protocols:
                     raise PlanError(f"{address.path}.address", problem, "give the device another address")
 
     def start(self, testbed: Testbed) -> None:
-        """Starts all that are not running. Raises PlanError where there is no FRR or lldpd, EngineError if it does not
+        """Starts all that are not running. Raises PlanError where a program is absent, EngineError if it does not
         start."""
-        self._start_routers(testbed)
+        self.lags.start(testbed)
         try:
+            self._start_routers(testbed)
             self._agents.start(testbed)
         except BaseException:
             self.stop()
@@ -93,11 +103,20 @@ class Protocols:
     def _start_routers(self, testbed: Testbed) -> None:
         if self.run or not self._speakers:
             return
-        routers = TesterRouters([speaker.place(testbed) for speaker in self._speakers])
+
+        def where(interface: Interface) -> tuple[str, Path | None]:
+            if interface.lag is not None:
+                return self.lags.interface(interface.lag)
+            place = testbed.interface(interface.port)
+            assert place is not None, "such a configuration was refused"
+            return place
+
+        routers = TesterRouters([speaker.place(where) for speaker in self._speakers])
         routers.__enter__()
         self._routers = routers
         for number, speaker in enumerate(self._speakers):
-            speaker.ask, speaker.log = partial(routers.ask, number), partial(routers.log, number)
+            if speaker.speaks:
+                speaker.ask, speaker.log = partial(routers.ask, number), partial(routers.log, number)
 
     def stop(self) -> None:
         """Ends all; no error if none runs."""
@@ -107,6 +126,7 @@ class Protocols:
             speaker.ask = speaker.log = None
         if routers is not None:
             routers.close()
+        self.lags.stop()
 
     def set_state(self, state: Node, whole: Node) -> None:
         """Advertises or withdraws ranges of routes, or sets peers or routers up or down, by names, all without a name.
@@ -140,8 +160,15 @@ class Protocols:
                 self._check_run(f"protocol.{kind}.routers")
                 for name, speaker in routers:
                     speaker.set_router(name, wanted == "up")
+            case "lacp":
+                inner = state.child("lacp")
+                choice = str(inner.choice())
+                asked = inner.child(choice)
+                names, wanted = [str(name) for name in asked.scalar("lag_member_names") or []], asked.scalar("state")
+                whole.check_all_read()
+                self.lags.set_members(names, f"protocol.lacp.{choice}.lag_member_names", wanted == "up")
             case other:
-                state.refuse("is not supported", "use all, route, bgp, isis or ospfv2", other)
+                state.refuse("is not supported", "use all, route, lacp, bgp, isis or ospfv2", other)
 
     def _set_routes(self, names: Sequence[str], advertise: bool) -> None:
         known = {name: (speaker, at) for speaker in self._speakers for name, at in speaker.routes().items()}
@@ -157,15 +184,19 @@ class Protocols:
 
     def next_hop(self, interface: Interface, address: Address) -> str | None:
         """MAC address of the gateway of an address of a router; None: the interface is none of a running router."""
+        if address.gateway_mac is not None:
+            return address.gateway_mac
         for number, speaker in enumerate(self._speakers):
             if self._routers is not None and interface.name in speaker.names:
                 return resolve_mac(speaker.names[interface.name], self._routers.path(number), address.gateway)
         return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
-        """Metrics of peers ("bgpv4" or "bgpv6"), routers ("isis" or "ospfv2") or agents ("lldp"), by names, all without
-        a name. Raises PlanError for an unknown name."""
+        """Metrics of peers ("bgpv4" or "bgpv6"), routers ("isis" or "ospfv2"), agents ("lldp") or members of LAGs
+        ("lacp"), by names, all without a name. Raises PlanError for an unknown name."""
         asked = request.child(choice)
+        if choice == "lacp":
+            return self._lacp_metrics(asked, request)
         field = "lldp_names" if choice == "lldp" else "router_names" if choice in _WORDS else "peer_names"
         names, columns = [str(name) for name in asked.scalar(field) or []], asked.scalar("column_names") or []
         request.check_all_read()
@@ -185,6 +216,20 @@ class Protocols:
             said = told[speaker].get(view(number), {}).get(peer.far)
             found.append(chosen(bgp_metric(peer, said), columns, {"name"}))
         return found
+
+    def _lacp_metrics(self, asked: Node, request: Node) -> list[Document]:
+        names, ports = asked.scalar("lag_names") or [], asked.scalar("lag_member_port_names") or []
+        columns = asked.scalar("column_names") or []
+        request.check_all_read()
+        of_lags = self.lags.named(names, "lacp.lag_names")
+        known = {one.name for lag in self.lags.named([], "") for one in lag.members}
+        for unknown in (name for name in ports if name not in known):
+            raise PlanError("lacp.lag_member_port_names", f"{unknown} is in no LAG", "name a member")
+        found = [metric for lag in of_lags for metric in self.lags.metrics(lag)]
+        always = {"lag_name", "lag_member_port_name"}
+        return [
+            chosen(metric, columns, always) for metric in found if not ports or metric["lag_member_port_name"] in ports
+        ]
 
     def prefix_states(self, request: Node) -> list[Document]:
         """Learned prefixes of peers, by names, all without a name. Raises PlanError for an unknown name."""
@@ -245,7 +290,7 @@ class Protocols:
             case "bgp":
                 asked = [(name, checked({name: {}}, "MetricsRequest")) for name in ("bgpv4", "bgpv6")]
                 return [metric for name, node in asked for metric in self.metrics(name, node)]
-            case "isis" | "ospfv2" | "lldp":
+            case "isis" | "ospfv2" | "lldp" | "lacp":
                 return self.metrics(part, checked({part: {}}, "MetricsRequest"))
             case "lsas":
                 return self.lsa_states(checked({"ospfv2_lsas": {}}, "StatesRequest"))
@@ -273,8 +318,11 @@ def _ospf_metric(speaker: Speaker) -> Document:
     return ospf_metric(speaker.ospf, *said, speaker.logged(OSPFD))
 
 
-def _speakers(configuration: Configuration, interfaces: Mapping[str, Interface]) -> list[Speaker]:
-    """That of devices that share a namespace, then that of each device with a router."""
+def _speakers(
+    configuration: Configuration, interfaces: Mapping[str, Interface], silent: Sequence[Interface]
+) -> list[Speaker]:
+    """That of devices that share a namespace, then that of each device with a router. At `silent` ones FRR says
+    nothing."""
     names = {name: f"e{number}" for number, name in enumerate(interfaces)}
     isis = {router.device: router for router in configuration.isis}
     ospf = {router.device: router for router in configuration.ospf}
@@ -283,13 +331,14 @@ def _speakers(configuration: Configuration, interfaces: Mapping[str, Interface])
         own = None if device is None else isis.get(device), None if device is None else ospf.get(device)
         spoken = [peer.interface for peer in peers]
         spoken += [one.interface for router in own if router is not None for one in router.interfaces]
+        spoken += silent if device is None else []
         return Speaker({names[one.name]: one for one in spoken}, peers, *own)
 
     devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf)}
     for peer in configuration.bgp:
         device = peer.interface.device
         devices[device if device in devices else None].append(peer)
-    return [of(device, peers) for device, peers in devices.items() if device is not None or peers]
+    return [of(device, peers) for device, peers in devices.items() if device is not None or peers or silent]
 
 
 def _chosen(names: Sequence[str], known: Mapping[str, _Thing], field: str, what: str) -> list[_Thing]:

@@ -112,6 +112,8 @@ class TrafficSession:
 
     def looked(self, progress: Progress, now_s: float) -> None:
         """Records the engine's progress at a time of a monotonic clock."""
+        if self._looks and self._looks[-1].streams and not progress.streams:
+            return  # The load is over and its facts are not read yet: counters of flows must not go back to zero.
         self._looks.append(progress)
         while len(self._looks) > 2 and self._looks[1].elapsed_s <= progress.elapsed_s - _RATE_S:
             self._looks.popleft()

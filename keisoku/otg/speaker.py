@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import EngineError
 from keisoku.host.program import Program
 from keisoku.lab.frr import BGPD, STATICD, ZEBRA
@@ -30,6 +30,8 @@ RouterText = IsisText | OspfText
 """A router of a protocol that routers speak among themselves."""
 Ask = Callable[..., str]
 """What FRR's daemons of the namespace answer to commands."""
+Where = Callable[[Interface], tuple[str, Path | None]]
+"""The interface of the kernel on which an interface of a device is, and its namespace."""
 
 
 class Speaker:
@@ -61,10 +63,15 @@ class Speaker:
         self._down: set[int] = set()
         self._silent: set[str] = set()
 
-    def place(self, testbed: Testbed) -> RouterPlace:
+    @property
+    def speaks(self) -> bool:
+        """Whether there is anything for FRR to say; else its interfaces only answer ARP and neighbour discovery."""
+        return bool(self.peers or self._texts)
+
+    def place(self, where: Where) -> RouterPlace:
         """Its namespace, in which everything is up and advertised."""
         self._reset()
-        texts: dict[Program, str] = {ZEBRA: ""}
+        texts: dict[Program, str] = {ZEBRA: ""} if self.speaks else {}
         options: dict[Program, Sequence[str]] = {}
         if self.peers:
             texts[BGPD], options[BGPD] = self._bgp.whole(), _NO_LISTENING
@@ -74,7 +81,7 @@ class Speaker:
             networks |= text.networks()
         if self._texts:
             texts[STATICD] = "".join(f"{line}\n" for text in self._texts.values() for line in text.static())
-        placed = [_placed(testbed, name, interface) for name, interface in self.interfaces.items()]
+        placed = [_placed(where, name, interface) for name, interface in self.interfaces.items()]
         return RouterPlace(placed, texts, options, networks)
 
     def routes(self) -> Mapping[str, tuple[int | str, int]]:
@@ -114,12 +121,13 @@ class Speaker:
         self._silent = self._silent - {name} if up else self._silent | {name}
 
     def link_changed(self, port: int, up: bool) -> None:
-        """Ends what is spoken at a port whose link was set down, as routers do, or begins it again."""
-        at_port = [number for number, peer in enumerate(self.peers) if peer.interface.port == port]
+        """Ends what is spoken at a port whose link was set down, as routers do, or begins it again. At a LAG it goes on
+        by the other members."""
+        at_port = [number for number, peer in enumerate(self.peers) if _is_only_at(peer.interface, port)]
         self._tell(self._bgp.set_peers([number for number in at_port if number not in self._down], up))
         for name, text in self._texts.items():
             if name not in self._silent:
-                at = [one for one in _interfaces(text) if one.interface.port == port]
+                at = [one for one in _interfaces(text) if _is_only_at(one.interface, port)]
                 self._tell(line for one in at for line in text.set_interface(one, up))
 
     def neighbours(self) -> Mapping[str, Any]:
@@ -155,13 +163,15 @@ def _interfaces(text: RouterText) -> Sequence[Any]:
     return text.router.interfaces
 
 
-def _placed(testbed: Testbed, name: str, interface: Interface) -> RouterInterface:
-    place = testbed.interface(interface.port)
-    assert place is not None, "such a configuration was refused"
+def _is_only_at(interface: Interface, port: int) -> bool:
+    return interface.lag is None and interface.port == port
+
+
+def _placed(where: Where, name: str, interface: Interface) -> RouterInterface:
     addresses = interface.addresses
     return RouterInterface(
         name,
-        *place,
+        *where(interface),
         interface.mac,
         tuple(f"{address.ip}/{address.prefix}" for address in addresses),
         tuple(dict.fromkeys(address.gateway for address in addresses)),

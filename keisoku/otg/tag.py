@@ -32,6 +32,8 @@ class TagClass:
     frame_bytes: tuple[int, ...]
     places: tuple[int, ...]
     period: int
+    lane: int = 0
+    """Which part of the flow's conversations it is, each of which leaves by one member of a LAG."""
 
     @property
     def share(self) -> float:
@@ -44,23 +46,30 @@ class TagClass:
         return rounds * len(self.places) + sum(place < rest for place in self.places)
 
 
-def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str, by_size: bool) -> tuple[TagClass, ...]:
+def classes(
+    packet: Packet, frame_bytes: tuple[int, ...], path: str, by_size: bool, lanes: int = 1
+) -> tuple[TagClass, ...]:
     """The classes of a flow; one without a key if nothing is tagged. `by_size`: a class has frames of one size, so that
-    several may have the same key. Raises PlanError, with the path, for too many."""
-    tags = [(tag, found) for layer in packet.layers for found in layer.patterns.values() for tag in found.tags]
+    several may have the same key. Conversations, which are different headers, take turns with so many `lanes`.
+    Raises PlanError, with the path, for too many."""
+    varied = [found for layer in packet.layers for found in layer.patterns.values()]
+    tags = [(tag, found) for found in varied for tag in found.tags]
     by_size = by_size and len(set(frame_bytes)) > 1
-    if not tags and not by_size:
+    if not tags and not by_size and (lanes == 1 or not varied):
         return (TagClass((), packet, frame_bytes, (0,), 1),)
-    lengths = [len(found.numbers) for layer in packet.layers for found in layer.patterns.values()]
-    period = lcm(len(frame_bytes), *lengths)
+    period = lcm(len(frame_bytes), *(len(found.numbers) for found in varied))
     if period > MOST_VALUES:
-        problem = f"a tagged flow must repeat after at most {MOST_VALUES} frames, and this one repeats after {period}"
+        what = "tagged flow" if tags or by_size else "flow of a LAG"
+        problem = f"a {what} must repeat after at most {MOST_VALUES} frames, and this one repeats after {period}"
         raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
-    places: dict[tuple[TagKey, int | None], list[int]] = {}
+    places: dict[tuple[TagKey, int | None, int], list[int]] = {}
+    conversations: dict[tuple[int, ...], int] = {}
     for place in range(period):
         key = tuple((tag.name, tag.value(found.numbers[place % len(found.numbers)])) for tag, found in tags)
         size = frame_bytes[place % len(frame_bytes)] if by_size else None
-        places.setdefault((key, size), []).append(place)
+        headers = tuple(found.numbers[place % len(found.numbers)] for found in varied)
+        lane = conversations.setdefault(headers, len(conversations)) % lanes
+        places.setdefault((key, size, lane), []).append(place)
     if len(places) > MOST_CLASSES:
         counted = "tags and sizes" if by_size else "tags"
         problem = f"its {counted} have {len(places)} values, and at most {MOST_CLASSES} are possible"
@@ -72,8 +81,9 @@ def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str, by_size: bo
             tuple(frame_bytes[place % len(frame_bytes)] for place in own),
             tuple(own),
             period,
+            lane,
         )
-        for (key, _), own in places.items()
+        for (key, _, lane), own in places.items()
     )
 
 

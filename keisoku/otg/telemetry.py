@@ -1,7 +1,7 @@
 """OTG's metrics and states as leaves of the `open-traffic-generator` YANG models, for gNMI. Pure; counts nothing.
 
 Leaves come from the same metrics as `/monitor/metrics` gives, so that both say the same at the same moment. Containers
-without any entry (LAGs) exist and are empty.
+without any entry exist and are empty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from keisoku.otg.leaf import Path, Value
 from keisoku.otg.leaf import plain as _plain
-from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, lldp_leaves, ospf_leaves
+from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, lacp_leaves, lldp_leaves, ospf_leaves
 
 _MODULES = {
     "flows": "flow",
@@ -23,6 +23,7 @@ _MODULES = {
     "isis-routers": "isis",
     "ospfv2-routers": "ospfv2",
     "lags": "lag",
+    "lacp": "lacp",
     "lldps": "lldp",
 }
 ROOTS = tuple(_MODULES)
@@ -34,6 +35,8 @@ _OSPF_ROUTER = ("ospfv2-routers", "ospfv2-router", "state")
 _LLDP_STATE = ("lldps", "lldp-interface", "state")
 PARTS = {
     "neighbours": ("interfaces",),
+    "lags": ("lags",),
+    "lacp": ("lacp",),
     "bgp": ("bgp-peers", "bgp-peer", "state"),
     "prefixes": ("bgp-peers", "bgp-peer", "unicast-*"),
     "isis": (*_ROUTER, "counters"),
@@ -53,6 +56,7 @@ class Telemetry:
 
     ports: Sequence[Mapping[str, Any]] = ()
     flows: Sequence[Mapping[str, Any]] = ()
+    lags: Sequence[Mapping[str, Any]] = ()
     neighbours: Sequence[Mapping[str, Any]] = ()
     bgp: Sequence[Mapping[str, Any]] = ()
     prefixes: Sequence[Mapping[str, Any]] = ()
@@ -63,6 +67,7 @@ class Telemetry:
     lsas: Sequence[Mapping[str, Any]] = ()
     lldp: Sequence[Mapping[str, Any]] = ()
     lldp_neighbours: Sequence[Mapping[str, Any]] = ()
+    lacp: Sequence[Mapping[str, Any]] = ()
 
     def leaves(self) -> dict[Path, Value]:
         """Every leaf."""
@@ -70,6 +75,7 @@ class Telemetry:
         for root, name, entries in (
             ("flows", "flow", {str(flow["name"]): _flow(flow) for flow in self.flows}),
             ("ports", "port", {str(port["name"]): _port(port) for port in self.ports}),
+            ("lags", "lag", {str(lag["name"]): _lag(lag) for lag in self.lags}),
         ):
             for key, leaves in entries.items():
                 entry: Path = ((root, ()), (name, (("name", key),)))
@@ -79,6 +85,7 @@ class Telemetry:
         found |= dict(isis_leaves(self.isis, self.lsps, self.adjacencies))
         found |= dict(ospf_leaves(self.ospfv2, self.lsas))
         found |= dict(lldp_leaves(self.lldp, self.lldp_neighbours))
+        found |= dict(lacp_leaves(self.lacp))
         return found | dict(_neighbours(self.neighbours))
 
 
@@ -129,16 +136,22 @@ def _tag_text(value: Mapping[str, Any]) -> str:
 
 
 def _port(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
-    state: dict[str, Value] = {
-        "name": metric["name"],
-        "link": str(metric["link"]).upper(),
-        "out-rate": 8.0 * metric["bytes_tx_rate"],
-        "in-rate": 8.0 * metric["bytes_rx_rate"],
-    }
+    state: dict[str, Value] = {"name": metric["name"], "link": str(metric["link"]).upper(), **_rates(metric)}
     if "speed" in metric:
         state["speed"] = int(metric["speed"])
     yield from ((_plain("state", name), value) for name, value in state.items())
     yield from ((_plain("state", "counters", name), value) for name, value in _counters(metric, "frames").items())
+
+
+def _lag(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
+    state: dict[str, Value] = {"name": metric["name"], "oper-status": str(metric["oper_status"]).upper()}
+    yield from ((_plain("state", name), value) for name, value in (state | _rates(metric)).items())
+    counters = {"member-ports-up": int(metric["member_ports_up"]), **_counters(metric, "frames")}
+    yield from ((_plain("state", "counters", name), value) for name, value in counters.items())
+
+
+def _rates(metric: Mapping[str, Any]) -> dict[str, Value]:
+    return {"out-rate": 8.0 * metric["bytes_tx_rate"], "in-rate": 8.0 * metric["bytes_rx_rate"]}
 
 
 def _counters(metric: Mapping[str, Any], frames: str) -> dict[str, int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.testbed.opening import open_testbed
 from keisoku.device.testbed.testbed import Testbed
-from keisoku.device.testbed.wanted import WantedPort, WantedTestbed
+from keisoku.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.errors import PlanError
 from keisoku.frame.host_range import HostRange
 from keisoku.otg.configuration import ConfiguredPort
 from keisoku.otg.device import Address, Interface
+from keisoku.otg.flow import Flow
 
 
 def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
@@ -22,6 +25,36 @@ def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
         if error.field in {port.field for port in wanted}:
             raise
         raise PlanError(wanted[0].field, error.problem, error.remedy) from error
+
+
+def engine_of(testbed: Testbed, flows: Sequence[Flow], capture: PortCapture | None) -> Engine | None:
+    """An engine on the ports of these flows; None if there is no flow. Raises PlanError, with the path, for what these
+    ports cannot do."""
+    pairs = dict.fromkeys(pair for flow in flows for pair in flow.pairs)
+    if not pairs:
+        return None
+    arrivals = any(flow.egress is not None for flow in flows)
+    engine = testbed.engine(WantedTraffic(tuple(pairs), changes=arrivals), capture)
+    try:
+        for flow in flows:
+            _check(engine, flow)
+    except PlanError:
+        engine.close()
+        raise
+    return engine
+
+
+def _check(engine: Engine, flow: Flow) -> None:
+    found = engine.capabilities
+    if flow.egress is not None and "compare" not in found.abilities:
+        problem = "these ports do not read the headers of frames that arrive"
+        raise PlanError(f"{flow.path}.egress_packet", problem, "leave it out")
+    if any(len(flow.arrives_at(receive)) > 1 for _, receive in flow.ways) and "anywhere" not in found.abilities:
+        problem = "these ports count a flow's frames at one receiving port"
+        raise PlanError(f"{flow.path}.tx_rx", problem, "name one")
+    if found.max_frame_bytes is not None and max(flow.frame_bytes) > found.max_frame_bytes:
+        problem = f"the ports send {found.max_frame_bytes} bytes at most"
+        raise PlanError(f"{flow.path}.size", problem, "use smaller frames")
 
 
 def answer(testbed: Testbed, interfaces: Sequence[Interface]) -> None:

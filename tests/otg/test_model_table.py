@@ -30,6 +30,12 @@ PLACES = {
     "EthernetConnection": "devices[0].ethernets[0].connection",
     "DeviceIpv4": "devices[0].ethernets[0].ipv4_addresses[0]",
     "DeviceIpv6": "devices[0].ethernets[0].ipv6_addresses[0]",
+    "Lag": "lags[0]",
+    "LagProtocol": "lags[0].protocol",
+    "LagProtocolLacp": "lags[0].protocol.lacp",
+    "LagPort": "lags[0].ports[0]",
+    "LagPortLacp": "lags[0].ports[0].lacp",
+    "DeviceEthernetBase": "lags[0].ports[0].ethernet",
     "Lldp": "lldp[0]",
     "LldpChassisId": "lldp[0].chassis_id",
     "LldpPortId": "lldp[0].port_id",
@@ -134,6 +140,9 @@ def document_with(kind: str, name: str) -> Any:
         document.setdefault("devices", []).append({"name": f"d{place}", "ethernets": [ethernet]})
     if kind == "Capture":
         document["captures"] = [{"name": "c", "port_names": ["p1"]}]
+    if kind.startswith("Lag") or kind == "DeviceEthernetBase":
+        document["lags"] = [{"name": "a", "ports": [{"port_name": "p3", "ethernet": {"name": "m"}}]}]
+        document["ports"].append({"name": "p3", "location": "sim:gs908e#3"})
     if kind.startswith("Lldp"):
         document["lldp"] = [{"name": "a", "connection": {"choice": "port_name", "port_name": "p1"}}]
     target = document

@@ -42,7 +42,7 @@ class Ovs(LabDevice):
 
     def build(self, site: Site) -> None:
         """Make the switch over all ports."""
-        switch = Vswitch(site)
+        switch = Vswitch(site.daemons, site.core)
         switch.bridge(_SWITCH, *(str(port.dut_interface) for port in site.ports), learning=not self.flows)
         if self.flows:
             macs = {mac: number for number, port in enumerate(site.ports, 1) for mac in self._macs(port)}
@@ -91,7 +91,7 @@ class OvsMpls(LabDevice):
 
     def build(self, site: Site) -> None:
         """Make the switch and its flows."""
-        switch = Vswitch(site)
+        switch = Vswitch(site.daemons, site.core)
         switch.bridge(_SWITCH, *(str(port.dut_interface) for port in site.ports))
         flows = [self._flow(kind, source, target) for kind in LABELS for source, target in ((1, 2), (2, 1))]
         switch.set_flows(_SWITCH, flows)
@@ -126,7 +126,7 @@ class OvsVxlan(TunnelEnd):
         plain, far = site.ports
         assert far.dut_mac and far.dut_ipv4
         below = "underlay"
-        switch = Vswitch(site)
+        switch = Vswitch(site.daemons, site.core)
         switch.bridge(below, str(far.dut_interface))
         switch.configure("set", "bridge", below, f"other-config:hwaddr={far.dut_mac}")
         with IPRoute() as ip:

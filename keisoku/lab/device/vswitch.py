@@ -10,7 +10,7 @@ from pathlib import Path
 
 from keisoku.errors import EngineError
 from keisoku.host.program import Program
-from keisoku.lab.device.device import Site
+from keisoku.lab.daemons import Daemons
 
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 _PACKAGE = "openvswitch-switch"
@@ -22,18 +22,20 @@ _PATIENCE_S = 20
 
 
 class Vswitch:
-    """Runs as long as the site's daemons. Every method raises EngineError if Open vSwitch refuses."""
+    """Runs as long as the namespace's daemons, of which it is the only one. Every method raises EngineError if Open
+    vSwitch refuses."""
 
-    def __init__(self, site: Site) -> None:
-        """Start the daemons, on the site's core."""
-        self._directory = directory = site.daemons.make_directory()
+    def __init__(self, daemons: Daemons, core: int | None) -> None:
+        """Start the daemons, on one core if it is given; must be called within the namespace."""
+        self._daemons, self._core = daemons, core
+        self._directory = directory = daemons.make_directory()
         file, socket = directory / "conf.db", directory / "db.sock"
         self._database = f"--db=unix:{socket}"
         self._control = directory / "ovs-vswitchd.ctl"
         _DATABASE_TOOL.run("create", str(file), SCHEMA)
-        self._start(site, _DATABASE, str(file), f"--remote=punix:{socket}", ready=socket)
+        self._start(_DATABASE, str(file), f"--remote=punix:{socket}", ready=socket)
         _VSCTL.run(self._database, "--no-wait", "init")
-        self._start(site, _VSWITCHD, f"unix:{socket}", "--disable-system", ready=self._control)
+        self._start(_VSWITCHD, f"unix:{socket}", "--disable-system", ready=self._control)
 
     def bridge(self, name: str, *interfaces: str, learning: bool = False) -> None:
         """Make a bridge over interfaces of the namespace, OpenFlow ports 1, 2 …; without `learning` it drops."""
@@ -65,12 +67,12 @@ class Vswitch:
         """Run `ovs-appctl`; return what the switch answers."""
         return _APPCTL.run("-t", str(self._control), *words)
 
-    def _start(self, site: Site, program: Program, *arguments: str, ready: Path) -> None:
+    def _start(self, program: Program, *arguments: str, ready: Path) -> None:
         place = self._directory / program.name
         own = [f"--pidfile={place}.pid", f"--unixctl={place}.ctl", "-vsyslog:off", "-vconsole:warn"]
         names = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
         environment = dict.fromkeys(names, str(self._directory))
-        site.daemons.start(program, *arguments, *own, ready=ready, core=site.core, environment=environment)
+        self._daemons.start(program, *arguments, *own, ready=ready, core=self._core, environment=environment)
 
     def _port(self, name: str, interface: str, number: int, *settings: str) -> list[str]:
         setting = ["set", "interface", interface, f"ofport_request={number}", *settings]
