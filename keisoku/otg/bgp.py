@@ -100,6 +100,8 @@ class BgpPeer:
     port: int
     families: tuple[int, ...]
     """Versions of IP whose routes it can exchange."""
+    numbered: tuple[int, ...]
+    """Versions whose routes it advertises with identifiers of their paths (RFC 7911)."""
     extended_next_hop: bool
     learns: tuple[int, ...]
     """Versions whose learned prefixes a script wants to read."""
@@ -183,7 +185,7 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
     if advanced.scalar("listen_port") != _PORT:
         advanced.refuse("the tester begins every session itself and does not listen", "leave it out", "listen_port")
     password = advanced.scalar("md5_key")
-    families = _families(capability)
+    families, numbered = _families(capability)
     learned = node.child("learned_information_filter")
     learns = tuple(version for version in (4, 6) if learned.scalar(f"unicast_ipv{version}_prefix"))
     for name in ("ipv4_mpls_unicast_prefix", "ipv6_mpls_unicast_prefix"):
@@ -212,6 +214,7 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         password=None if password is None else word(advanced, "md5_key", str(password)),
         port=int(advanced.scalar("neighbor_port")),
         families=families,
+        numbered=numbered,
         extended_next_hop=bool(capability.scalar("extended_next_hop_encoding")),
         learns=learns,
         restart=_restart(node.child("graceful_restart")),
@@ -231,16 +234,19 @@ def _timers(node: Node) -> Timers:
     return Timers(hold, keepalive, update)
 
 
-def _families(node: Node) -> tuple[int, ...]:
-    """Versions of IP. Refuses capabilities that FRR does not have, or always has."""
+def _families(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Versions of IP, and those of them with several paths. Refuses capabilities that FRR does not have, or always
+    has."""
     if not node.scalar("route_refresh"):
         node.refuse("FRR always has this capability", "leave it out", "route_refresh")
-    known = {*_FAMILIES.values(), "route_refresh", "extended_next_hop_encoding"}
+    paths = {version: f"{name}_add_path" for version, name in _FAMILIES.items()}
+    known = {*_FAMILIES.values(), *paths.values(), "route_refresh", "extended_next_hop_encoding"}
     for name in sorted(node.fields - known):
         if node.has(name) and node.scalar(name):
             node.refuse("keisoku does not translate this capability", "leave it out", name)
         node.scalar(name)
-    return tuple(version for version, name in _FAMILIES.items() if node.scalar(name))
+    wanted = tuple(version for version, name in _FAMILIES.items() if node.scalar(name))
+    return wanted, tuple(version for version, name in paths.items() if node.scalar(name) and version in wanted)
 
 
 def _restart(node: Node) -> Restart | None:
@@ -259,8 +265,7 @@ def _restart(node: Node) -> Restart | None:
 
 
 def _routes(node: Node, version: int, interface: Interface, address: Address, number: int, internal: bool) -> BgpRoutes:
-    if node.has("add_path"):
-        node.refuse("a peer has one route to a prefix", "leave it out", "add_path")
+    node.without_effect("add_path", "a peer has one route to a prefix, and FRR numbers its paths itself")
     advanced = node.child("advanced")
     for name in ("include_multi_exit_discriminator", "include_origin", "include_local_preference"):
         if not advanced.scalar(name) and (internal or name != "include_local_preference"):

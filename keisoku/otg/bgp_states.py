@@ -89,6 +89,8 @@ def _prefix(version: int, network: str, path: Mapping[str, Any]) -> Document:
     for hop in path.get("nexthops", []):
         if hop.get("scope") != "link-local":
             found[f"{hop.get('afi', f'ipv{version}')}_next_hop"] = hop["ip"]
+    if path.get("addpathRxId"):
+        found["path_id"] = int(path["addpathRxId"])
     if "locPrf" in path:
         found["local_preference"] = int(path["locPrf"])
     if "metric" in path:

@@ -107,7 +107,8 @@ class BgpText:
                 if one.version == version
                 for text in one.texts()
             ]
-            return [f"{far} activate", f"{far} route-map {name} out", *networks]
+            paths = [f"{far} addpath-tx-all-paths"] if version in peer.numbered else []
+            return [f"{far} activate", f"{far} route-map {name} out", *paths, *networks]
 
         return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
 

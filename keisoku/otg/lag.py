@@ -117,8 +117,6 @@ def _lacp(protocol: Node, active: bool, fast: bool) -> Lacp | None:
         protocol.child("static").scalar("lag_id")
         return None
     node = protocol.child("lacp")
-    system = str(node.scalar("actor_system_id")).lower()
-    if int(system[:2], 16) & 1:
-        node.refuse("is no MAC address of a system", "use one such as 02:00:00:00:00:01", "actor_system_id")
+    system = str(node.scalar("actor_system_id")).lower()  # some scripts give that of a group
     key, priority = int(node.scalar("actor_key")), int(node.scalar("actor_system_priority"))
     return Lacp(None if system == _NO_SYSTEM else system, priority, key, active, fast)

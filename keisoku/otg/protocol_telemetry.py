@@ -246,7 +246,7 @@ def _prefix(peer: Path, version: int, prefix: Document) -> Leaves:
     keys = {
         "address": str(prefix[f"ipv{version}_address"]),
         "origin": str(prefix["origin"]).upper(),
-        "path-id": "0",
+        "path-id": str(prefix.get("path_id", 0)),
         "prefix-length": str(prefix["prefix_length"]),
     }
     kind = f"unicast-ipv{version}-prefix"

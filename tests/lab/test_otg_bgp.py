@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 import snappi
+from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_killed import KilledTester
 from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
 
-from keisoku.lab.frr import PROGRAMS
+from keisoku.lab.frr import PROGRAMS, VTYSH
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 _CONNECTED = 2
@@ -29,6 +33,14 @@ def _between(config: Any, name: str, one: str, other: str, version: int) -> None
     flow.metrics.enable = flow.metrics.loss = True
 
 
+def _path_identifier(prefix: str) -> int:
+    """That with which the router learned a route; 0: without one."""
+    (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+    (socket,) = (Path("/run") / dut).glob("*/bgpd.vty")
+    said = VTYSH.run("--vty_socket", str(socket.parent), "-c", f"show bgp ipv4 unicast {prefix} json")
+    return int(json.loads(said)["paths"][0].get("addpathRxId", 0))
+
+
 def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
     config = two_ports("lab:bgp#1", "lab:bgp#2")
     for port in (1, 2):
@@ -41,6 +53,8 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
     advertised.communities.add(type="manual_as_number", as_number=65001, as_custom=7)
     advertised.as_path.as_set_mode = "include_as_seq"
     advertised.as_path.segments.add(type="as_seq", as_numbers=[64999])
+    identified = config.devices[0].bgp.ipv4_interfaces[0].peers[0]
+    identified.capability.ipv4_unicast_add_path, identified.v4_routes[0].add_path.path_id = True, 1
     _between(config, "four", "r4-1", "r4-2", 4)
     _between(config, "six", "r6-1", "r6-2", 6)
     with otg_client() as api:
@@ -57,6 +71,7 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
         assert list(prefix.as_path.segments[0].as_numbers) == [65000, 65002, 64999]
         assert [(each.as_number, each.as_custom) for each in prefix.communities] == [(65001, 7)]
         assert prefix.ipv4_next_hop == "198.18.1.1"
+        assert _path_identifier("21.0.0.0/24") > 0 == _path_identifier("22.0.0.0/24")
         set_traffic(api, "start")
         assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 600), ("six", 600)]
         routes(api, "withdraw", "r4-2")

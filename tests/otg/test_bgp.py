@@ -89,6 +89,16 @@ def test_a_path_without_the_own_as_is_one_that_begins_with_it() -> None:
         understood(script(path(7)))
 
 
+def test_paths_are_numbered_by_frr_where_a_script_has_several() -> None:
+    def numbered(peer: Any, routes: Any) -> None:
+        peer.capability.ipv4_unicast_add_path, routes.add_path.path_id = True, 7
+
+    assert "addpath" not in told(script()).whole()
+    assert told(script(numbered)).whole().count("neighbor 198.18.1.1 addpath-tx-all-paths\n") == 1
+    (warning,) = [text for text in understood(script(numbered)).warnings if "add_path" in text]
+    assert "FRR numbers its paths itself" in warning
+
+
 def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> None:
     config = script()
     bgp_device(config, 2).v4_routes.add(name="r2").addresses.add(address="30.0.0.0")
@@ -111,7 +121,6 @@ REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
     ("peers[0].capability.route_refresh", lambda peer, _: setattr(peer.capability, "route_refresh", False)),
     ("peers[0].v4_routes[0]", lambda peer, _: setattr(peer.capability, "ipv4_unicast", False)),
     ("peers[0].evpn_ethernet_segments", lambda peer, _: peer.evpn_ethernet_segments.add()),
-    ("peers[0].v4_routes[0].add_path", lambda _, routes: setattr(routes.add_path, "path_id", 2)),
     ("peers[0].v4_routes[0].next_hop_address_type", lambda _, r: setattr(r, "next_hop_address_type", "ipv6")),
     ("peers[0].v4_routes[0].addresses[0].count", lambda _, r: setattr(r.addresses[0], "count", 300_000)),
     ("peers[0].v4_routes[0].addresses", lambda _, r: r.addresses.add(address="20.0.2.0", prefix=24)),

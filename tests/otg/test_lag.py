@@ -69,10 +69,6 @@ REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("lags[0].ports[0].lacp.lacpdu_timeout", _member(1, "lacpdu_timeout", 3)),
     ("lags[0].ports[1].lacp.lacpdu_timeout", _member(1, "lacpdu_timeout", 30)),
     ("lags[0].ports[1].lacp.actor_port_priority", _member(1, "actor_port_priority", 0)),
-    (
-        "lags[0].protocol.lacp.actor_system_id",
-        lambda lag: setattr(lag.protocol.lacp, "actor_system_id", "01:80:c2:00:00:02"),
-    ),
 ]
 
 
