@@ -6,7 +6,7 @@ advertises of them says a filter, so that a range of any size is withdrawn by an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from keisoku.host.program import Program
 from keisoku.lab.frr import ISISD
@@ -39,6 +39,24 @@ class IsisText:
         """No address at an interface that ends nowhere."""
         return {}
 
+    def links(self) -> list[str]:
+        """Lines for the daemon of interfaces: what is said of them for traffic engineering."""
+        found = []
+        for one in self.router.interfaces:
+            if (link := one.link) is not None:
+                # FRR begins with the interface's own bandwidth, and takes only a greatest one that is above the others.
+                words = [
+                    "enable",
+                    f"metric {link.metric}",
+                    f"admin-grp 0x{link.groups:x}",
+                    *_bandwidths(0, [0] * len(link.unreserved)),
+                    f"max-bw {link.most}",
+                    *_bandwidths(link.reservable, link.unreserved),
+                ]
+                found += [f"interface {self._interfaces[one.interface.name]}", "link-params", *words]
+                found += ["exit-link-params", "exit"]
+        return found
+
     def whole(self) -> str:
         """The configuration with which the daemon starts; all routes are advertised."""
         router = self.router
@@ -64,8 +82,10 @@ class IsisText:
             *_passwords("area-password", router.area_secret),
             *_passwords("domain-password", router.domain_secret),
         ]
+        if router.router_id is not None or self.links():
+            words.append("mpls-te on")
         if router.router_id is not None:
-            words += ["mpls-te on", f"mpls-te router-address {router.router_id}"]
+            words.append(f"mpls-te router-address {router.router_id}")
         return "\n".join([*lines, f"router isis {_AREA}", *words, "exit", *self.advertise(frozenset())]) + "\n"
 
     def advertise(self, gone: frozenset[int]) -> list[str]:
@@ -109,6 +129,13 @@ class IsisText:
             yield from _hello(level, hello, one, router)
         if one.secret is not None:
             yield f"isis password {one.secret.kind} {one.secret.word}"
+
+
+def _bandwidths(reservable: int, unreserved: Sequence[int]) -> list[str]:
+    return [
+        *(f"unrsv-bw {priority} {bandwidth}" for priority, bandwidth in enumerate(unreserved)),
+        f"max-rsv-bw {reservable}",
+    ]
 
 
 def _hello(level: int, hello: Hello, one: IsisInterface, router: IsisRouter) -> Iterable[str]:

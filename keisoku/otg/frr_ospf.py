@@ -49,6 +49,10 @@ class OspfText:
         }
         return found | ({_KEEPER: [_KEPT]} if self._summarizes else {})
 
+    def links(self) -> list[str]:
+        """Nothing for the daemon of interfaces."""
+        return []
+
     @property
     def _summarizes(self) -> bool:
         return any(each.origin == "inter_area" for each in self.router.routes)

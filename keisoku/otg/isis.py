@@ -20,6 +20,7 @@ MOST_ROUTERS = 32
 _AREA = "490001"
 """OTG's default."""
 _NARROW_METRIC = 63
+_WIDE_METRIC = 2**24 - 1
 _LEVELS = {"level_1": (1,), "level_2": (2,), "level_1_2": (1, 2)}
 _OWN_FLAGS = ("prefix_attr_enabled", "x_flag", "r_flag", "n_flag")
 _ADJUSTED = ("auto_adjust_mtu", "auto_adjust_area", "auto_adjust_supported_protocols")
@@ -43,6 +44,18 @@ class Hello:
 
 
 @dataclass(frozen=True)
+class IsisLink:
+    """What a router says of a link for traffic engineering (RFC 5305), with bandwidths in bytes/s."""
+
+    groups: int
+    metric: int
+    most: int
+    reservable: int
+    unreserved: tuple[int, ...]
+    """By priority, from 0 to 7."""
+
+
+@dataclass(frozen=True)
 class IsisInterface:
     """An interface at which a router looks for neighbours."""
 
@@ -53,6 +66,7 @@ class IsisInterface:
     levels: Mapping[int, Hello]
     secret: Secret | None
     three_way: bool
+    link: IsisLink | None
 
 
 @dataclass(frozen=True)
@@ -198,7 +212,23 @@ def _interface(node: Node, own: Mapping[str, Interface], wide: bool) -> IsisInte
         levels={level: hellos[level] for level in levels},
         secret=_secret(node, "authentication"),
         three_way=bool(advanced.scalar("enable_3way_handshake")),
+        link=_link(node),
     )
+
+
+def _link(interface: Node) -> IsisLink | None:
+    found = interface.children("traffic_engineering")
+    if len(found) > 1:
+        interface.refuse("FRR says one thing of a link", "give one", "traffic_engineering")
+    for node in found:
+        bandwidths, most = node.child("priority_bandwidths"), int(node.scalar("max_bandwith"))
+        reservable = int(node.scalar("max_reservable_bandwidth"))
+        unreserved = tuple(int(bandwidths.scalar(f"pb{priority}")) for priority in range(8))
+        if most < 1 or max(reservable, *unreserved) > most:
+            node.refuse("FRR wants it above 0 and no other bandwidth above it", "give a greater one", "max_bandwith")
+        groups = int(str(node.scalar("administrative_group")), 16)
+        return IsisLink(groups, within(node, "metric_level", 0, _WIDE_METRIC), most, reservable, unreserved)
+    return None
 
 
 def _hello(node: Node) -> Hello:

@@ -71,7 +71,8 @@ class Speaker:
     def place(self, where: Where) -> RouterPlace:
         """Its namespace, in which everything is up and advertised."""
         self._reset()
-        texts: dict[Program, str] = {ZEBRA: ""} if self.speaks else {}
+        links = [line for text in self._texts.values() for line in text.links()]
+        texts: dict[Program, str] = {ZEBRA: "".join(f"{line}\n" for line in links)} if self.speaks else {}
         options: dict[Program, Sequence[str]] = {}
         if self.peers:
             texts[BGPD], options[BGPD] = self._bgp.whole(), _NO_LISTENING

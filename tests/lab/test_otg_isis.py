@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 import snappi
+from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_isis import await_isis, isis_device, learned
 from support.otg_server import otg_client, two_ports
 
-from keisoku.lab.frr import PROGRAMS
+from keisoku.lab.frr import PROGRAMS, VTYSH
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 
@@ -27,6 +29,12 @@ def _prefixes(api: Any, kind: str) -> dict[str, int]:
     return {f"{getattr(each, f'{version}_address')}/{each.prefix_length}": each.metric for each in entries}
 
 
+def _database(place: str) -> str:
+    """What the FRR of a router of the tester has learned."""
+    (name,) = [name for name in namespaces_of(os.getpid()) if name.endswith(place)]
+    return VTYSH.run("--vty_socket", f"/run/{name}/tester", "-c", "show isis database detail")
+
+
 def test_routers_learn_ranges_until_they_are_withdrawn_and_lose_a_link() -> None:
     config = two_ports("lab:bridge#1", "lab:bridge#2")
     for port in (1, 2):
@@ -36,6 +44,8 @@ def test_routers_learn_ranges_until_they_are_withdrawn_and_lose_a_link() -> None
         six = router.v6_routes.add(name=f"six{port}", link_metric=34)
         six.addresses.add(address=f"2001:db8:{port}::", prefix=64)
     config.devices[1].ipv4_loopbacks.add(name="loop", eth_name="e2", address="10.9.9.9")
+    link = config.devices[1].isis.interfaces[0].traffic_engineering.add()
+    link.metric_level, link.max_bandwith, link.priority_bandwidths.pb3 = 77, 200_000_000, 5000
     network = {"198.18.1.0/24": 10, "10.9.9.9/32": 10}
     with otg_client() as api:
         api.set_config(config)
@@ -45,6 +55,10 @@ def test_routers_learn_ranges_until_they_are_withdrawn_and_lose_a_link() -> None
             pass
         while _prefixes(api, "ipv6_reachability_tlvs").get("2001:db8:2::/64") != 34:
             pass
+        said = [line.strip() for line in _database("router1").splitlines()]
+        for line in ("Traffic Engineering Metric: 77", "Maximum Bandwidth: 2e+08 (Bytes/sec)"):
+            assert said.count(line) == 1, "of router 2 alone"
+        assert any(line.endswith("[3]: 5000 (Bytes/sec)") for line in said)
         routes(api, "withdraw", "four2")
         while _prefixes(api, "extended_ipv4_reachability_tlvs") != network:
             pass

@@ -110,6 +110,27 @@ def test_a_withdrawn_range_has_no_rule_in_another_filter() -> None:
     assert "route-map OUT3 deny 1" in text.advertise(frozenset({0, 1}))
 
 
+def _link(router: Any) -> Any:
+    return router.interfaces[0].traffic_engineering.add()
+
+
+def test_what_is_said_of_a_link_is_told_in_an_order_that_frr_takes() -> None:
+    assert told(script()).links() == []
+
+    def change(router: Any) -> None:
+        link = _link(router)
+        link.administrative_group, link.metric_level, link.priority_bandwidths.pb3 = "0000000A", 77, 5000
+
+    text = told(script(change))
+    lines = text.links()
+    assert (lines[:2], lines[-2:]) == (["interface k1", "link-params"], ["exit-link-params", "exit"])
+    assert {"metric 77", "admin-grp 0xa"} <= set(lines)
+    greatest = lines.index("max-bw 125000000")
+    assert lines.index("max-rsv-bw 0") < greatest < lines.index("max-rsv-bw 125000000")
+    assert lines.index("unrsv-bw 3 0") < greatest < lines.index("unrsv-bw 3 5000")
+    assert "mpls-te on" in text.whole().splitlines()
+
+
 def _areas(*areas: str) -> Callable[[Any], Any]:
     return lambda router: setattr(router.advanced, "area_addresses", list(areas))
 
@@ -134,7 +155,11 @@ REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("interfaces[0].eth_name", lambda router: setattr(router.interfaces[0], "eth_name", "e9")),
     ("interfaces[0].l2_settings.dead_interval", lambda r: setattr(r.interfaces[0].l2_settings, "hello_interval", 3)),
     ("interfaces[0].srlg_values", lambda router: setattr(router.interfaces[0], "srlg_values", [1])),
-    ("interfaces[0].traffic_engineering", lambda router: router.interfaces[0].traffic_engineering.add()),
+    ("interfaces[0].traffic_engineering", lambda router: [_link(router) for _ in range(2)]),
+    (
+        "interfaces[0].traffic_engineering[0].max_bandwith",
+        lambda router: setattr(_link(router).priority_bandwidths, "pb7", 125_000_001),
+    ),
     ("interfaces[0].multi_topology_ids[0].mt_id", lambda r: r.interfaces[0].multi_topology_ids.add(mt_id=3)),
     ("v4_routes[0].redistribution_type", lambda router: setattr(router.v4_routes[0], "redistribution_type", "down")),
     ("v4_routes[0].origin_type", lambda router: setattr(router.basic, "enable_wide_metric", False)),
