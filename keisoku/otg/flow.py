@@ -163,7 +163,7 @@ def flow(
         ends = ()
     receivers = tuple(dict.fromkeys(port for end in ends for port in end.ports))
     has_several = bool(receivers) or any(len(receive.ports) > 1 for _, receive in ways)
-    when = timing(node.child("duration"), rate, speed)
+    when = timing(node.child("duration"), rate, max(sizes), speed)
     # A conversation has one member of a LAG, and a burst as well.
     lanes = 1 if isinstance(when.pacing, Bursts) else max(len(transmit.ports) for transmit, _ in ways)
     lags = [end.lag for end in (*ends, *(receive for _, receive in ways)) if end.lag is not None]

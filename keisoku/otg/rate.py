@@ -11,6 +11,8 @@ from keisoku.otg.node import Node
 
 _UNITS = {"bps": 1, "kbps": 1_000, "mbps": 1_000_000, "gbps": 1_000_000_000}
 _LEAST_GAP_BYTES = 12
+"""OTG's default, and that of Ethernet."""
+_PREAMBLE_BYTES = OVERHEAD_BYTES - _LEAST_GAP_BYTES
 CONTINUOUS_NS = 24 * 3600 * NS_PER_S
 """How long a flow without an end is sent if it is not stopped; keisoku can number frames for at least 78 hours."""
 
@@ -63,8 +65,16 @@ def _rate(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) 
     return share / 100 * link_bits_per_second / slot_bits
 
 
-def timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
-    """The duration of a flow of `rate` frames/s. Raises PlanError, with the path, for gaps that no port can send."""
+def timing(node: Node, rate: float, largest_bytes: int, link_bits_per_second: float | None) -> Timing:
+    """The duration of a flow of `rate` frames/s, or of fewer where the least gap between its frames wants that.
+    `largest_bytes`: its longest frame. Raises PlanError, with the path, for gaps that no port can send."""
+    inner = node.child(str(node.choice()))
+    gap = int(inner.scalar("gap"))
+    if gap > _LEAST_GAP_BYTES:
+        if link_bits_per_second is None:
+            remedy = f"leave it out ({_LEAST_GAP_BYTES}), or give the port a speed in layer1"
+            inner.refuse("the sending port has no line rate, so a byte has no time", remedy, "gap")
+        rate = min(rate, link_bits_per_second / 8 / (largest_bytes + _PREAMBLE_BYTES + gap))
     found = _timing(node, rate, link_bits_per_second)
     if found.start_ns + found.duration_ns > LONGEST_NS:
         hours = LONGEST_NS / 3600 / NS_PER_S
@@ -75,8 +85,6 @@ def timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timin
 def _timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
     choice = str(node.choice())
     inner = node.child(choice)
-    if int(inner.scalar("gap")) != _LEAST_GAP_BYTES:
-        inner.refuse("a gap in addition to the rate is not supported", f"leave it out ({_LEAST_GAP_BYTES})", "gap")
     if choice == "burst":
         return _bursts(inner, rate, link_bits_per_second)
     start_ns = round(_time_ns(inner.child("delay"), link_bits_per_second))

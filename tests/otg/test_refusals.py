@@ -47,7 +47,6 @@ CASES: list[tuple[str, Any, str]] = [
     ("flows[0].size", {"choice": "fixed", "fixed": 60}, "flows[0].size"),
     ("flows[0].size", {"choice": "fixed", "fixed": 9000000}, "flows[0].size"),
     ("flows[0].payload", {"choice": "increment_byte"}, "flows[0].payload"),
-    ("flows[0].duration.fixed_packets.gap", 99, "flows[0].duration.fixed_packets.gap"),
     ("flows[0].tx_rx.port.rx_names", ["p1"], "flows[0].tx_rx.port"),
     ("flows[0].tx_rx.port.rx_names", ["p3"], "flows[0].tx_rx.port.rx_names"),
     ("flows[0].egress_packet", [{"choice": "arp", "arp": {}}], "flows[0].egress_packet[0].arp"),
