@@ -425,7 +425,10 @@ mod tests {
             switches.has_left(stream)
         };
         assert_eq!(switches.state(0), State::Ended);
-        assert_eq!([0, 2, 3].map(|frames| sent(0, frames)), [false, false, true]);
+        assert_eq!(
+            [0, 2, 3].map(|frames| sent(0, frames)),
+            [false, false, true]
+        );
         assert!(switches.set(&[1], State::Ended));
         assert!(!sent(1, 4), "it is not known yet how many more leave");
         departures.obey(5_000);

@@ -47,7 +47,13 @@ impl Watch {
             let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (received, forwarded) = (count(&seen.received), count(&seen.forwarded));
             let arrived = seen.arrived.iter().map(count).collect();
-            (state.name(), count(&seen.offered), received, forwarded, arrived)
+            (
+                state.name(),
+                count(&seen.offered),
+                received,
+                forwarded,
+                arrived,
+            )
         })
         .collect()
     }
