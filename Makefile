@@ -60,9 +60,10 @@ test-faults: $(BUILT)
 	$(PY) tests/support/otg_fuzz.py
 
 # What also has to be green before a release, and is too long for CI on two cores: ladders of the lab and of virtual time,
-# the page of a run of every measurement, all cases of drivers, and the lab devices of kernel parts in their virtual machine.
+# the page of a run of every measurement, a client in Go, all cases of drivers, and the lab devices of kernel parts in
+# their virtual machine.
 test-long: test
-	$(PY) -m pytest -m long -rR tests/lab tests/browser tests/unit tests/simulated
+	$(PY) -m pytest -m long -rR tests/lab tests/browser tests/unit tests/simulated tests/otg
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
 
 # The long proofs, every frame size, a million frames a port, and the bitstreams of all boards with three seeds.

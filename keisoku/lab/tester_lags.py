@@ -124,10 +124,9 @@ def _build(switch: Vswitch, number: int, place: LagPlace) -> None:
         switch.set_flows(name, [*arriving, f"in_port=LOCAL,actions={chosen}"])
         return
     switch.bridge(name, learning=True)
-    several = len(members) > 1
-    added = ["add-bond", name, bond, *members, "bond_mode=balance-tcp"] if several else ["add-port", name, bond]
-    words = [*added, f"lacp={place.lacp}"] if several else [*added, "--", "set", "port", bond, f"lacp={place.lacp}"]
-    words += _written(place.settings)
+    several = ["add-bond", name, bond, *members, "bond_mode=balance-tcp"]
+    words = several if len(members) > 1 else ["add-port", name, bond]
+    words += ["--", "set", "port", bond, f"lacp={place.lacp}", *_written(place.settings)]
     for interface, one in zip(members, place.members, strict=True):
         if one.settings:
             words += ["--", "set", "interface", interface, *_written(one.settings)]

@@ -21,8 +21,8 @@ from keisoku.otg.lag import Lag, LagMember
 from keisoku.otg.lldp import LldpAgent
 
 Document = dict[str, Any]
-_PATIENCE_S = 3.0
-"""How long the start of a flow waits until its LAG is up: protocols may have been started just before."""
+PATIENCE_S = 3.0
+"""How long the start of traffic waits until its LAGs are up: protocols may have been started just before."""
 _LOOK_S = 0.05
 
 
@@ -93,14 +93,14 @@ class Aggregation:
             return [one.port for one, state in self._states(lag).items() if state.carries]
         return [port for port in lag.ports if testbed.link_is_up(port)]
 
-    def outlets(self, end: End, testbed: Testbed) -> Sequence[int]:
-        """Ports by which frames of an end leave: those of a LAG that is up. Raises EngineError if it is down."""
+    def outlets(self, end: End, testbed: Testbed, until_s: float) -> Sequence[int]:
+        """Ports by which frames of an end leave: those of a LAG that is up. Raises EngineError if it is still down at a
+        time of the monotonic clock."""
         lag = end.lag
         if lag is None:
             return end.ports
-        deadline = time.monotonic() + _PATIENCE_S
         while len(found := self.ports_up(lag, testbed)) < max(1, lag.min_links):
-            if time.monotonic() > deadline or (lag.lacp is not None and self._running is None):
+            if time.monotonic() > until_s or (lag.lacp is not None and self._running is None):
                 wanted = f"{lag.min_links} of its members" if lag.min_links > 1 else "a member"
                 raise EngineError(f"the LAG {lag.name} is down: it needs {wanted} up, and has {len(found)}")
             time.sleep(_LOOK_S)

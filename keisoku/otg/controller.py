@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +22,7 @@ from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.otg.acceptance import accepted
 from keisoku.otg.access import Ownership
+from keisoku.otg.aggregation import PATIENCE_S
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import Configuration, ports
@@ -381,10 +383,8 @@ class Controller:
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = "switches" in engine.capabilities.abilities
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
-
-        def outlets(end: End) -> Sequence[int]:
-            return self._speakers.lags.outlets(end, testbed)
-
+        until_s = time.monotonic() + PATIENCE_S
+        outlets = partial(self._speakers.lags.outlets, testbed=testbed, until_s=until_s)
         load = trial(flows, outlets, self._next_hop, others if switches else None, testbed.drain_ns)
         count = len(load.trial.flows)
         if self._stream + count > _STREAMS:
