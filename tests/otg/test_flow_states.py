@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import snappi
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+
+from keisoku.device.engine.engine import Progress, StreamProgress
+from keisoku.otg.configuration import configuration
+from keisoku.otg.conformance import checked
+from keisoku.otg.load import trial
+from keisoku.otg.metrics import TagWish
+from keisoku.otg.metrics import flow_metrics as flow_metrics_of
+from keisoku.otg.session import TrafficSession
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +33,24 @@ def endless(config: Any, name: str, **ends: Any) -> Any:
 
 def states(api: Any) -> dict[str, str]:
     return {metric.name: metric.transmit for metric in flow_metrics(api)}
+
+
+def test_counters_stay_while_the_account_of_ended_traffic_is_read() -> None:
+    """They were zero for that moment, as an engine then tells totals alone."""
+    config = two_ports()
+    udp_flow(config, "one")
+    udp_flow(config, "other", tx="p2", rx="p1")
+    document = json.loads(config.serialize("json"))
+    found = configuration(checked(document), document, lambda _: None, lambda _: None)
+    session = TrafficSession()
+    session.configured(found)
+    session.started(trial(found.flows, lambda end: end.ports, lambda _: None, (), 0), ["one", "other"])
+    part = StreamProgress(state="ended", offered_frames=100, received_frames=99, forwarded_frames=99)
+    whole = Progress(offered_frames=200, forwarded_frames=198, finished=False, elapsed_s=1.0, expected_s=1.0)
+    session.looked(whole.model_copy(update={"streams": (part, part)}), 1.0)
+    session.looked(whole, 1.1)
+    metrics = flow_metrics_of(session, found.flows, (), [None, None], TagWish())
+    assert [(metric["frames_tx"], metric["frames_rx"]) for metric in metrics] == [(100, 99), (100, 99)]
 
 
 def test_each_flow_is_counted_while_others_run(api: Any) -> None:
