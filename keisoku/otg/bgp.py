@@ -14,6 +14,8 @@ from keisoku.otg.node import Node
 from keisoku.otg.route_range import MOST_ROUTES, Prefixes, prefixes
 
 MOST_PEERS = 1000
+MOST_LISTENING = 32
+"""Devices with which others can begin sessions: each has daemons of its own, of 30 MB."""
 _PORT = 179
 _ANY_TTL = (64, 255)
 """OTG's default, and what FRR sends to a peer of its own AS."""
@@ -84,7 +86,7 @@ class Restart:
 
 @dataclass(frozen=True)
 class BgpPeer:
-    """A peer that the tester plays: it begins a session with the router at `far`."""
+    """A peer that the tester plays, of the router at `far`."""
 
     name: str
     path: str
@@ -98,6 +100,9 @@ class BgpPeer:
     ttl: int
     password: str | None
     port: int
+    passive: bool
+    """It waits until the other side begins the session."""
+    listen_port: int
     families: tuple[int, ...]
     """Versions of IP whose routes it can exchange."""
     numbered: tuple[int, ...]
@@ -148,6 +153,40 @@ def _check(peers: Sequence[BgpPeer]) -> None:
                     seen.add(text)
 
 
+def listening(peers: Sequence[BgpPeer], interfaces: Sequence[Interface]) -> dict[str, int]:
+    """Devices, by their paths, with which others can begin sessions, and their TCP ports: those with passive peers or a
+    port of their own, and those whose peers are devices of the configuration, too.
+
+    Raises PlanError, with the path, for too many, and for what the peers of such a device, which is one router, cannot
+    have.
+    """
+    own = {address.ip for one in interfaces for address in one.addresses}
+    found: dict[str, BgpPeer] = {}
+    for peer in peers:
+        if peer.passive or peer.listen_port != _PORT or peer.far in own:
+            found.setdefault(peer.interface.device, peer)
+    if len(found) > MOST_LISTENING:
+        problem = f"{len(found)} devices are too many with which others begin BGP sessions"
+        raise PlanError("devices", problem, f"use at most {MOST_LISTENING}")
+    advertised: dict[str, set[str]] = {device: set() for device in found}
+    for peer in peers:
+        device = peer.interface.device
+        if (first := found.get(device)) is None:
+            continue
+        why = "the device listens for BGP sessions, so its peers have one"
+        if peer.listen_port != first.listen_port:
+            raise PlanError(f"{peer.path}.advanced.listen_port", f"{why} port", f"give {first.listen_port}")
+        if peer.as_number != first.as_number:
+            raise PlanError(f"{peer.path}.as_number", f"{why} AS", f"give {first.as_number}, or use another device")
+        for each in peer.routes:
+            texts = {text for one in each.prefixes for text in one.texts()}
+            if texts & advertised[device]:
+                problem = f"{why} table of routes, and another one has {min(texts & advertised[device])}, too"
+                raise PlanError(f"{each.path}.addresses", problem, "use another device")
+            advertised[device] |= texts
+    return {device: peer.listen_port for device, peer in found.items()}
+
+
 def _source(node: Node, version: int, addresses: Mapping[str, tuple[Interface, Address]]) -> tuple[Interface, Address]:
     name = str(node.scalar(f"ipv{version}_name"))
     found = addresses.get(name)
@@ -180,10 +219,6 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         advanced.refuse("FRR sends 255 to a peer of its own AS", "leave it out", "time_to_live")
     if not internal and ttl == 0:
         advanced.refuse("a packet needs a time to live", "give 1 to 255", "time_to_live")
-    if advanced.scalar("passive_mode"):
-        advanced.refuse("the tester begins every session itself", "leave it out", "passive_mode")
-    if advanced.scalar("listen_port") != _PORT:
-        advanced.refuse("the tester begins every session itself and does not listen", "leave it out", "listen_port")
     password = advanced.scalar("md5_key")
     families, numbered = _families(capability)
     learned = node.child("learned_information_filter")
@@ -213,6 +248,8 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         ttl=ttl,
         password=None if password is None else word(advanced, "md5_key", str(password)),
         port=int(advanced.scalar("neighbor_port")),
+        passive=bool(advanced.scalar("passive_mode")),
+        listen_port=int(advanced.scalar("listen_port")),
         families=families,
         numbered=numbered,
         extended_next_hop=bool(capability.scalar("extended_next_hop_encoding")),

@@ -34,9 +34,8 @@ _SEGMENTS = {
 }
 
 
-def bgp_metric(peer: BgpPeer, said: Mapping[str, Any] | None) -> Document:
-    """A metric of a peer; `said` is FRR's account of its neighbour, None before the protocols are started."""
-    told: Mapping[str, Any] = said or {}
+def bgp_metric(peer: BgpPeer, told: Mapping[str, Any]) -> Document:
+    """A metric of a peer; `told` is FRR's account of its neighbour, empty before the protocols are started."""
     messages = told.get("messageStats", {})
     families = told.get("addressFamilyInfo", {})
     state = str(told.get("bgpState", "Idle"))

@@ -1,7 +1,8 @@
 """BGP peers in the words of FRR: its configuration, and the commands that change it. Starts nothing.
 
 Each peer is a view of its own, which is a BGP router with its own AS, identifier and table of routes that no kernel
-sees: nothing that one peer learns is passed on by another, as an OTG device passes nothing on.
+sees: nothing that one peer learns is passed on by another, as an OTG device passes nothing on. Others cannot begin
+sessions with a view, so peers of a device that listens are in one table, of which each sends its own ranges alone.
 
 A range of routes is the networks of its view with a tag, and the filter for what leaves sets the attributes by these
 tags. So a range of any size is withdrawn by one other filter. Filters are shared by all peers with the same rules,
@@ -26,28 +27,39 @@ def view(number: int) -> str:
 
 
 class BgpText:
-    """The text for some peers, and what FRR was told of them so far. `interfaces`: the kernel's names by OTG's."""
+    """The text for some peers, and what FRR was told of them so far."""
 
-    def __init__(self, peers: Sequence[BgpPeer], interfaces: Mapping[str, str]) -> None:
-        self._peers, self._interfaces = peers, interfaces
+    def __init__(self, peers: Sequence[BgpPeer], interfaces: Mapping[str, str], listens: bool = False) -> None:
+        """`interfaces`: the kernel's names by OTG's. `listens`: others can begin sessions, and all peers are of one
+        device."""
+        self._peers, self._interfaces, self._listens = peers, interfaces, listens
         self._filters: dict[tuple[str, ...], str] = {}
         self._applied: list[str] = []
 
     def whole(self) -> str:
         """The configuration with which the daemon starts; all routes are advertised."""
-        most = max((len(peer.routes) for peer in self._peers), default=0)
+        counts = [len(peer.routes) for peer in self._peers]
+        most = sum(counts) if self._listens else max(counts, default=0)
         tags = [f"route-map {_tag(place)} permit 10\n set tag {place + 1}\nexit" for place in range(most)]
-        self._applied = [self._filter(_rules(peer, frozenset())) for peer in self._peers]
+        self._applied = [self._filter(self._rules(number, frozenset())) for number in range(len(self._peers))]
         filters = [line for rules, name in self._filters.items() for line in _filter_lines(name, rules)]
         views = [line for number in range(len(self._peers)) for line in self._view(number)]
-        return "\n".join([*_DEFAULT, *tags, *filters, *views]) + "\n"
+        default = () if self._listens else _DEFAULT
+        return "\n".join([*default, *tags, *filters, *views]) + "\n"
+
+    def _rules(self, number: int, gone: frozenset[int]) -> tuple[str, ...]:
+        return _rules(self._peers[number], gone, self._first(number))
+
+    def _first(self, number: int) -> int:
+        """How many tags those of a peer follow."""
+        return sum(len(peer.routes) for peer in self._peers[:number]) if self._listens else 0
 
     def withdraw(self, gone: Mapping[int, frozenset[int]]) -> list[str]:
         """Commands after which peers, by number, advertise all ranges but these, by their places."""
         commands: list[str] = []
         for number, places in gone.items():
             peer = self._peers[number]
-            rules = _rules(peer, places)
+            rules = self._rules(number, places)
             known = rules in self._filters
             name = self._filter(rules)
             if name == self._applied[number]:
@@ -89,6 +101,8 @@ class BgpText:
             words.append(f"{far} ebgp-multihop {peer.ttl}")
         if peer.password is not None:
             words.append(f"{far} password {peer.password}")
+        if peer.passive:
+            words.append(f"{far} passive")
         if peer.port != 179:
             words.append(f"{far} port {peer.port}")
         if peer.extended_next_hop:
@@ -102,7 +116,7 @@ class BgpText:
         def family(version: int) -> list[str]:
             networks = [
                 f"network {text} route-map {_tag(place)}"
-                for place, each in enumerate(peer.routes)
+                for place, each in enumerate(peer.routes, self._first(number))
                 for one in each.prefixes
                 if one.version == version
                 for text in one.texts()
@@ -113,7 +127,8 @@ class BgpText:
         return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
 
     def _in_view(self, number: int, *words: str) -> list[str]:
-        return [f"router bgp {self._peers[number].as_number} view {view(number)}", *words, "exit"]
+        where = "" if self._listens else f" view {view(number)}"
+        return [f"router bgp {self._peers[number].as_number}{where}", *words, "exit"]
 
 
 def _in_families(words: Mapping[int, Sequence[str]]) -> list[str]:
@@ -131,15 +146,16 @@ def _filter_lines(name: str, rules: tuple[str, ...]) -> list[str]:
     return [line for rule in rules for line in (*f"route-map {name} {rule}".splitlines(), "exit")]
 
 
-def _rules(peer: BgpPeer, gone: frozenset[int]) -> tuple[str, ...]:
-    """One rule for each range, as lines behind the name of the filter. What no rule permits does not leave, which
-    includes what the peer learned itself."""
-    return tuple(_rule(place, routes, place in gone) for place, routes in enumerate(peer.routes)) or ("deny 1",)
+def _rules(peer: BgpPeer, gone: frozenset[int], first: int) -> tuple[str, ...]:
+    """One rule for each range, whose tags follow so many others, as lines behind the name of the filter. What no rule
+    permits does not leave, which includes what the peer learned itself."""
+    rules = (_rule(place, first, routes, place in gone) for place, routes in enumerate(peer.routes))
+    return tuple(rules) or ("deny 1",)
 
 
-def _rule(place: int, routes: BgpRoutes, gone: bool) -> str:
+def _rule(place: int, first: int, routes: BgpRoutes, gone: bool) -> str:
     sets = [] if gone else list(_sets(routes.attributes, routes.version))
-    return "\n".join([f"{'deny' if gone else 'permit'} {place + 1}", f"match tag {place + 1}", *sets])
+    return "\n".join([f"{'deny' if gone else 'permit'} {place + 1}", f"match tag {first + place + 1}", *sets])
 
 
 def _sets(attributes: Attributes, version: int) -> Iterable[str]:

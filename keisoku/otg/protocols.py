@@ -17,12 +17,11 @@ from keisoku.lab.frr import ISISD, OSPFD, USER, other_user
 from keisoku.lab.tester_routers import TesterRouters
 from keisoku.otg.agents import Agents
 from keisoku.otg.aggregation import Aggregation
-from keisoku.otg.bgp import BgpPeer
+from keisoku.otg.bgp import BgpPeer, listening
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration
 from keisoku.otg.conformance import checked
 from keisoku.otg.device import Address, Interface
-from keisoku.otg.frr_bgp import view
 from keisoku.otg.isis import IsisRouter
 from keisoku.otg.isis_states import adjacency_state, isis_metric, lsp_state
 from keisoku.otg.metrics import chosen
@@ -213,7 +212,7 @@ class Protocols:
         found = []
         for speaker, number in peers:
             peer = speaker.peers[number]
-            said = told[speaker].get(view(number), {}).get(peer.far)
+            said = told[speaker][number]
             found.append(chosen(bgp_metric(peer, said), columns, {"name"}))
         return found
 
@@ -326,15 +325,17 @@ def _speakers(
     names = {name: f"e{number}" for number, name in enumerate(interfaces)}
     isis = {router.device: router for router in configuration.isis}
     ospf = {router.device: router for router in configuration.ospf}
+    listen = listening(configuration.bgp, configuration.interfaces)
 
     def of(device: str | None, peers: Sequence[BgpPeer]) -> Speaker:
         own = None if device is None else isis.get(device), None if device is None else ospf.get(device)
         spoken = [peer.interface for peer in peers]
         spoken += [one.interface for router in own if router is not None for one in router.interfaces]
         spoken += silent if device is None else []
-        return Speaker({names[one.name]: one for one in spoken}, peers, *own)
+        port = None if device is None else listen.get(device)
+        return Speaker({names[one.name]: one for one in spoken}, peers, *own, listen_port=port)
 
-    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf)}
+    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf, *listen)}
     for peer in configuration.bgp:
         device = peer.interface.device
         devices[device if device in devices else None].append(peer)

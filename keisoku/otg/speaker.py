@@ -1,7 +1,8 @@
 """`Speaker`: the devices of a configuration whose protocols are spoken in one namespace, and what FRR is told for them.
 
 Devices that only have BGP share one: each of their peers has a table of routes of its own. A device with IS-IS or OSPF
-has one for itself, as a router of FRR has one identifier, and routes of the kernel.
+has one for itself, as a router of FRR has one identifier, and routes of the kernel; so has one that listens for BGP
+sessions, as a kernel sends nothing on a wire from one of its addresses to another.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from keisoku.otg.isis import IsisRouter, IsisRoutes
 from keisoku.otg.ospf import OspfRouter, OspfRoutes
 
 _NO_LISTENING = ("-p", "0")
+_NO_KERNEL = ("-n",)
+"""What peers learn is not for the kernel of their namespace."""
 _LOGGING = ("--log", "stdout", "--log-level", "informational")
 
 RouterText = IsisText | OspfText
@@ -43,11 +46,14 @@ class Speaker:
         peers: Sequence[BgpPeer],
         isis: IsisRouter | None,
         ospf: OspfRouter | None,
+        listen_port: int | None = None,
     ) -> None:
-        """`interfaces` by the names that they have in the kernel."""
+        """`interfaces` by the names that they have in the kernel. `listen_port`: where others can begin sessions with
+        the peers, which are then of one device; None: they cannot."""
         self.interfaces, self.peers, self.isis, self.ospf = interfaces, peers, isis, ospf
+        self._listen_port = listen_port
         self.names = {interface.name: name for name, interface in interfaces.items()}
-        self._bgp = BgpText(peers, self.names)
+        self._bgp = BgpText(peers, self.names, listens=listen_port is not None)
         self._texts: dict[str, RouterText] = {}
         if isis is not None:
             self._texts[isis.name] = IsisText(isis, self.names)
@@ -75,7 +81,8 @@ class Speaker:
         texts: dict[Program, str] = {ZEBRA: "".join(f"{line}\n" for line in links)} if self.speaks else {}
         options: dict[Program, Sequence[str]] = {}
         if self.peers:
-            texts[BGPD], options[BGPD] = self._bgp.whole(), _NO_LISTENING
+            texts[BGPD] = self._bgp.whole()
+            options[BGPD] = _NO_LISTENING if self._listen_port is None else ("-p", str(self._listen_port), *_NO_KERNEL)
         networks: dict[str, list[str]] = {}
         for text in self._texts.values():
             texts[text.program], options[text.program] = text.whole(), _LOGGING
@@ -131,13 +138,24 @@ class Speaker:
                 at = [one for one in _interfaces(text) if _is_only_at(one.interface, port)]
                 self._tell(line for one in at for line in text.set_interface(one, up))
 
-    def neighbours(self) -> Mapping[str, Any]:
-        """FRR's account of each BGP peer, by its view."""
-        return self.told("show bgp vrf all neighbors json") if self.peers else {}
+    def neighbours(self) -> Sequence[Mapping[str, Any]]:
+        """FRR's account of each BGP peer; empty ones before it is started."""
+        told = self.told("show bgp vrf all neighbors json") if self.peers else {}
+        return [told.get(self._view(number), {}).get(peer.far, {}) for number, peer in enumerate(self.peers)]
+
+    def _view(self, number: int) -> str:
+        return view(number) if self._listen_port is None else "default"
 
     def table(self, number: int, version: int) -> Mapping[str, Any]:
         """What a BGP peer learned."""
-        return self.told(f"show bgp view {view(number)} ipv{version} unicast json detail")
+        if self._listen_port is None:
+            return self.told(f"show bgp view {view(number)} ipv{version} unicast json detail")
+        whole, far = self.told(f"show bgp ipv{version} unicast json detail"), self.peers[number].far
+        of_peer = {
+            network: [path for path in paths if path.get("peer", {}).get("peerId") == far]
+            for network, paths in whole.get("routes", {}).items()
+        }
+        return {"routes": of_peer}
 
     def logged(self, program: Program) -> str:
         """What a daemon logged; nothing before it is started."""

@@ -82,6 +82,39 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
         assert {peer.session_state for peer in await_peers(api, lambda peers: True).values()} == {"down"}
 
 
+def test_devices_of_a_script_are_peers_of_each_other_and_one_waits() -> None:
+    config = two_ports("lab:cable#1", "lab:cable#2")
+    for port in (1, 2):
+        peer, device = bgp_device(config, port), config.devices[-1]
+        four, six = device.ethernets[0].ipv4_addresses[0], device.ethernets[0].ipv6_addresses[0]
+        four.address, four.gateway = f"198.18.1.{port}", f"198.18.1.{3 - port}"
+        six.address, six.gateway = f"2001:2:0:1::{port}", f"2001:2:0:1::{3 - port}"
+        other = device.bgp.ipv6_interfaces.add(ipv6_name=six.name).peers.add(name=f"six{port}")
+        other.as_type, other.as_number = peer.as_type, peer.as_number
+        peer.peer_address, other.peer_address = four.gateway, six.gateway
+        peer.v4_routes.add(name=f"r4-{port}").addresses.add(address=f"{20 + port}.0.0.0", count=3)
+        other.v6_routes.add(name=f"r6-{port}").addresses.add(address=f"2001:db8:{port}::", prefix=64, count=2)
+        for each in (peer, other):
+            each.learned_information_filter.unicast_ipv4_prefix = True
+            each.learned_information_filter.unicast_ipv6_prefix = True
+            each.advanced.passive_mode = port == 1
+            each.advanced.listen_port, each.advanced.neighbor_port = (1790, 179) if port == 1 else (179, 1790)
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        wanted = {"peer1": 3, "peer2": 3, "six1": 2, "six2": 2}
+        await_peers(api, lambda peers: {name: peer.routes_received for name, peer in peers.items()} == wanted)
+        request = snappi.StatesRequest()
+        request.bgp_prefixes.bgp_peer_names = ["peer1", "six1"]
+        one, six = api.get_states(request).bgp_prefixes
+        assert [each.ipv4_address for each in one.ipv4_unicast_prefixes] == ["22.0.0.0", "22.0.1.0", "22.0.2.0"]
+        assert (len(one.ipv6_unicast_prefixes), len(six.ipv4_unicast_prefixes)) == (0, 0)
+        assert [each.ipv6_address for each in six.ipv6_unicast_prefixes] == ["2001:db8:2::", "2001:db8:2:1::"]
+        routes(api, "withdraw", "r4-2")
+        found = await_peers(api, lambda peers: peers["peer1"].routes_received == 0)
+        assert found["six1"].routes_received == 2
+
+
 def test_a_link_that_is_set_down_ends_the_session_until_it_is_up() -> None:
     config = two_ports("lab:bgp#1", "lab:bgp#2")
     for port in (1, 2):

@@ -14,6 +14,7 @@ from support.otg_bgp import bgp_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
+from keisoku.otg.bgp import listening
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration, configuration
 from keisoku.otg.conformance import checked
@@ -99,6 +100,47 @@ def test_paths_are_numbered_by_frr_where_a_script_has_several() -> None:
     assert "FRR numbers its paths itself" in warning
 
 
+def _listening(change: Callable[[Any], Any] = lambda other: None) -> Any:
+    """A device with two peers, of which the first one waits."""
+    config = script(lambda peer, _: setattr(peer.advanced, "passive_mode", True))
+    other = (
+        config.devices[0]
+        .bgp.ipv6_interfaces.add(ipv6_name="v6-1")
+        .peers.add(name="six", peer_address="2001:2:0:1::1", as_type="ebgp", as_number=65001)
+    )
+    other.v6_routes.add(name="r6").addresses.add(address="2001:db8::", prefix=64)
+    change(other)
+    return config
+
+
+def test_peers_of_a_device_that_listens_share_a_table_and_each_sends_its_own_ranges() -> None:
+    found = understood(_listening())
+    assert listening(found.bgp, found.interfaces) == {"devices[0]": 179}
+    assert listening(understood(script()).bgp, understood(script()).interfaces) == {}
+    text = BgpText(found.bgp, {"e1": "k1"}, listens=True)
+    whole = text.whole()
+    assert " view " not in whole and whole.count("router bgp 65001\n") == 2 and "neighbor 198.18.1.1 passive\n" in whole
+    ranges = len(found.bgp[0].routes)
+    assert f"network 2001:db8::/64 route-map TAG{ranges + 1}\n" in whole
+    assert f"route-map OUT2 permit 1\nmatch tag {ranges + 1}\n" in whole
+    assert f"match tag {ranges + 1}" in text.withdraw({1: frozenset({0})})
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("advanced.listen_port", lambda other: setattr(other.advanced, "listen_port", 1790)),
+        ("as_number", lambda other: setattr(other, "as_number", 65009)),
+        ("v4_routes[0].addresses", lambda other: other.v4_routes.add(name="r").addresses.add(address="20.0.0.0")),
+    ],
+)
+def test_what_peers_of_one_table_cannot_have_is_refused(path: str, change: Callable[[Any], Any]) -> None:
+    found = understood(_listening(change))
+    with pytest.raises(PlanError, match="listens for BGP sessions") as caught:
+        listening(found.bgp, found.interfaces)
+    assert caught.value.field == f"devices[0].bgp.ipv6_interfaces[0].peers[0].{path}"
+
+
 def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> None:
     config = script()
     bgp_device(config, 2).v4_routes.add(name="r2").addresses.add(address="30.0.0.0")
@@ -113,7 +155,6 @@ def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> No
 
 
 REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
-    ("peers[0].advanced.passive_mode", lambda peer, _: setattr(peer.advanced, "passive_mode", True)),
     ("peers[0].advanced.hold_time_interval", lambda peer, _: setattr(peer.advanced, "hold_time_interval", 2)),
     ("peers[0].advanced.md5_key", lambda peer, _: setattr(peer.advanced, "md5_key", "a\nno router bgp")),
     ("peers[0].as_number_width", lambda peer, _: setattr(peer, "as_number_width", "two")),
@@ -198,7 +239,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
     (peer,) = understood(
         script(lambda peer, _: setattr(peer.learned_information_filter, "unicast_ipv4_prefix", True))
     ).bgp
-    assert bgp_metric(peer, None)["fsm_state"] == "idle"
+    assert bgp_metric(peer, {})["fsm_state"] == "idle"
     said = {
         "bgpState": "Established",
         "connectionsDropped": 2,
