@@ -326,6 +326,7 @@ class Controller:
         self._open_engine(found)
         self._session.configured(found)
         self._speakers = speakers
+        self._answer(True)
         return {"warnings": [*warnings, *found.warnings]}
 
     def _check_still(self, remedy: str) -> None:
@@ -464,8 +465,7 @@ class Controller:
         self._drop_capture()
         self._capture = TrafficCapture(next(iter(wishes.values())).snap_bytes)
         self._open_engine(self._session.configuration)
-        if self._session.protocols:
-            self._protocols(start=True)
+        self._answer(self._session.answers)
         return []
 
     def _drop_capture(self) -> None:
@@ -512,18 +512,21 @@ class Controller:
         return []
 
     def _protocols(self, start: bool) -> None:
-        """The tester's own hosts answer by keisoku, those of its routers by the kernel."""
+        self._answer(start)
+        if self._testbed is not None and start:
+            self._speakers.start(self._testbed)
+        else:
+            self._speakers.stop()
+
+    def _answer(self, on: bool) -> None:
+        """The tester's own hosts answer by keisoku, those of its routers and LAGs by the kernel once these run."""
         if self._testbed is not None:
-            hosts = self._session.configuration.interfaces if start else ()
+            hosts = self._session.configuration.interfaces if on else ()
             answer(self._testbed, [host for host in hosts if host.name not in self._speakers.interfaces])
-            if start:
-                self._speakers.start(self._testbed)
-            else:
-                self._speakers.stop()
-        self._session.protocols = start
+        self._session.answers = on
 
     def _neighbours(self, version: int, names: list[str]) -> list[Document]:
-        if self._testbed is None or not self._session.protocols:
+        if self._testbed is None or not self._session.answers:
             return []
         found: list[Document] = []
         for host in self._session.configuration.interfaces:
@@ -534,7 +537,7 @@ class Controller:
                     continue
                 entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
                 with suppress(EngineError):  # without an answer there is no address
-                    mac = self._resolved(host, address)
+                    mac = self._resolved(host, address) if self._speakers.is_there(host) else None
                     if mac is not None:
                         entry["link_layer_address"] = mac
                 found.append(entry)

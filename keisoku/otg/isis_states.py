@@ -6,7 +6,7 @@ FRR does not restart gracefully in IS-IS, so these counters are 0. Adds no field
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from keisoku.otg.isis import IsisRouter
@@ -33,6 +33,9 @@ _REACHES = {
     "MT IPv6 Reachability": "ipv6_reachability_tlvs",
 }
 _TYPES = {1: "level_1", 2: "level_2", 3: "level_1_2"}
+_SECOND = 2
+_OF_LEVEL_TWO = 3
+"""Type of such a router (ISO/IEC 10589, clause 9.8)."""
 
 
 def isis_metric(
@@ -87,7 +90,9 @@ def adjacency_state(router: IsisRouter, neighbours: Mapping[str, Any], names: Ma
 def lsp_state(router: IsisRouter, database: str, hostnames: str) -> Document:
     """The LSPs that a router learned of others, as FRR prints them; none unless the script wants to read them."""
     ids = dict(reversed(pair) for pair in re.findall(r"([0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}) +(\S+)", hostnames))
-    lsps = [_lsp(level, head, lines, ids) for level, head, lines in _lsps(database) if not head["own"]]
+    whole = list(_lsps(database))
+    second = {_router_of(head) for level, head, _ in whole if level == _SECOND}
+    lsps = [_lsp(level, head, lines, ids, second) for level, head, lines in whole if not head["own"]]
     return {"isis_router_name": router.name, "lsps": lsps if router.learns else []}
 
 
@@ -112,8 +117,15 @@ def _lsps(database: str) -> Iterator[tuple[int, re.Match[str], list[str]]]:
             lines.append(line.strip())
 
 
-def _lsp(level: int, head: re.Match[str], lines: Sequence[str], ids: Mapping[str, str]) -> Document:
-    router, _, pseudonode = head["id"].rpartition(".")
+def _router_of(head: re.Match[str]) -> str:
+    return head["id"].rpartition(".")[0]
+
+
+def _lsp(
+    level: int, head: re.Match[str], lines: Sequence[str], ids: Mapping[str, str], second: Collection[str]
+) -> Document:
+    """`second`: routers with an LSP of level 2, which are of level 2. Of others FRR does not show what they say."""
+    router, pseudonode = _router_of(head), head["id"].rpartition(".")[2]
     tlvs: Document = {}
     for line in lines:
         name, _, text = line.partition(": ")
@@ -128,6 +140,7 @@ def _lsp(level: int, head: re.Match[str], lines: Sequence[str], ids: Mapping[str
     return {
         "lsp_id": f"{_plain(ids.get(router, router))}-{pseudonode}-{head['part']}",
         "pdu_type": f"level_{level}",
+        **({"is_type": _OF_LEVEL_TWO} if router in second else {}),
         # In brackets: how long it has been over.
         "remaining_lifetime": 0 if head["left"].startswith("(") else int(head["left"]),
         "sequence_number": int(head["number"], 16),

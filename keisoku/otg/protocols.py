@@ -181,6 +181,10 @@ class Protocols:
         for speaker in self._speakers:
             speaker.link_changed(port, up)
 
+    def is_there(self, interface: Interface) -> bool:
+        """Whether an interface can ask for addresses: one of the kernel once the routers run."""
+        return self.run or interface.name not in self.interfaces
+
     def next_hop(self, interface: Interface, address: Address) -> str | None:
         """MAC address of the gateway of an address of a router; None: the interface is none of a running router."""
         if address.gateway_mac is not None:

@@ -32,7 +32,7 @@ class TrafficSession:
 
     def __init__(self) -> None:
         self.configuration = Configuration((), (), (), {}, {})
-        self.protocols = False
+        self.answers = False
         """Whether the tester's hosts answer."""
         self.transmitting: tuple[str, ...] = ()
         """Names of the flows that were started in the running traffic, in any state."""

@@ -223,6 +223,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
     far, pseudonode = lsp_state(router, _DATABASE, _HOSTNAMES)["lsps"]
     assert (far["lsp_id"], far["sequence_number"], far["remaining_lifetime"]) == ("640100000002-00-00", 10, 1195)
     assert far["flags"] == {"partition_repair": False, "attached_default": True, "overload": False}
+    assert far["is_type"] == 3, "gosnappi ended with a nil pointer where it was absent"
     assert far["tlvs"]["hostname_tlvs"] == [{"hostname": "far"}]
     assert far["tlvs"]["extended_is_reachability_tlvs"] == [{"neighbors": [{"system_id": "640100000001"}]}]
     (four,) = far["tlvs"]["extended_ipv4_reachability_tlvs"]
