@@ -21,6 +21,7 @@ from keisoku.lab.device import iproute
 from keisoku.lab.device.interface import withhold_errors
 from keisoku.lab.frr import PROGRAMS, FrrRouter
 from keisoku.lab.lifetime import Lifetime
+from keisoku.lab.lsa_count import Kind, LsaCount
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class RouterPlace:
     options: Mapping[Program, Sequence[str]]
     networks: Mapping[str, Sequence[str]]
     """Addresses, with the length of their prefix, at interfaces of these names that end nowhere."""
+    lsas_at: Sequence[str] = ()
+    """Interfaces at which OSPF's LSAs are counted."""
 
 
 class TesterRouters(Lifetime):
@@ -60,6 +63,7 @@ class TesterRouters(Lifetime):
         super().__init__()
         self._places = places
         self._made: list[tuple[Namespace, FrrRouter]] = []
+        self._lsas: dict[int, LsaCount] = {}
 
     def path(self, place: int) -> Path:
         """The namespace of a place, by its number."""
@@ -73,6 +77,10 @@ class TesterRouters(Lifetime):
     def log(self, place: int, program: Program) -> str:
         """What a daemon of a place printed."""
         return self._made[place][1].log(program)
+
+    def lsas(self, place: int) -> Mapping[Kind, int] | None:
+        """How many LSAs passed the interfaces of a place; None if that is not known."""
+        return self._lsas[place].counts()
 
     def _prepare(self) -> None:
         missing = next((program for program in PROGRAMS if program.path is None), None)
@@ -91,6 +99,7 @@ class TesterRouters(Lifetime):
             daemons = Daemons(namespace)
             router = FrrRouter(daemons, "tester")
             self._made.append((namespace, router))
+            self._lsas[number - 1] = namespace.run(partial(LsaCount, place.lsas_at))
             if place.texts:
                 daemons.make_directory(passable=True)
                 namespace.run(partial(router.start, place.texts, None, place.options))
@@ -98,6 +107,8 @@ class TesterRouters(Lifetime):
     def _end(self) -> None:
         while self._made:
             self._made.pop()[1].daemons.end()
+        while self._lsas:
+            self._lsas.popitem()[1].close()
 
 
 def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Iterable[str]:

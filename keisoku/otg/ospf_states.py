@@ -1,6 +1,6 @@
 """What FRR says of OSPFv2 routers, in the words of OTG: metrics and learned LSAs. Asks nobody.
 
-FRR counts packets and no single LSAs, so counters of LSAs are absent. Adds no field that OTG does not have.
+FRR counts packets and no single LSAs; those are counted at the interfaces. Adds no field that OTG does not have.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Any
 
+from keisoku.lab.lsa_count import ACKNOWLEDGEMENT, Kind
 from keisoku.otg.ospf import OspfRouter
 
 Document = dict[str, Any]
@@ -25,11 +26,30 @@ KINDS = {
     "nssa-external": ("nssaExternalLinkStates", "nssa_lsas"),
 }
 """FRR's names of types of LSAs: the member of its JSON, and OTG's list of them."""
+_LSA_KINDS = {
+    "lsa_ack": (ACKNOWLEDGEMENT,),
+    "router_lsa": (1,),
+    "network_lsa": (2,),
+    "summary_lsa": (3, 4),
+    "external_lsa": (5,),
+    "nssa_lsa": (7,),
+    "opaque_local": (9,),
+    "opaque_area": (10,),
+    "opaque_domain": (11,),
+}
+"""LS types of what OTG counts."""
 _LINKS = {"p": "point_to_point", "T": "transit", "S": "stub", "V": "virtual"}
 
 
-def ospf_metric(router: OspfRouter, neighbours: Mapping[str, Any], traffic: Mapping[str, Any], log: str) -> Document:
-    """A metric of a router; the rest is FRR's account, empty before the protocols are started, and its log."""
+def ospf_metric(
+    router: OspfRouter,
+    neighbours: Mapping[str, Any],
+    traffic: Mapping[str, Any],
+    log: str,
+    lsas: Mapping[Kind, int] | None,
+) -> Document:
+    """A metric of a router; the rest is FRR's account, empty before the protocols are started, its log, and how many
+    LSAs passed its interfaces, None if that is not known."""
     states = [str(each["nbrState"]) for found in neighbours.get("neighbors", {}).values() for each in found]
     metric: Document = {
         "name": router.name,
@@ -40,7 +60,18 @@ def ospf_metric(router: OspfRouter, neighbours: Mapping[str, Any], traffic: Mapp
     for name, key in _PACKETS.items():
         for way, side in (("sent", "Out"), ("received", "In")):
             metric[f"{name}_{way}"] = sum(int(counts.get(f"{key}{side}", 0)) for counts in traffic.values())
-    return metric
+    return metric if lsas is None else metric | _lsa_counts(lsas)
+
+
+def _lsa_counts(lsas: Mapping[Kind, int]) -> dict[str, int]:
+    found = {}
+    for way, sent in (("sent", True), ("received", False)):
+        for name, kinds in _LSA_KINDS.items():
+            found[f"{name}_{way}"] = sum(lsas.get((sent, kind), 0) for kind in kinds)
+        found[f"lsa_{way}"] = sum(
+            count for (was_sent, kind), count in lsas.items() if was_sent is sent and kind != ACKNOWLEDGEMENT
+        )
+    return found
 
 
 def lsa_state(router: OspfRouter, databases: Mapping[str, Mapping[str, Any]]) -> Document:

@@ -116,13 +116,14 @@ class Protocols:
         for number, speaker in enumerate(self._speakers):
             if speaker.speaks:
                 speaker.ask, speaker.log = partial(routers.ask, number), partial(routers.log, number)
+                speaker.lsas = partial(routers.lsas, number)
 
     def stop(self) -> None:
         """Ends all; no error if none runs."""
         self._agents.stop()
         routers, self._routers = self._routers, None
         for speaker in self._speakers:
-            speaker.ask = speaker.log = None
+            speaker.ask = speaker.log = speaker.lsas = None
         if routers is not None:
             routers.close()
         self.lags.stop()
@@ -318,7 +319,7 @@ def _isis_metric(speaker: Speaker) -> Document:
 def _ospf_metric(speaker: Speaker) -> Document:
     assert speaker.ospf is not None
     said = speaker.told("show ip ospf neighbor json"), speaker.told("show ip ospf interface traffic json")
-    return ospf_metric(speaker.ospf, *said, speaker.logged(OSPFD))
+    return ospf_metric(speaker.ospf, *said, speaker.logged(OSPFD), speaker.counted_lsas())
 
 
 def _speakers(

@@ -15,6 +15,7 @@ from typing import Any
 from keisoku.errors import EngineError
 from keisoku.host.program import Program
 from keisoku.lab.frr import BGPD, STATICD, ZEBRA
+from keisoku.lab.lsa_count import Kind
 from keisoku.lab.tester_routers import RouterInterface, RouterPlace
 from keisoku.otg.bgp import BgpPeer
 from keisoku.otg.device import Interface
@@ -62,6 +63,8 @@ class Speaker:
         self.ask: Ask | None = None
         self.log: Callable[[Program], str] | None = None
         """What a daemon logged."""
+        self.lsas: Callable[[], Mapping[Kind, int] | None] | None = None
+        """How many of OSPF's LSAs passed its interfaces."""
         self._reset()
 
     def _reset(self) -> None:
@@ -90,7 +93,8 @@ class Speaker:
         if self._texts:
             texts[STATICD] = "".join(f"{line}\n" for text in self._texts.values() for line in text.static())
         placed = [_placed(where, name, interface) for name, interface in self.interfaces.items()]
-        return RouterPlace(placed, texts, options, networks)
+        at = [self.names[one.interface.name] for one in self.ospf.interfaces] if self.ospf is not None else []
+        return RouterPlace(placed, texts, options, networks, at)
 
     def routes(self) -> Mapping[str, tuple[int | str, int]]:
         """Its ranges of routes by their names: the number of the BGP peer or the name of the router, and the place."""
@@ -156,6 +160,10 @@ class Speaker:
             for network, paths in whole.get("routes", {}).items()
         }
         return {"routes": of_peer}
+
+    def counted_lsas(self) -> Mapping[Kind, int] | None:
+        """How many LSAs passed; none before it is started, and None if that is not known."""
+        return {} if self.lsas is None else self.lsas()
 
     def logged(self, program: Program) -> str:
         """What a daemon logged; nothing before it is started."""

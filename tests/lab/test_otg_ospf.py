@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 import snappi
+from scapy.contrib.ospf import OSPF_Hdr, OSPF_LSAck, OSPF_LSUpd
+from scapy.layers.l2 import Ether
+from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import protocols, routes
+from support.otg_lag import Tap, tap
 from support.otg_ospf import await_ospf, learned_lsas, ospf_device
 from support.otg_server import otg_client, two_ports
 
+from keisoku.host.namespace import FOLDER
 from keisoku.lab.frr import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
@@ -27,6 +33,29 @@ def _learned(api: Any) -> dict[str, tuple[Any, ...]]:
     for lsa in state.router_lsas:
         found |= {link.id: ("stub", link.metric) for link in lsa.links if link.type == "stub"}
     return found
+
+
+def _counted(api: Any, way: str) -> dict[str, int]:
+    """What router 1 says of single LSAs that it sent or received."""
+    metric = await_ospf(api, lambda _: True)["ospf1"]
+    names = "lsa", "router_lsa", "network_lsa", "summary_lsa", "external_lsa", "lsa_ack"
+    return {name: int(getattr(metric, f"{name}_{way}")) for name in names}
+
+
+def _captured(seen: Tap, from_tester: bool) -> dict[str, int]:
+    """The same by Scapy, from a capture at the device."""
+    packets = [Ether(frame)[OSPF_Hdr] for way, frame in seen.frames() if way == from_tester and frame[23:24] == b"\x59"]
+    updates = [packet[OSPF_LSUpd] for packet in packets if OSPF_LSUpd in packet]
+    # What follows the last one is the key's digest.
+    types = [lsa.type for update in updates for lsa in update.lsalist[: update.lsacount]]
+    return {
+        "lsa": len(types),
+        "router_lsa": types.count(1),
+        "network_lsa": types.count(2),
+        "summary_lsa": types.count(3) + types.count(4),
+        "external_lsa": types.count(5),
+        "lsa_ack": sum(len(packet[OSPF_LSAck].lsaheaders) for packet in packets if OSPF_LSAck in packet),
+    }
 
 
 def test_routers_learn_ranges_of_each_origin_until_they_are_withdrawn_and_lose_a_link() -> None:
@@ -47,7 +76,18 @@ def test_routers_learn_ranges_of_each_origin_until_they_are_withdrawn_and_lose_a
     }
     with otg_client() as api:
         api.set_config(config)
-        protocols(api, "start")
+        assert all(value == 0 for value in _counted(api, "sent").values()), "also before the start"
+        (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        with tap(FOLDER / dut, "d1") as seen:
+            protocols(api, "start")
+            while _learned(api) != everything:
+                pass
+            while (counted := (_counted(api, "sent"), _counted(api, "received"))) != tuple(
+                _captured(seen, way) for way in (True, False)
+            ):
+                pass
+            assert min(counted[0][name] for name in ("lsa", "router_lsa", "lsa_ack")) > 0
+            assert min(counted[1][name] for name in ("summary_lsa", "external_lsa")) > 0
         found = await_ospf(api, lambda routers: all(router.full_state_count == 1 for router in routers.values()))
         assert found["ospf1"].hellos_sent > 0 and found["ospf1"].dbd_received > 0
         while _learned(api) != everything:

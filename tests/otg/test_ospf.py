@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import snappi.snappi as model
 from support.otg_ospf import ospf_device
 from support.otg_server import two_ports
 
@@ -86,6 +87,9 @@ def _keyless(router: Any) -> None:
     router.interfaces[0].authentication.md5s.add(key_id=3)
 
 
+_LSAS = {(True, 1): 1, (True, 3): 2, (True, 4): 3, (False, 5): 4, (False, 0): 9}
+
+
 REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("lsa_refresh_time", lambda router: setattr(router, "lsa_refresh_time", 900)),
     ("interfaces[0].ipv4_name", lambda router: setattr(router.interfaces[0], "ipv4_name", "e1")),
@@ -121,13 +125,17 @@ def test_what_frr_cannot_do_is_refused_with_its_path(path: str, change: Callable
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
     (router,) = understood(script()).ospf
-    idle = ospf_metric(router, {}, {}, "")
+    idle = ospf_metric(router, {}, {}, "", {})
     assert (idle["name"], idle["full_state_count"], idle["hellos_sent"]) == ("ospf1", 0, 0)
     neighbours = {"neighbors": {"198.18.1.2": [{"nbrState": "Full/-"}], "198.18.1.3": [{"nbrState": "Init/DROther"}]}}
     log = "OSPF: [X] AdjChg: Nbr 198.18.1.2, NbrIP 198.18.1.2 (default) on e0:198.18.1.1: Full -> Deleted (KillNbr)"
-    metric = ospf_metric(router, neighbours, {"k1": {"helloIn": 3, "lsUpdOut": 2}, "k2": {"helloIn": 4}}, log)
+    metric = ospf_metric(router, neighbours, {"k1": {"helloIn": 3, "lsUpdOut": 2}, "k2": {"helloIn": 4}}, log, _LSAS)
     assert (metric["full_state_count"], metric["sessions_flap"]) == (1, 1)
     assert (metric["hellos_received"], metric["ls_update_sent"], metric["dbd_sent"]) == (7, 2, 0)
+    assert set(metric) == set(idle) == set(model.Ospfv2Metric._TYPES), "gosnappi looks at every counter"
+    counts = "lsa_sent", "lsa_received", "summary_lsa_sent", "external_lsa_received", "lsa_ack_received"
+    assert [metric[name] for name in counts] == [6, 4, 5, 4, 9]
+    assert set(metric) - set(ospf_metric(router, {}, {}, "", None)) >= {"lsa_sent", "router_lsa_received"}
     links = {
         "link0": {
             "linkType": "another Router (point-to-point)",
