@@ -42,7 +42,7 @@ build)
     ;;
 web)
     # The one script of another project on the server's page. Its archive is checked, and nothing of it is committed.
-    .venv/bin/python packaging/htmx.py || say "htmx cannot be fetched: the server's page works without, and must be loaded again to see progress"
+    .venv/bin/python packaging/htmx.py || say "the server's page is without htmx: it works, and must be loaded again to see progress"
     ;;
 check)
     # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
@@ -97,8 +97,10 @@ drivers)
     list=$(mktemp --suffix=.list)
     trap 'rm -f "$list"' EXIT
     cat /etc/apt/sources.list >"$list" 2>/dev/null || true
-    if [ "$distribution" = debian ]; then
-        echo "deb http://deb.debian.org/debian $codename-backports main" >>"$list"
+    mirror=$(apt-get indextargets --no-release-info --format '$(REPO_URI)' \
+        "Created-By: Packages" "Component: main" "Release: $codename" | head -n 1)
+    if [ "$distribution" = debian ] && [ -n "$mirror" ]; then
+        echo "deb $mirror $codename-backports main" >>"$list"
     fi
     chmod 644 "$list"
     sources="-o Dir::Etc::SourceList=$list"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -32,12 +33,13 @@ class CleanRoot:
 
 
 @contextmanager
-def clean_root(path: Path, packages: Sequence[str] = PACKAGES, codename: str = "bookworm") -> Iterator[CleanRoot]:
-    """Makes it with debootstrap, and removes it afterwards. It reaches packages as this machine does."""
-    mirror = "http://deb.debian.org/debian"
+def clean_root(path: Path, packages: Sequence[str] = PACKAGES) -> Iterator[CleanRoot]:
+    """Makes it with debootstrap, and removes it afterwards. It is this machine's release, because the Debian package is
+    for its Python, and reaches packages as this machine does."""
+    codename = platform.freedesktop_os_release()["VERSION_CODENAME"]
     include = [f"--include={','.join(packages)}"] if packages else []
     subprocess.run(
-        ["debootstrap", "--variant=minbase", *include, codename, str(path), mirror],
+        ["debootstrap", "--variant=minbase", *include, codename, str(path), *_mirror(codename)],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -66,6 +68,13 @@ def _every_user_may_make_taps(path: Path) -> None:
     folder = path / "dev" / "net"
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder)], check=True)
     subprocess.run(["mknod", "-m", "666", str(folder / "tun"), "c", "10", "200"], check=True)
+
+
+def _mirror(codename: str) -> list[str]:
+    """Where this machine's apt has the release from; if nothing says it, debootstrap has a mirror of its own."""
+    wanted = ["Created-By: Packages", "Component: main", f"Release: {codename}"]
+    command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)", *wanted]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[:1]
 
 
 def _reach_packages(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -69,10 +70,11 @@ def command(bed: Bed) -> None:
     """`keisoku trial` from the command line loses no frame, and ends with code 0 unless the emulated machine stood
     still, which it says."""
     with_ports = ["--tx", f"{bed.sender}:{bed.port(0)}", "--rx", f"{bed.engine}:{bed.port(1)}"]
-    load = ["--rate", "200", "--size", "128", "--duration", "1s", "--waits", "500ms", "--out", "run"]
-    with CliRunner().isolated_filesystem():
-        told = CliRunner().invoke(keisoku, ["trial", *with_ports, *load])
-        trials = [TrialRecord.model_validate_json(line) for line in Path("run/trials.jsonl").read_text().splitlines()]
+    load = ["--rate", "200", "--size", "128", "--duration", "1s", "--waits", "500ms"]
+    with tempfile.TemporaryDirectory() as folder:
+        told = CliRunner().invoke(keisoku, ["trial", *with_ports, *load, "--out", f"{folder}/run"])
+        lines = Path(folder, "run", "trials.jsonl").read_text().splitlines()
+        trials = [TrialRecord.model_validate_json(line) for line in lines]
     counts = [(one.facts.sent.offered_frames, one.facts.tracked.forwarded_frames) for one in trials]
     assert counts and all(offered == forwarded > 0 for offered, forwarded in counts), (counts, told.output[-1500:])
     bed.shown = next((line for line in told.output.splitlines() if line.startswith("keisoku: ")), "")
