@@ -44,7 +44,7 @@ def picture(plot: Plot) -> Picture:
     height = round(plot.height * _NARROW_HEIGHT)
     kept = {key: svg(plot, WIDE_PX, choice, changed) for key, choice, changed in states[1:]}
     # Without a time in it, because the page of a run depends on nothing else.
-    packed = gzip.compress(json.dumps(kept, ensure_ascii=False).encode(), compresslevel=6, mtime=0) if kept else b""
+    packed = gzip.compress(json.dumps(kept, ensure_ascii=False).encode(), compresslevel=9, mtime=0) if kept else b""
     wide, narrow = svg(plot, WIDE_PX, first, axes), svg(plot, NARROW_PX, first, axes, height, titled=False)
     return Picture(plot, wide, narrow, pressed, base64.b64encode(packed).decode())
 

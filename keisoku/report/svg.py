@@ -19,7 +19,7 @@ from keisoku.report import digits
 from keisoku.report.plot import Plot, Trace
 from keisoku.report.svg_axis import Axis
 from keisoku.report.svg_colour import HEAT_STEPS, heat, themed
-from keisoku.report.svg_points import Place, Span, columns, dots, limit, marker, strokes, thinned
+from keisoku.report.svg_points import Place, Span, columns, dots, limit, marker, steps, strokes, thinned
 
 WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM, _LEGEND_ROW, _NOTE = 54, 24, 12, 52, 20, 16
@@ -173,8 +173,7 @@ def _traces(traces: Sequence[Trace], across: Axis, up: Axis, many: int, titled: 
         points = [place for place in places if place is not None]
         if trace.get("fill") == "tonexty" and before and points:
             edges = [*thinned(before, many), *reversed(thinned(points, many))]
-            outline = " ".join(f"{place[0]:.1f},{place[1]:.1f}" for place in edges if place)
-            parts.append(f'<polygon points="{outline}" {_paint("fill", trace.get("fillcolor"))}/>')
+            parts.append(f'<path d="{steps(edges)}z" {_paint("fill", trace.get("fillcolor"))}/>')
         lined = "lines" in trace.get("mode", "lines") and trace.get("line", {}).get("width", 1.5)
         if lined:
             parts += _lines(trace, places, many)
@@ -196,24 +195,11 @@ def _place(across: Axis, up: Axis, x: Any, y: Any) -> Place:
 
 def _lines(trace: Trace, places: Sequence[Place], many: int) -> list[str]:
     """A path that is broken where a value is missing."""
-    line, stepped = trace.get("line", {}), trace.get("line", {}).get("shape") == "hv"
-    steps: list[str] = []
-    last: tuple[str, str] | None = None
-    for place in thinned(places, many):
-        if not place:
-            last = None
-            continue
-        x, y = (f"{each:.1f}".removesuffix(".0") for each in place)
-        if last is None:
-            steps.append(f"M{x} {y}")
-        elif stepped or x == last[0] or y == last[1]:
-            steps.append((f"H{x}" if x != last[0] else "") + (f"V{y}" if y != last[1] else ""))
-        else:
-            steps.append(f"L{x} {y}")
-        last = x, y
+    line = trace.get("line", {})
+    walked = steps(thinned(places, many), stepped=line.get("shape") == "hv")
     dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
     paint = _paint("stroke", line.get("color"))
-    drawn = f'd="{"".join(steps)}" fill="none" stroke-width="{line.get("width", 1.5)}"'
+    drawn = f'd="{walked}" fill="none" stroke-width="{line.get("width", 1.5)}"'
     return [f'<path class="curve" {drawn} {paint}{dash}/>']
 
 

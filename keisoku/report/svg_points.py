@@ -60,6 +60,31 @@ def strokes(spans: Sequence[Span]) -> str:
     return "".join(f"M{x:.1f} {one:.1f}V{other:.1f}" for x, one, other in spans)
 
 
+def steps(places: Sequence[Place], stepped: bool = False) -> str:
+    """A line through the places, broken where one is missing; `stepped` goes across before it goes up.
+
+    Each step says how far it is from the last place, in tenths of a pixel of the picture: few letters, and alike ones,
+    which a page keeps small. It starts from where the last step ended, so that nothing is rounded twice.
+    """
+    walked: list[str] = []
+    last: tuple[int, int] | None = None
+    for place in places:
+        if not place:
+            last = None
+            continue
+        x, y = (round(10 * each) for each in place)
+        if last is None:
+            walked.append(f"M{x / 10:g} {y / 10:g}")
+        else:
+            across, down = ((now - then) / 10 for now, then in zip((x, y), last, strict=True))
+            if stepped or not across or not down:
+                walked.append((f"h{across:g}" if across else "") + (f"v{down:g}" if down else ""))
+            else:
+                walked.append(f"l{across:g} {down:g}")
+        last = x, y
+    return "".join(walked)
+
+
 def dots(places: Sequence[Place], size: float, stroke: str) -> str:
     """Points as one path of round dots; those of one square are one, and neighbouring squares of a row are a line."""
     rows: dict[int, set[int]] = {}

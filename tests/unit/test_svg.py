@@ -17,6 +17,7 @@ from keisoku.report.points import add_bound_legend, points
 from keisoku.report.svg import svg
 from keisoku.report.svg_axis import Axis
 from keisoku.report.svg_colour import colour, heat
+from keisoku.report.svg_points import steps
 
 VALUES = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -40,6 +41,30 @@ def test_every_positive_value_lies_on_a_logarithmic_axis(values: list[float]) ->
     assert all(-1e-6 <= (up.place(value) or 0.0) <= 400 + 1e-6 for value in values)
     assert up.place(0) is None and up.place(-1) is None
     assert 1 < len(up.ticks()) < 40
+
+
+PLACES = st.lists(st.none() | st.tuples(st.floats(0, 1000), st.floats(0, 1000)), max_size=200)
+
+
+@settings(deadline=None)
+@given(PLACES, st.booleans())
+def test_the_steps_of_a_line_end_where_its_places_are(places: list[tuple[float, float] | None], stepped: bool) -> None:
+    walked = re.findall("([Mlhv])(-?[0-9.]+)(?: (-?[0-9.]+))?", steps(places, stepped))
+    ends: list[tuple[float, float]] = []
+    for letter, one, other in walked:
+        x, y = ends[-1] if ends else (0.0, 0.0)
+        to = {
+            "M": lambda x, y, a, b: (a, b),
+            "l": lambda x, y, a, b: (x + a, y + b),
+            "h": lambda x, y, a, b: (x + a, y),
+            "v": lambda x, y, a, b: (x, y + a),
+        }[letter]
+        ends.append(to(x, y, float(one), float(other or 0)))
+    known = [place for place in places if place]
+    assert all(min(math.dist(place, end) for end in ends) < 0.08 for place in known)
+    assert sum(letter == "M" for letter, *_ in walked) == sum(
+        bool(place) and not before for before, place in zip([None, *places], places, strict=False)
+    )
 
 
 def test_ticks_are_round_and_start_at_zero_where_they_are_told() -> None:
@@ -125,7 +150,7 @@ def test_bands_steps_errors_and_matrices_are_drawn() -> None:
     made = plot(line={"color": device_colour(0), "shape": "hv", "dash": "dash"}, error_y={"array": [1, 1, 1]})
     made.add({"x": [0, 2], "y": [1, 1], "mode": "lines", "fill": "tonexty", "fillcolor": device_colour(0, 0.1)})
     text = svg(made)
-    assert "<polygon" in text and "stroke-dasharray" in text and 'fill-opacity="0.1"' in text
+    assert 'z" fill=' in text and "stroke-dasharray" in text and 'fill-opacity="0.1"' in text
     matrix = Plot("m", "", {"xaxis": {"type": "category"}, "yaxis": {"type": "category", "autorange": "reversed"}})
     cells = {
         "type": "heatmap",

@@ -21,17 +21,20 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the tester, or a ceiling, kept the search from a higher load. Not measured: the row has no figures, because the
     tester's own failure is never a throughput of zero.
     """
-    rows, remarks = [], deviations.ceiling(setting.plan.of(ThroughputSettings).ceiling_percent)
+    rows = []
+    said: dict[str, list[str]] = {}
     for place, size in enumerate(setting.plan.frame_bytes):
         found = yield from search(setting, size, enough_s=setting.share_s(place))
         rows.append(_row(setting, found))
-        remarks += [phrase("{size} byte: {remark}", size=size, remark=remark) for remark in _remarks(found)]
+        for remark in _remarks(found):
+            said.setdefault(remark, []).append(str(size))
     plan = setting.plan
+    remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
     return Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
-        remarks=remarks,
+        remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from keisoku.device.report.device import Device
 from keisoku.host.look import HostLook
 from keisoku.language import phrase, recorded
+from keisoku.report import digits
 from keisoku.report.page import flattened
 
 SIMULATED = phrase("In simulated time the instrument contributes exactly nothing.")
@@ -42,4 +43,15 @@ def calibration(device: Device) -> list[tuple[str, str]]:
     found = device.run.context.get("calibration")
     if not found:
         return []
-    return flattened(found) if isinstance(found, Mapping) else [(phrase("calibration"), str(found))]
+    if not isinstance(found, Mapping):
+        return [(phrase("calibration"), str(found))]
+    rest = dict(found)
+    rows = [(phrase("measured at"), str(rest.pop("made_at")))] if "made_at" in rest else []
+    rows += flattened(rest.pop("valid_for", {}))
+    length, tolerance = rest.pop("cable_m", None), rest.pop("cable_tolerance_m", 0.0)
+    rows.append((phrase("length of the cable"), f"{length} ± {tolerance} m" if length else phrase("not known")))
+    if bias := rest.pop("bias_ns", None):
+        least, most = (digits.count(round(each)) for each in bias)
+        budgets = phrase("{least} ns to {most} ns; its uncertainty is in the error budgets", least=least, most=most)
+        rows.append((phrase("subtracted, by size and load"), budgets))
+    return rows + flattened(rest)
