@@ -35,7 +35,7 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
     keisoku doctor
     keisoku doctor --fix keisoku throughput --tx eth1 --rx eth2
     """
-    from keisoku.device.testbed.device_checkup import device_findings  # with netlink, which the help does not need
+    from keisoku.device.testbed.device_checkup import device_findings, first_measurement  # with netlink: not for help
     from keisoku.device.testbed.host_port_list import list_ports
     from keisoku.device.testbed.port_checkup import port_findings
     from keisoku.host.checkup.machine import machine_findings
@@ -50,12 +50,14 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
     problems = [finding for finding in findings if finding.grade == "problem"]
     if not fix:
         click.echo(translated(_summary(findings)))
+        click.echo(translated(phrase("to begin: {command}", command=first_measurement(ports))))
         sys.exit(FAILED if problems else 0)
     sys.exit(_mended(findings, command))
 
 
 def _lines(finding: Finding) -> str:
     text = folded(joined("", ["  ", _MARKS[finding.grade], " ", finding.said]), sys.stdout, indent="    ")
+    # Not folded, so that a command can be copied.
     return f"{text}\n      {translated(finding.remedy)}" if finding.remedy else text
 
 

@@ -43,7 +43,8 @@ def folded(said: str, stream: TextIO, indent: str = "", most: int | None = None)
 
 def wide_lines(said: str, width: int, indent: str = "") -> list[str]:
     """Lines of a Japanese text of at most `width` columns of a terminal, the second and later ones indented."""
-    lines, free = [""], width
+    before = said[: len(said) - len(said.lstrip())]
+    lines, free = [before], width - len(before)
     for piece in _PIECES.findall(said):
         size = _columns(piece.rstrip())
         if size > free and lines[-1].strip():

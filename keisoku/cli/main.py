@@ -199,6 +199,10 @@ _PLACES = {
 """Commands with a module each; all others are procedures. A test compares the sentences with the commands' own."""
 
 
+_ALONE = "keisoku.alone"
+"""In the context of a command without arguments: its help is one screen."""
+
+
 class Commands(LazyGroup):
     """All commands: those with a module of their own, and one for each procedure."""
 
@@ -207,11 +211,14 @@ class Commands(LazyGroup):
         return sorted([*super().list_commands(ctx), *_procedures()])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Grouped, each with the first sentence of its help."""
+        """Grouped, each with the first sentence of its help; of `keisoku` alone only the first group."""
         known = set(self.list_commands(ctx))
-        for title, names in GROUPS.items():
+        groups = list(GROUPS.items())
+        for title, names in groups[:1] if ctx.meta.get(_ALONE) else groups:
             found = {name: self.sentence(ctx, name) for name in names if name in known}
             self.write_commands(formatter, title, found)
+        if ctx.meta.get(_ALONE):
+            formatter.write(f"\nAll {len(known)} commands: keisoku --help\n")
 
     def sentence(self, ctx: click.Context, name: str) -> str:
         """Of a procedure as its table has it."""
@@ -277,7 +284,9 @@ def _main() -> None:
     try:
         keisoku(prog_name="keisoku", standalone_mode=False, obj=True)
     except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
+        if error.ctx:
+            error.ctx.meta[_ALONE] = True
+            click.echo(error.ctx.get_help(), err=True)
         sys.exit(FAILED)
     except click.NoSuchOption as error:
         new = RENAMED.get(error.option_name)

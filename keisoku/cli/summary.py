@@ -63,7 +63,7 @@ class Summary:
         """Title, heads, rows, and what its marks mean; then how much is left out."""
         if self.table is None:
             return []
-        (heads, *rows), kept = aligned(self.table, width, self.main)
+        heads, rows, kept = aligned(self.table, width, self.main)
         title = self.table.title
         if kept < len(self.table.heads):
             columns = phrase("({kept} of {every} columns)", kept=kept, every=len(self.table.heads))
@@ -74,7 +74,7 @@ class Summary:
             if any(mark in row for row in rows)
             for line in _folded(joined(" ", [mark, MARKS[mark]]), width)
         ]
-        before = [_short(line, width) for line in (title, heads)]
+        before = [_short(line, width) for line in (title, *heads)]
         shown = room - len(before) - len(marks)
         more = [_more_tables(self.more_tables)] if self.more_tables else []
         if shown - bool(more) < len(rows):

@@ -24,7 +24,9 @@ def sentence(result: Result, figure: str) -> str:
     known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
     if len(rows) > ROWS:
         known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
-    found = phrase("{name}: {figures}.", name=head(figure), figures=known) if rows else ""
+    of_frames = figure == "mean" and any(row.frame_bytes for row in rows)
+    name = head("latency" if of_frames else figure)  # 'Mean' says nothing outside of a table of latencies
+    found = phrase("{name}: {figures}.", name=name, figures=known) if rows else ""
     missing = not_measured(result)
     flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""
     return joined(" ", [part for part in (found, missing, flags) if part])

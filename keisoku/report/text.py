@@ -45,8 +45,8 @@ def print_table(table: Table, console: Console) -> None:
     if console.is_terminal:
         console.print(_rich(table))
     else:
-        lines, _ = aligned(table)
-        for line in lines:
+        heads, rows, _ = aligned(table)
+        for line in (*heads, *rows):
             _print(console, line)
 
 
@@ -68,15 +68,17 @@ def _rich(table: Table) -> RichTable:
     return shown
 
 
-def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list[str], int]:
-    """Heads and rows as lines, and how many columns they have: as many as fit into `width` characters, at least one.
+def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list[str], list[str], int]:
+    """Titles and below them units, as on a page; rows; and how many columns they have: as many as fit into `width`
+    characters, at least one.
 
     Where not all fit, the first one and `main` are kept before the others.
     """
     table = in_language(table)
-    heads = [f"{head.title} ({head.unit})" if head.unit else head.title for head in table.heads]
-    grid = [heads, *table.rows]
-    widths = [max(cell_len(row[column]) for row in grid) for column in range(len(heads))]
+    heads = [[head.title for head in table.heads], [head.unit for head in table.heads]]
+    heads = [line for line in heads if any(line)]
+    grid = [*heads, *table.rows]
+    widths = [max(cell_len(row[column]) for row in grid) for column in range(len(table.heads))]
     wanted, kept = dict.fromkeys([0, main, *range(len(widths))]), list[int]()
     for column in wanted:
         if width is not None and kept and sum(widths[each] + len(_GAP) for each in kept) + widths[column] > width:
@@ -84,7 +86,8 @@ def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list
         kept.append(column)
     kept.sort()
     cells = [[_padded(row[column], widths[column], left=column == 0) for column in kept] for row in grid]
-    return [_GAP.join(row).rstrip() for row in cells], len(kept)
+    lines = [_GAP.join(row).rstrip() for row in cells]
+    return lines[: len(heads)], lines[len(heads) :], len(kept)
 
 
 def _padded(cell: str, width: int, left: bool) -> str:

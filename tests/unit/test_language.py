@@ -128,6 +128,7 @@ def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
         assert max(wide) <= width + 4
         assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", said)
         assert not any(line.strip()[0] in "、。）" for line in lines)
+    assert wide_lines("  · 較正", 20, "    ") == ["  · 較正"]
 
 
 SHOWN = (

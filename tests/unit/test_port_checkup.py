@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from keisoku.device.testbed.device_checkup import between
+from keisoku.device.testbed import device_checkup
+from keisoku.device.testbed.device_checkup import between, first_measurement
 from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.device.testbed.port_checkup import port_findings
 from keisoku.host import ethtool
@@ -98,3 +99,11 @@ def test_interfaces_without_another_end_are_named_once_and_never_proposed() -> N
     assert finding.about == "dummy0, ifb0" and finding.grade == "note"
     proposed = between([port(), *others])
     assert "only eth1 is" in proposed.said and proposed.grade == "note"
+
+
+def test_the_first_command_is_of_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_checkup, "available", lambda: None)
+    assert first_measurement([port(), port(name="eth2")]).startswith("keisoku throughput --tx eth1 --rx eth2 ")
+    assert "--dut lab:bridge" in first_measurement([port(), port(name="eth2", default_route=True)])
+    monkeypatch.setattr(device_checkup, "available", lambda: "a lab needs root; run it as root")
+    assert "--dut sim:" in first_measurement([])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from support.command_line import keisoku
 from support.screen import Screen
 
 from keisoku.cli.live import Live
@@ -101,6 +102,13 @@ def test_the_end_shows_every_row_of_the_main_table_and_its_main_column() -> None
     heads = [Head("Source", ""), Head("Bulk", "ns"), Head("Minimum", "ns"), Head("Median", "ns")]
     table = Table("Cost", heads, [[f"source {row}", "1" * 12, "2" * 12, f"{row}†"] for row in range(9)], ["†"])
     said = Summary(["In short."], "report.html", (), table, 3, 0, {}).lines(40)
-    assert said[1:3] == ["Cost (3 of 4 columns)", "Source       Bulk (ns)  Median (ns)"]
-    assert [line.split()[-1] for line in said[3:12]] == [f"{row}†" for row in range(9)]
-    assert said[12:] == ["† uncertainty not known", "report: report.html"]
+    assert said[1:4] == ["Cost (3 of 4 columns)", "Source            Bulk  Median", f"{'ns':>22}{'ns':>8}"]
+    assert [line.split()[-1] for line in said[4:13]] == [f"{row}†" for row in range(9)]
+    assert said[13:] == ["† uncertainty not known", "report: report.html"]
+
+
+def test_the_name_alone_shows_one_screen(tmp_path: Path) -> None:
+    alone, asked = keisoku(cwd=tmp_path), keisoku("--help", cwd=tmp_path)
+    assert (alone.code, asked.code) == (2, 0)
+    assert len(alone.stderr.splitlines()) <= 32 and "doctor" in alone.stderr and "--help" in alone.stderr
+    assert len(asked.stdout.splitlines()) > 100 and "back-to-back" in asked.stdout

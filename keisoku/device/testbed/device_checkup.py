@@ -60,8 +60,7 @@ def _families(by_need: dict[str, list[str]]) -> str:
 
 def between(ports: Sequence[HostPort]) -> Finding:
     """Whether there are two ports to measure a device between, and which."""
-    usable = [port for port in ports if port.takes_a_device and not port.default_route]
-    free = [port.name for port in usable if port.up and port.carrier]
+    free = _free(ports)
     if len(free) > 1:
         said = phrase("a device between two of these ports: {free}", free=joined(", ", free))
         said = phrase("{said}: keisoku throughput --tx {tx} --rx {rx}", said=said, tx=free[0], rx=free[1])
@@ -72,3 +71,16 @@ def between(ports: Sequence[HostPort]) -> Finding:
         has=has,
     )
     return Finding(ABOUT, "note", said, phrase("connect two ports to the device: docs/measure-your-switch.md"))
+
+
+def _free(ports: Sequence[HostPort]) -> list[str]:
+    usable = [port for port in ports if port.takes_a_device and not port.default_route]
+    return [port.name for port in usable if port.up and port.carrier]
+
+
+def first_measurement(ports: Sequence[HostPort]) -> str:
+    """A command that works here: of a device between two ports, else of one in a lab, else of a simulated one."""
+    free = _free(ports)
+    lab = "sim:gs908e" if available() else "lab:bridge"
+    device = f"--tx {free[0]} --rx {free[1]}" if len(free) > 1 else f"--dut {lab}"
+    return f"keisoku throughput {device} --size 64,1518 --profile quick"
