@@ -12,6 +12,9 @@ MANY = 1500
 """A trace of more points is thinned."""
 _MOST = 6000
 """Points of a whole picture that are shown one by one: a browser needs seconds for many more."""
+_COLUMNS = 1.25
+"""Columns of a trace for each of the points that it may have unthinned: more than there are pixels if it is alone, so
+that 20 or 100 lines together are about 30 000 points."""
 _CELL_PX = 2
 """Points in one square of this width are one."""
 
@@ -22,14 +25,19 @@ def limit(lengths: Sequence[int]) -> int:
 
 
 def thinned(places: Sequence[Place], many: int = MANY) -> list[Place]:
-    """Of each column of pixels the first, lowest, highest and last point, of more than `many` points; else all."""
+    """Of each column the first, lowest, highest and last point, of more than `many` points; else all.
+
+    A column is one pixel wide, and wider where so many traces share a picture that a browser would need seconds.
+    """
     if len(places) <= many:
         return list(places)
+    known = [place[0] for place in places if place]
+    wide = max(1.0, (max(known, default=0.0) - min(known, default=0.0)) / (_COLUMNS * many))
     kept: list[Place] = []
     column: list[tuple[float, float]] = []
     for place in (*places, None):
-        if column and (place is None or round(place[0]) != round(column[0][0])):
-            kept += _ends(column)
+        if column and (place is None or round(place[0] / wide) != round(column[0][0] / wide)):
+            kept += _ends(column, wide)
             column = []
         if place is not None:
             column.append(place)
@@ -38,10 +46,11 @@ def thinned(places: Sequence[Place], many: int = MANY) -> list[Place]:
     return kept
 
 
-def _ends(column: Sequence[tuple[float, float]]) -> list[Place]:
+def _ends(column: Sequence[tuple[float, float]], wide: float) -> list[Place]:
     lowest = min(range(len(column)), key=lambda index: column[index][1])
     highest = max(range(len(column)), key=lambda index: column[index][1])
-    return [(round(column[0][0]), column[index][1]) for index in sorted({0, lowest, highest, len(column) - 1})]
+    middle = round(column[0][0] / wide) * wide
+    return [(middle, column[index][1]) for index in sorted({0, lowest, highest, len(column) - 1})]
 
 
 def columns(spans: Sequence[Span], many: int = MANY) -> list[Span]:
