@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live as Region
 from rich.progress_bar import ProgressBar
@@ -130,15 +131,21 @@ class Live(Lines):
         return self._share is not None or self._expected is not None
 
     def _table(self, rows: list[Row]) -> Table:
+        heads = [translated(head) for head in (phrase("Procedure"), phrase("Byte"), phrase("Trials"))]
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column(translated(phrase("Procedure")), no_wrap=True, overflow="ellipsis")
-        table.add_column(translated(phrase("Byte")), justify="right", no_wrap=True)
-        table.add_column(translated(phrase("State")), no_wrap=True, overflow="ellipsis", ratio=1)
-        table.add_column(translated(phrase("Trials")), no_wrap=True)
+        table.add_column(heads[0], no_wrap=True)
+        table.add_column(heads[1], justify="right", no_wrap=True)
+        table.add_column(translated(phrase("State")), no_wrap=True, ratio=1)
+        table.add_column(heads[2], no_wrap=True)
         at = rows.index(self.rows.now) if self.rows.now in rows else 0
-        for row in rows[self._shown(len(rows), at)]:
+        shown = rows[self._shown(len(rows), at)]
+        figures = [heads, *([row.method, str(row.frame_bytes), translated(row.trials)] for row in shown)]
+        taken = sum(max(cell_len(cells[column]) for cells in figures) + 2 for column in range(len(heads)))
+        for row in shown:
             style = "bold" if row is self.rows.now else "dim" if row.state == "waits" else ""
-            table.add_row(row.method, str(row.frame_bytes), translated(row.state), translated(row.trials), style=style)
+            state = Text(translated(row.state))
+            state.truncate(max(self.console.width - taken, 12), overflow="ellipsis")  # figures are never cut
+            table.add_row(row.method, str(row.frame_bytes), state, translated(row.trials), style=style)
         return table
 
     def _cells(self) -> Table:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 """Characters of the longest line."""
+_BEYOND_ANY_PORT_FPS = 100e6
+"""Where a search begins on a link that has no rate."""
 _SELDOM_S = 10.0
 """A share is not printed more often, so that a log of four minutes has some twenty lines."""
 
@@ -73,7 +75,12 @@ class Rows:
         """A trial of a row begins; returns the row that is over by that, if one is."""
         row = self._row(method, trial.frame_bytes)
         before, self.now = self.now, row
-        row.state = phrase("trying {rate}", rate=rate(trial.frames_per_second))
+        most = trial.frames_per_second >= _BEYOND_ANY_PORT_FPS
+        row.state = (
+            phrase("trying all that the tester can send")
+            if most
+            else phrase("trying {rate}", rate=rate(trial.frames_per_second))
+        )
         if row.last:
             row.state = phrase("{now} after {last}", now=row.state, last=row.last)
         if before is None or before is row:
@@ -90,7 +97,7 @@ class Rows:
             return
         row.valid += 1
         lost = record.facts.tracked.lost_frames
-        at = rate(record.trial.frames_per_second)
+        at = rate(record.load_fps)  # which is less than what was asked for, where the tester can send no more
         row.last = phrase("loss at {rate}", rate=at) if lost else phrase("no loss at {rate}", rate=at)
         row.state = row.last
 

@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 from support.command_line import keisoku
 from support.screen import Screen
+from support.synthetic_runs import host_run
 
 from keisoku.cli.live import Live
-from keisoku.cli.progress import WIDTH, Lines, rate
+from keisoku.cli.progress import WIDTH, Lines, Rows, rate
 from keisoku.cli.summary import MOST_LINES, Summary
 from keisoku.device.record.trial import Trial
 from keisoku.report.table import Head, Table
@@ -76,6 +77,29 @@ def test_a_row_says_what_is_tried_after_what() -> None:
     lines.rows.found["throughput", 64].last = "loss at 0.64 Mf/s"
     lines.trial_started(0, "throughput", _trial(64, 610_000.0))
     assert [row.state for row in lines.rows.found.values()] == ["trying 0.61 Mf/s after loss at 0.64 Mf/s", "waits"]
+
+
+def test_a_load_that_could_not_be_offered_is_not_said_to_have_passed() -> None:
+    """'no loss at 100 Mf/s' stood there, where a lab device had forwarded 0.45 Mf/s."""
+    record = next(record for record in host_run().records if record.valid and not record.facts.tracked.lost_frames)
+    asked = record.trial.model_copy(update={"frames_per_second": 100e6})
+    rows = Rows()
+    rows.planned((record.method,), (asked.frame_bytes,))
+    rows.started(record.method, asked)
+    assert rows.now is not None and rows.now.state == "trying all that the tester can send"
+    rows.finished(record.model_copy(update={"trial": asked}))
+    assert rows.now.last == f"no loss at {rate(record.offered_fps)}"
+
+
+def test_a_narrow_table_cuts_no_figure() -> None:
+    live, screen = _on_a_screen()
+    live.rows.planned(("throughput",), (1518,))
+    row = live.rows.found["throughput", 1518]
+    row.state, row.valid, row.repeated = "trying 0.45 Mf/s after " + "no loss " * 20, 12, 3
+    with live:
+        live.refresh()
+        (shown,) = [line for line in screen.text.splitlines() if line.startswith("throughput")]
+    assert shown.split()[1] == "1518" and shown.endswith("…  12 valid, 3 repeated")
 
 
 def test_rates_are_short() -> None:
