@@ -24,8 +24,9 @@ def sentence(result: Result, figure: str) -> str:
     known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
     if len(rows) > ROWS:
         known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
-    of_frames = figure == "mean" and any(row.frame_bytes for row in rows)
-    name = head("latency" if of_frames else figure)  # 'Mean' says nothing outside of a table of latencies
+    of_frames = any(row.frame_bytes for row in rows)
+    # 'Mean' says nothing outside of a table of latencies; the latency of a hop is none of frames, and no mean.
+    name = head("latency" if of_frames and figure == "mean" else figure, of_frames)
     found = phrase("{name}: {figures}.", name=name, figures=known) if rows else ""
     missing = not_measured(result)
     flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""

@@ -308,6 +308,14 @@ def test_a_result_without_its_main_figure_says_what_it_has() -> None:
     assert said == "Requests: transaction: 1\u202f400 ± 100 requests/s."
 
 
+def test_a_sentence_says_what_its_figure_is_a_mean_of() -> None:
+    time = Quantity(value=6.8, unit="µs", uncertainty=0.5)
+    frames = Result(measurement="latency", rows=[Row(frame_bytes=64, figures={"mean": time})])
+    assert sentence(frames, "mean") == "Mean latency: 64 byte: 6.8 ± 0.5 µs."
+    hops = Result(measurement="path one-packet", rows=[Row(case="hop 1", figures={"latency": time})])
+    assert sentence(hops, "latency") == "Latency: hop 1: 6.8 ± 0.5 µs."  # its least one
+
+
 def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
     run = host_run()
     rows = [Row(frame_bytes=size, figures={}, remark="the hypervisor took the CPU") for size in (64, 128)]
