@@ -97,7 +97,8 @@ class Rows:
             return
         row.valid += 1
         lost = record.facts.tracked.lost_frames
-        at = rate(record.load_fps)  # which is less than what was asked for, where the tester can send no more
+        # What was offered is less than what was asked for, where the tester can send no more.
+        at = rate(record.load_fps if record.senders else record.trial.frames_per_second)
         row.last = phrase("loss at {rate}", rate=at) if lost else phrase("no loss at {rate}", rate=at)
         row.state = row.last
 
