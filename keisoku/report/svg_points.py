@@ -12,9 +12,6 @@ MANY = 1500
 """A trace of more points is thinned."""
 _MOST = 6000
 """Points of a whole picture that are shown one by one: a browser needs seconds for many more."""
-_COLUMNS = 1.25
-"""Columns of a trace for each of the points that it may have unthinned: more than there are pixels if it is alone, so
-that 20 or 100 lines together are about 30 000 points."""
 _CELL_PX = 2
 """Points in one square of this width are one."""
 
@@ -27,12 +24,13 @@ def limit(lengths: Sequence[int]) -> int:
 def thinned(places: Sequence[Place], many: int = MANY) -> list[Place]:
     """Of each column the first, lowest, highest and last point, of more than `many` points; else all.
 
-    A column is one pixel wide, and wider where so many traces share a picture that a browser would need seconds.
+    A column is one pixel wide, and wider where so many traces share a picture that `many` is less than its width: a
+    browser would need seconds for all.
     """
     if len(places) <= many:
         return list(places)
     known = [place[0] for place in places if place]
-    wide = max(1.0, (max(known, default=0.0) - min(known, default=0.0)) / (_COLUMNS * many))
+    wide = max(1.0, (max(known, default=0.0) - min(known, default=0.0)) / many)
     kept: list[Place] = []
     column: list[tuple[float, float]] = []
     for place in (*places, None):

@@ -106,7 +106,7 @@ CROWDS: dict[str, list[Trace]] = {
 
 @pytest.mark.parametrize(("crowd", "most_elements", "most_kb"), [
     ("lines", 50, 100), ("dots", 50, 150), ("titled", 150, 200), ("errors", 50, 150), ("bars", 50, 100),
-    ("names", 70, 250), ("curves", 130, 1600), ("clouds", 250, 1500),
+    ("names", 70, 250), ("curves", 130, 1400), ("clouds", 250, 1500),
 ])  # fmt: skip
 def test_a_hundred_thousand_points_make_a_small_page_that_says_so(
     tmp_path: Path, crowd: str, most_elements: int, most_kb: float
