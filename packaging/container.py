@@ -43,7 +43,7 @@ class Builder:
     def run(self, name: str, *command: str) -> str:
         """What a command printed in a container of the image, which sees the host's devices and network."""
         container = self._done("from", "--pull-never", f"localhost/{name}").strip()
-        rights = [f"--cap-add={name}" for name in _LAB]
+        rights = [f"--cap-add=CAP_{name.upper()}" for name in _LAB]
         return self._done("run", "--isolation", "chroot", *rights, container, "--", *command)
 
     def _done(self, *words: str) -> str:

@@ -47,9 +47,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CleanRoot]:
 
 def measured(root: CleanRoot, *keisoku: str) -> None:
     """A first measurement ends well and its figure is not zero."""
-    shutil.rmtree(root.path / "tmp/run", ignore_errors=True)
-    said = root.done(*keisoku, *MEASURED)
-    assert "Throughput" in said
+    for _ in range(ATTEMPTS):  # a host that stops the tester can spoil every trial, and keisoku says so
+        shutil.rmtree(root.path / "tmp/run", ignore_errors=True)
+        ended = root.run(*keisoku, *MEASURED)
+        if ended.returncode == 0 or "nothing was measured: " not in ended.stderr:
+            break
+    assert ended.returncode == 0 and "Throughput" in ended.stdout, ended.stdout + ended.stderr
     results = json.loads((root.path / "tmp/run/result.json").read_text())
     figure = results[0]["rows"][0]["figures"]["throughput"]
     assert figure["value"] > 1000
