@@ -8,7 +8,7 @@ are read once with few of them in memory; only frames that are late by more than
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,14 +209,20 @@ def _pieces(file: Path) -> Iterator[tuple[int, _Rows, _Indices, int]]:
             # Behind each piece the earliest arrival of the rest of its group.
             first_ns = np.append(np.minimum.reduceat(read["receive_ns"], begins)[1:], _NEVER)
             next_ns = np.minimum.accumulate(first_ns[::-1])[::-1]
+            own = _values(read["port"]) if "port" in read else [groups[place - 1].ports[0]]
+            behind_ns = {port: _earliest_ns(groups[place:], port) for port in own}
             for begin, within_ns in zip(begins, next_ns.tolist(), strict=True):
                 rows = {name: column[begin : begin + _PIECE] for name, column in read.items()}
                 ports = rows.pop("port", None)
                 whole = rows["flags"] & (DUPLICATE | CORRUPT | LOST) == 0
-                for port in [groups[place - 1].ports[0]] if ports is None else _values(ports):
-                    behind = (other.first_ns for other in groups[place:] if other.ports[0] <= port <= other.ports[1])
+                for port in own if ports is None else _values(ports):
                     chosen = np.flatnonzero(whole if ports is None else whole & (ports == port))
-                    yield port, rows, chosen, min(within_ns, min(behind, default=_NEVER))
+                    yield port, rows, chosen, min(within_ns, behind_ns[port])
+
+
+def _earliest_ns(groups: Sequence[_Group], port: int) -> int:
+    """Before when nothing arrived at the port in any of these groups."""
+    return min((group.first_ns for group in groups if group.ports[0] <= port <= group.ports[1]), default=_NEVER)
 
 
 def _groups(metadata: pq.FileMetaData) -> list[_Group]:
