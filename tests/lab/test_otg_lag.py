@@ -123,12 +123,13 @@ def test_a_lag_agrees_with_another_switch_and_carries_hosts_and_flows() -> None:
             there, back = _traffic(api)
             assert (there.frames_tx, there.port_rx, back.frames_tx, back.port_tx) == (640, "lag", 640, "lag")
             assert 0 < there.frames_rx <= 640 and 0 < back.frames_rx <= 640
-            # The capture has each frame at the member at which the tester counts it.
+            # The capture has each frame at the member at which the tester counts it. Which member that is, the switch
+            # decides: the first member that came up may keep all conversations until the switch balances them again.
             sent = [each.of(_FROM_LAG, True) for each in (one, other)]
             arrived = [each.of(_TO_LAG, False) for each in (one, other)]
             ports = _ports(api)
             assert sent == [320, 320] == [port.frames_tx for port in ports[:2]]
-            assert sum(arrived) == there.frames_rx and min(arrived) > 0
+            assert sum(arrived) == there.frames_rx
             assert [port.bytes_rx for port in ports[:2]] == [128 * frames for frames in arrived]
             whole = lag_metric(api)
             assert (whole.frames_tx, whole.bytes_rx) == (640, 128 * sum(arrived))
@@ -143,8 +144,11 @@ def test_a_lag_agrees_with_another_switch_and_carries_hosts_and_flows() -> None:
             _set_member(api, "down", "p1")
             await_members(api, 1)
             assert not lacp_metrics(api)["p1"].distributing
-            _traffic(api)
+            while far.has_joined():
+                pass
+            there, _ = _traffic(api)
             assert [port.frames_tx for port in _ports(api)[:2]] == [0, 640]
+            assert [port.frames_rx for port in _ports(api)[:2]] == [0, there.frames_rx] and there.frames_rx > 0
             _set_member(api, "up", "p1")
             await_members(api, 2)
             protocols(api, "stop")
