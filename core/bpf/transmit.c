@@ -195,6 +195,12 @@ int transmit(struct xdp_md *context)
 	if (lag_ns > outlet->lag_max_ns)
 		outlet->lag_max_ns = lag_ns;
 	if (lag_ns > own->catch_up_ns) {
+		__u64 number = own->shifted;
+
+		if (number < SHIFTS) {
+			own->shifts[number] = (struct shift){ .sent_ns = now_ns, .by_ns = lag_ns };
+			own->shifted = number + 1;
+		}
 		own->postponed_ns += lag_ns;
 		/* A sender that is too slow falls behind frame by frame; one that is stopped, between two frames. */
 		if (now_ns - own->last_ns > own->catch_up_ns) {

@@ -39,6 +39,15 @@
 /* In front of each frame that an AF_XDP socket receives: its stamp. */
 #define STAMP_BYTES 8
 
+/* The most shifts of a schedule that are kept. */
+#define SHIFTS 1024
+
+/* A frame left at `sent_ns`, so late that all later ones are due `by_ns` later. */
+struct shift {
+	__u64 sent_ns;
+	__u64 by_ns;
+};
+
 struct transmitter {
 	/* Written by user space before a trial. */
 	__u64 give_up_ns;
@@ -59,6 +68,8 @@ struct transmitter {
 	__u64 last_ns;
 	/* Time spent waiting for due times. */
 	__u64 waited_ns;
+	__u64 shifted;
+	struct shift shifts[SHIFTS];
 };
 
 /* One frame that is to leave. */

@@ -144,6 +144,9 @@ pub struct Connections {
     pub opens: bool,
 }
 
+/// The most shifts of a schedule that are listed, as in `bpf/wire.h`.
+pub const SHIFTS: usize = 1 << 10;
+
 /// What a sender did at one port. Times are ns since the first frame of the trial was due.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
@@ -158,6 +161,8 @@ pub struct Sent {
     /// the sender is too slow for the load.
     pub interrupted_ns: u64,
     pub interruptions: u64,
+    /// The first shifts of the schedule: when the late frame was sent, and by how much later all others were due then.
+    pub shifts: Vec<(u64, u64)>,
     /// Frames of these that the driver had no room for, so that they never left; `None` where that is not known.
     pub refused_frames: Option<u64>,
     /// Times between the stamps of consecutive frames.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64encode
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,36 @@ def test_columns_are_the_fields_of_the_gaps(listed: list[Gap]) -> None:
     for column, name in ((gaps.after_ns, "after_ns"), (gaps.before_ns, "before_ns")):
         known = [None if math.isnan(time_ns) else int(time_ns) for time_ns in column.tolist()]
         assert known == [getattr(one, name) for one in listed]
+
+
+@st.composite
+def following(draw: st.DrawFn) -> list[Gap]:
+    """As a record has them: in order, whole, as a bitmap, or joined."""
+    found, next_number = [], 0
+    for _ in range(draw(st.integers(0, 12))):
+        first = next_number + draw(st.integers(0, 50))
+        length = draw(st.integers(1, 40))
+        kind = draw(st.sampled_from(["whole", "bitmap", "joined"]))
+        bits = draw(st.binary(min_size=1, max_size=4)) if kind == "bitmap" else b""
+        kept = b64encode(bits).decode() if kind == "bitmap" else None
+        length = 8 * len(bits) or length
+        counts = {"whole": length, "bitmap": sum(octet.bit_count() for octet in bits)}
+        count = counts[kind] if kind in counts else draw(st.integers(1, length))
+        found.append(Gap(first, first + length - 1, count, None, None, kept))
+        next_number = first + length + 1
+    return found
+
+
+@given(following())
+def test_the_missing_numbers_are_those_of_the_gaps_and_spread_where_only_their_count_is_kept(listed: list[Gap]) -> None:
+    numbers = Gaps(listed).numbers().tolist()
+    assert numbers == sorted(numbers)
+    for one in listed:
+        own = [number for number in numbers if one.first <= number <= one.last]
+        assert len(own) == one.count
+        if one.bitmap is not None or one.count == one.last - one.first + 1:
+            assert own == one.numbers()
+    assert len(numbers) == sum(one.count for one in listed)
 
 
 @given(st.lists(gap(), max_size=20))

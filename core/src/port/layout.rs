@@ -5,6 +5,7 @@
 
 use aya::include_bytes_aligned;
 
+use crate::record::SHIFTS;
 use crate::view::FREE_WORDS;
 
 pub const LONGEST_FRAME: usize = 4096;
@@ -39,6 +40,15 @@ pub struct Transmitter {
     pub interruptions: u64,
     pub last_ns: u64,
     pub waited_ns: u64,
+    pub shifted: u64,
+    pub shifts: [Shift; SHIFTS],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Shift {
+    pub sent_ns: u64,
+    pub by_ns: u64,
 }
 
 #[repr(C)]

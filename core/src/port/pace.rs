@@ -9,7 +9,7 @@ use crate::error::{EngineError, Result};
 use crate::hiccup::speed::Meter;
 use crate::histogram::Histogram;
 use crate::port::{Control, Load};
-use crate::record::Sent;
+use crate::record::{SHIFTS, Sent};
 use crate::signature::{LENGTH, Signature};
 
 /// A sleep may end this much late; the thread spins for the rest of a wait.
@@ -154,6 +154,7 @@ pub struct Delayed {
     pub postponed_ns: u64,
     pub interrupted_ns: u64,
     interruptions: u64,
+    shifts: Vec<(u64, u64)>,
     last_ns: u64,
 }
 
@@ -162,6 +163,9 @@ impl Delayed {
     pub fn sent(&mut self, stamp_ns: u64, lag_ns: u64, catch_up_ns: u64) {
         if lag_ns > catch_up_ns {
             self.postponed_ns += lag_ns;
+            if self.shifts.len() < SHIFTS {
+                self.shifts.push((stamp_ns, lag_ns));
+            }
             // A sender that is too slow falls behind frame by frame; one that is stopped, between two frames.
             if stamp_ns - self.last_ns > catch_up_ns {
                 self.interrupted_ns += lag_ns;
@@ -204,6 +208,11 @@ impl PortCounts {
             postponed_ns: delayed.postponed_ns,
             interrupted_ns: delayed.interrupted_ns,
             interruptions: delayed.interruptions,
+            shifts: delayed
+                .shifts
+                .iter()
+                .map(|(sent_ns, by_ns)| (sent_ns.saturating_sub(start_ns), *by_ns))
+                .collect(),
             // What the kernel has no room for is sent again.
             refused_frames: Some(0),
             gaps: self.gaps.buckets(),

@@ -199,10 +199,24 @@ impl XdpTransmit {
             postponed_ns: state.load(offset_of!(Transmitter, postponed_ns)),
             interrupted_ns: state.load(offset_of!(Transmitter, interrupted_ns)),
             interruptions: state.load(offset_of!(Transmitter, interruptions)),
+            shifts: self.shifts(start_ns),
             refused_frames,
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
         }
+    }
+
+    /// As in `Sent`.
+    fn shifts(&self, start_ns: u64) -> Vec<(u64, u64)> {
+        let state = self.shared.state.at(0);
+        let kept = self.shared.state.load(offset_of!(Transmitter, shifted));
+        (0..kept as usize)
+            .map(|number| {
+                // SAFETY: in the mapping; the program does not run now, and the structure is plain integers.
+                let shift = unsafe { (&raw const (*state).shifts[number]).read_volatile() };
+                (shift.sent_ns.saturating_sub(start_ns), shift.by_ns)
+            })
+            .collect()
     }
 
     /// Refuses a frame that does not fit, and a driver that cannot send XDP frames.

@@ -66,6 +66,7 @@ impl Schedule {
             postponed_ns: 0,
             interrupted_ns: 0,
             interruptions: 0,
+            shifts: Vec::new(),
             refused_frames: None,
             lag_max_ns: self.sent_ps(last).saturating_sub(intended_ps) / PS_PER_NS,
             gaps: gaps.buckets(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::departures::{Departures, PATIENCE};
 use crate::histogram::Histogram;
-use crate::record::{Sent, Trial};
+use crate::record::{SHIFTS, Sent, Trial};
 use crate::switches::Switches;
 
 use super::device::Host;
@@ -120,6 +120,9 @@ impl Sender {
         let lag_ns = sent_ps / 1000 - due_ns;
         if lag_ns > self.catch_up_ns {
             self.postponed_ns += lag_ns;
+            if self.sent.shifts.len() < SHIFTS {
+                self.sent.shifts.push((sent_ps / 1000, lag_ns));
+            }
             if stopped_ns > self.catch_up_ns {
                 self.sent.interrupted_ns += lag_ns;
                 self.sent.interruptions += 1;

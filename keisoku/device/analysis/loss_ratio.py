@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.share import wilson
+from keisoku.device.analysis.late_load import LateLoad, late_load
 from keisoku.device.analysis.samples import Sample, samples_of
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import TrialRecord
@@ -25,14 +26,14 @@ _NONE_OF = 3.0
 
 
 def loss_ratio(
-    tracked: Tracked, offered_frames: int, samples: Sequence[Sample] = (), interrupted: bool = False
+    tracked: Tracked, offered_frames: int, samples: Sequence[Sample] = (), late: LateLoad | None = None
 ) -> Quantity:
     """Lost frames in % of those offered (RFC 2544 §26.3), with an interval of 95 %.
 
     The interval is Student's over `samples`, the trial's intervals of time (batch means); where they hold few losses
     it is at least that of independent ones (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is
-    above zero. Of a load that the host `interrupted`, it contains the median of the samples too: a device with a
-    buffer, or a policer with a burst, recovers during each stop and then loses less for a while.
+    above zero. Of a load that was `late` at times, it contains the loss ratio of the frames that this did not help as
+    well; where too few are left to say it, the most that the device can have lost of a load that is never late.
     """
     lost = offered_frames - tracked.forwarded_frames
     ratio = lost / offered_frames
@@ -42,18 +43,15 @@ def loss_ratio(
         for one in samples
         if one.lost_frames + one.forwarded_frames > 0
     ]
-    if len(batches) < 2 or lost == 0:
-        return _percent(ratio, lower, upper)
-    own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
-    apart = (upper - lower) / 2
-    if len(batches) >= _BATCHES and lost >= _BATCHES * len(batches):
-        own = max(own, 1 / offered_frames)
-        lower, upper = ratio - own, ratio + own
-    else:
-        lower, upper = min(lower, ratio - own), max(upper, ratio + own)
-    if interrupted:
-        calm = statistics.median(batches)
-        lower, upper = min(lower, calm - apart), max(upper, calm + apart)
+    if lost and len(batches) > 1:
+        own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
+        if len(batches) >= _BATCHES and lost >= _BATCHES * len(batches):
+            own = max(own, 1 / offered_frames)
+            lower, upper = ratio - own, ratio + own
+        else:
+            lower, upper = min(lower, ratio - own), max(upper, ratio + own)
+    if late is not None:
+        lower, upper = _widened(late, ratio, (lower, upper))
     return _percent(ratio, lower, upper)
 
 
@@ -71,7 +69,22 @@ def loss_of(record: TrialRecord) -> Quantity:
     """The loss ratio of all frames of a trial that offered some."""
     tracked = record.facts.tracked
     sent = record.facts.sent
-    return loss_ratio(tracked, sent.offered_frames, samples_of(record, tracked), sent.interruptions > 0)
+    samples = samples_of(record, tracked)
+    return loss_ratio(tracked, sent.offered_frames, samples, late_load(record, record.facts.streams))
+
+
+def _widened(late: LateLoad, ratio: float, interval: tuple[float, float]) -> tuple[float, float]:
+    """The interval of a loss ratio with what is known of a load that was late."""
+    lower, upper = interval
+    lost, frames, stretches = late.lost_frames, late.offered_frames, len(late.stretches)
+    if lost < _BATCHES:
+        return lower, max(upper, late.most(ratio))
+    settled = lost / frames
+    if stretches >= _BATCHES and lost >= _BATCHES * stretches:
+        own = late.half_width(settled)
+        return min(lower, settled - own), max(upper, settled + own)
+    least, most = _independent(lost, frames)
+    return min(lower, least), max(upper, most)
 
 
 def _independent(part: float, whole: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.late_load import LateLoad
 from keisoku.device.analysis.loss_ratio import loss_ratio
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
@@ -21,13 +22,13 @@ def stream_figures(
     link_bits_per_second: float | None = None,
     percents: Mapping[str, float] = PERCENTILES,
     samples: Sequence[Sample] = (),
-    interrupted: bool = False,
+    late: LateLoad | None = None,
 ) -> dict[str, Quantity]:
     """'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt' (frames), 'loss' (% of offered, RFC 2544 §26.3),
     and the figures of latency (ns) if a frame arrived whole.
 
     Counts are exact; a frame that arrived corrupt counts as not forwarded. `samples` are the trial's intervals of time,
-    for the intervals of the loss ratio and of the latencies; `interrupted`: the host stopped the sender at times.
+    for the intervals of the loss ratio and of the latencies; `late`: what is known of losses where the load was late.
     """
     counts = {
         "forwarded": tracked.forwarded_frames,
@@ -38,7 +39,7 @@ def stream_figures(
     }
     figures = {name: Quantity(value=count, unit="frames", uncertainty=0) for name, count in counts.items()}
     if offered_frames:
-        figures["loss"] = loss_ratio(tracked, offered_frames, samples, interrupted)
+        figures["loss"] = loss_ratio(tracked, offered_frames, samples, late)
     if tracked.latency is not None:
         figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents, [samples])
     return figures

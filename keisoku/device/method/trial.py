@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.late_load import late_load
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.method.stream_figures import stream_figures
@@ -54,7 +55,7 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
         fps,
         speed,
         samples=samples_of(record, facts.tracked),
-        interrupted=facts.sent.interruptions > 0,
+        late=late_load(record, facts.streams),
     )
     whole = Row(
         frame_bytes=size,
@@ -75,7 +76,14 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
                 receive=ports[one.receive],
             ),
             figures=stream_figures(
-                bias, one.tracked, one.offered_frames, size, fps, speed, samples=samples_of(record, one.tracked)
+                bias,
+                one.tracked,
+                one.offered_frames,
+                size,
+                fps,
+                speed,
+                samples=samples_of(record, one.tracked),
+                late=late_load(record, [one]),
             ),
         )
         for place, one in enumerate(facts.streams)

@@ -85,6 +85,9 @@ class Sent(_Model):
     """The part of it because the host stopped the sender between two frames; the rest is because it is too slow."""
     interruptions: int = 0
     """How often the host stopped it for longer than it may catch up."""
+    shifts: list[tuple[int, int]] = []
+    """The first shifts of the schedule: when the late frame was sent, and by how much later all others were due then,
+    in ns. They are all if they add up to `postponed_ns`."""
     refused_frames: int | None = None
     """Frames of those offered that the driver had no room for, so that they never left; None where it is not known."""
     gaps: Buckets

@@ -77,6 +77,16 @@ class Gaps(Sequence[Gap]):
         """`Gap.before_ns` of each; NaN where it is not known."""
         return _known(self._rows[:, 4])
 
+    def numbers(self) -> NDArray[np.float64]:
+        """The missing sequence numbers in ascending order; where only a count was kept, spread evenly over its gap."""
+        counts = self.counts.copy()
+        counts[list(self._bitmaps)] = 0
+        lengths = self._rows[:, 1] - self._rows[:, 0] + 1
+        places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        steps = np.repeat(lengths / np.maximum(counts, 1), counts)
+        listed = np.repeat(self.firsts, counts) + np.floor(places * steps)
+        return np.sort(np.concatenate([listed, *(self[place].numbers() for place in self._bitmaps)]))
+
     def __len__(self) -> int:
         return len(self._rows)
 
