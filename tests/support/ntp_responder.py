@@ -14,7 +14,7 @@ from keisoku.clock.reference.ntp_packet import BYTES, PACKET, ntp_stamp
 
 
 class NtpResponder:
-    """Answers on 127.0.0.1; `port` is what it got."""
+    """Answers on 127.0.0.2, as 127.0.0.1 would be this host; `port` is what it got."""
 
     def __init__(
         self,
@@ -24,16 +24,18 @@ class NtpResponder:
         answers: int | None = None,
         identity: bytes = b"GPS\0",
         answered_early_ns: int = 0,
+        held_ns: int = 0,
     ) -> None:
         """`rate`: relative, from the start on. `answers`: after so many it falls silent.
 
-        `answered_early_ns`: by how much its T3 is before the truth.
+        `answered_early_ns`: by how much its T3 is before the truth. `held_ns`: by how much its T2 is.
         """
+        self.held_ns = held_ns
         self.identity, self.answered_early_ns = identity, answered_early_ns
         self.rate, self.ahead_ns, self.stratum, self.answers = rate, ahead_ns, stratum, answers
         self._begun_ns = time.time_ns()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket.bind(("127.0.0.2", 0))
         self.port: int = self._socket.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -41,7 +43,7 @@ class NtpResponder:
     @property
     def target(self) -> str:
         """As `--reference ntp:` takes it."""
-        return f"127.0.0.1:{self.port}"
+        return f"127.0.0.2:{self.port}"
 
     def now_ns(self) -> int:
         """The server's clock."""
@@ -52,7 +54,7 @@ class NtpResponder:
         """Ends the thread by a packet that is no request."""
         self.answers = 0
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as waker:
-            waker.sendto(b"", ("127.0.0.1", self.port))
+            waker.sendto(b"", ("127.0.0.2", self.port))
         self._thread.join()
         self._socket.close()
 
@@ -75,5 +77,5 @@ class NtpResponder:
             cookie = PACKET.unpack(packet[:BYTES])[-1]
             answered = ntp_stamp(self.now_ns() - self.answered_early_ns)
             identity = int.from_bytes(self.identity)
-            fields = (self.stratum, 0, -20, 0, 0, identity, 0, cookie, ntp_stamp(received), answered)
+            fields = (self.stratum, 0, -20, 0, 0, identity, 0, cookie, ntp_stamp(received - self.held_ns), answered)
             self._socket.sendto(PACKET.pack(0x24, *fields), address)

@@ -159,6 +159,15 @@ def test_a_server_that_answers_before_it_was_asked_is_refused_in_one_sentence(tm
         found(run("calibrate", "--reference", f"ntp:{server.target}", "--duration", "1s", "--out", str(tmp_path / "r")))
 
 
+@calibrates
+def test_a_server_that_says_it_held_requests_for_longer_than_they_were_away_is_refused(tmp_path: Path) -> None:
+    with (
+        NtpResponder(held_ns=10**9) as server,
+        pytest.raises(EngineError, match=r"held a request for 1 s, which was away for"),
+    ):
+        found(run("calibrate", "--reference", f"ntp:{server.target}", "--duration", "1s", "--out", str(tmp_path / "r")))
+
+
 def _ticks_per_second() -> float:
     """Of CLOCK_REALTIME, roughly: a stall of 20 ms within the second is 20 000 ppm, so brackets are taken."""
     ((before, shown, _),) = _core.clock_brackets(time.CLOCK_REALTIME, 1, 200, 0)

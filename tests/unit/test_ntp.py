@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
+from ipaddress import ip_address
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from keisoku.clock.reading import Reading, Translation
 from keisoku.clock.reference import ntp_packet as ntp
 from keisoku.clock.reference.ntp import exchange
-from keisoku.clock.reference.ntp_standing import lack
+from keisoku.clock.reference.ntp_standing import lack, reference_id
 from keisoku.errors import EngineError
 
 NOW = 1_795_000_000_123_456_789
@@ -102,6 +104,9 @@ def test_a_coarse_server_may_answer_within_one_step_of_its_clock() -> None:
         (packet(stratum=6, identity=bytes((127, 127, 1, 0)), dispersion_s=0), "reference id 127.127.1.0"),
         (packet(stratum=5, identity=bytes((127, 0, 0, 1)), dispersion_s=0), "own undisciplined clock"),
         (packet(stratum=1, identity=b"LOCL", dispersion_s=0), "LOCL"),
+        (packet(stratum=1, identity=bytes(4), dispersion_s=0), "names no source (stratum 1, reference id 0)"),
+        (packet(stratum=3, identity=bytes(4), dispersion_s=0), "names no source"),
+        (packet(stratum=3, identity=bytes((198, 51, 100, 1)), dispersion_s=0), "its source is this host, 198.51.100.1"),
         (packet(stratum=1, dispersion_s=1), "1.25 s away"),
         (packet(stratum=1, dispersion_s=0), None),
         (packet(stratum=2, identity=bytes((127, 127, 20, 0)), dispersion_s=0), None),
@@ -112,8 +117,41 @@ def test_a_server_that_has_its_time_from_nobody_is_told_by_what_it_says(given: b
     """`local stratum 8` of chrony and ntpd's undisciplined clock replaced the ± 100 ppm of an oscillator."""
     found = ntp.answer(given, COOKIE, NOW)
     assert found is not None
-    said = lack(found)
+    said = lack(found, "192.0.2.7", "198.51.100.1")
     assert (said is None) if says is None else (said is not None and says in said)
+
+
+def test_a_server_that_follows_this_host_or_is_at_it_is_told_over_ipv6_too() -> None:
+    """Its second is that of the clock that is measured."""
+    own = "2001:db8::7"
+    found = ntp.answer(packet(stratum=3, identity=reference_id(own), dispersion_s=0), COOKIE, NOW)
+    assert found is not None and reference_id(own) == hashlib.md5(ip_address(own).packed).digest()[:4]
+    assert "its source is this host" in str(lack(found, "2001:db8::1", own))
+    assert lack(found, "2001:db8::1", "2001:db8::8") is None
+    assert "it is at this host" in str(lack(found, "2001:db8::8", "2001:db8::8"))
+
+
+CLOCK = Translation(Reading(0, NOW, 0), Reading(10**9, NOW + 10**9, 10**9))
+
+
+def _held(held_ns: int, precision: int = -20) -> Reading:
+    """An exchange of 200 µs; ticks are ns."""
+    found = ntp.answer(packet(held_ns=held_ns, precision=precision), COOKIE, NOW)
+    assert found is not None
+    return exchange(500_000_000, 500_200_000, None, None, found, CLOCK)
+
+
+def test_a_server_that_held_a_request_for_longer_than_it_was_away_is_refused() -> None:
+    """T2 half a second too early gave a bracket of no width at all."""
+    with pytest.raises(EngineError, match=r"held a request for 0\.5 s, which was away for 0\.0002 s"):
+        _held(500_000_000)
+    assert 200_000 <= _held(0).width <= 202_000
+
+
+def test_a_coarse_server_is_known_to_a_step_of_its_clock() -> None:
+    """Its brackets were as narrow as a fine one's: 200 µs for a clock that ticks 64 times a second."""
+    assert _held(0, -6).width >= 15_625_000
+    assert _held(15_625_000, -6).width >= 200_000
 
 
 @given(st.binary(max_size=100))
@@ -150,7 +188,7 @@ def test_the_truth_is_in_the_bracket_whatever_the_ways_take(
         Reading(sent - early - 5000, NOW - early - 5000, sent - early - 5000),
         Reading(arrived + late + 5000, NOW + arrived - sent + late + 5000, arrived + late + 5000),
     )
-    answer = ntp.Answer(0, 1, b"", 0, 0, received + ahead, answered + ahead)
+    answer = ntp.Answer(0, 1, b"", 0, 0, received + ahead, answered + ahead, 0)
     stamps = (NOW, NOW + arrived - sent) if kernel else (None, None)
     found = exchange(sent - early, arrived + late, *stamps, answer, clock)
     assert found.before - 4 <= found.reference_ns - ahead <= found.after + 4

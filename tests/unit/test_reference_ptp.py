@@ -214,6 +214,16 @@ def test_a_clock_that_is_slave_only_and_a_timescale_that_changes_are_refused() -
                 client.reading()
 
 
+def test_a_master_that_is_255_clocks_away_from_its_source_is_refused() -> None:
+    with PtpResponder() as server, _client(server) as client:
+        server.announced = dataclasses.replace(server.announced, steps_removed=254)
+        client.reading()
+        server.announced = dataclasses.replace(server.announced, steps_removed=255)
+        with pytest.raises(EngineError, match="255 clocks away from its source"):
+            for _ in range(10_000):
+                client.reading()
+
+
 def test_a_master_that_loses_its_source_ends_the_measurement() -> None:
     with PtpResponder(clock_class=6) as server, _client(server) as client:
         client.reading()

@@ -96,6 +96,11 @@ def test_an_error_estimate_is_never_too_small_and_its_multiplier_never_zero(erro
     assert ErrorEstimate.from_word(estimate.word()) == estimate
 
 
+def test_a_clock_that_states_no_error_counts_as_not_synchronised() -> None:
+    """A multiplier of 0 made one-way delays sure to the ns."""
+    assert [ErrorEstimate.from_word(word).is_of_utc for word in (0x8001, 0x8000, 0x0001)] == [True, False, False]
+
+
 def test_tlvs_come_back_with_the_flags_of_rfc_8972() -> None:
     def tlv(flags: int, kind: int, value: bytes) -> bytes:
         return struct.pack("!BBH", flags, kind, len(value)) + value

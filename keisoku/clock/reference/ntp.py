@@ -6,6 +6,7 @@ narrower and as hard. It is a client only (RFC 5905, mode 3): it never sets a cl
 
 from __future__ import annotations
 
+import math
 import secrets
 import socket
 import time
@@ -48,6 +49,8 @@ class NtpClient:
             self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, int(found[1])))
         except EngineError as error:
             raise EngineError(f"ntp:{target}: cannot be reached: {error}") from error
+        self.ends = address, str(self._socket.address[0])
+        """Addresses of the server, and of this host towards it."""
 
     def reading(self) -> Reading:
         """One exchange that was answered."""
@@ -108,16 +111,24 @@ def exchange(
 ) -> Reading:
     """The reading that an exchange makes: the server's middle of T2 and T3 within what is left of T1 to T4.
 
-    Ticks around the calls bound it in any case; stamps of the kernel, on CLOCK_REALTIME, narrow it.
+    Ticks around the calls bound it in any case; stamps of the kernel, on CLOCK_REALTIME, narrow it. Raises EngineError
+    if the server held the request for longer than it was away (RFC 5905 §8: no delay is below zero).
     """
     if sent_ns is not None:
         before = max(before, clock.ticks(sent_ns)[0])
     if received_ns is not None:
         after = min(after, clock.ticks(received_ns)[1])
     # The server held it from T2 to T3, whose middle is `reference_ns`: half of that is no part of the way. By its own
-    # clock, which may run as fast as clocks may.
-    held = (answer.transmitted_ns - answer.received_ns) * clock.ticks_per_ns * (1 - RUNS_FAST_MOST)
-    inside = int(min(max(held, 0.0), max(after - before, 0)) / 2)
+    # clock, which may run as fast as clocks may, and shows steps of its precision.
+    step = answer.step_ns * clock.ticks_per_ns
+    held = (answer.transmitted_ns - answer.received_ns) * clock.ticks_per_ns * (1 - RUNS_FAST_MOST) - step
+    if held > after - before:
+        held_s = (answer.transmitted_ns - answer.received_ns) / 1e9
+        raise EngineError(
+            f"the NTP server's times contradict each other: it held a request for {held_s:.3g} s, which was away for"
+            f" {(after - before) / clock.ticks_per_ns / 1e9:.3g} s; use another"
+        )
+    inside = int(max(held, 0.0) / 2) - math.ceil(step / 2)
     return Reading(before + inside, (answer.received_ns + answer.transmitted_ns) // 2, after - inside)
 
 
@@ -127,11 +138,11 @@ def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
     client.reading()
     answer = client.last
     assert answer is not None
-    lacking = lack(answer)
+    lacking = lack(answer, *client.ends)
 
     def read() -> list[Reading]:
         reading = client.reading()
-        if lacking is None and client.last is not None and (lost := lack(client.last)):
+        if lacking is None and client.last is not None and (lost := lack(client.last, *client.ends)):
             raise EngineError(f"{chosen.name} lost its source of time: {lost}; use another")
         return [reading]
 

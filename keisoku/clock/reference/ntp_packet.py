@@ -5,6 +5,7 @@ It accepts only answers to its own requests.
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -38,6 +39,8 @@ class Answer:
     """T2: when the server had the request."""
     transmitted_ns: int
     """T3: when it sent the answer."""
+    step_ns: int
+    """Precision of its clock (RFC 5905 §7.3): by how much T2 and T3 may be early or late."""
 
 
 def request(cookie: int) -> bytes:
@@ -65,6 +68,7 @@ def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
         raise EngineError(f"the NTP server refuses to answer (kiss of death {code}); use another, or ask less often")
     if leap == 3 or stratum > _MAX_STRATUM or transmitted == 0:
         raise EngineError("the NTP server says that it is not synchronised; use another")
+    step_ns = math.ceil(2.0 ** min(precision, _COARSE_LOG2_S) * _NS)
     found = Answer(
         leap=leap,
         stratum=stratum,
@@ -73,8 +77,8 @@ def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
         root_dispersion_ns=dispersion * _NS >> 16,
         received_ns=unix_ns(received, now_ns),
         transmitted_ns=unix_ns(transmitted, now_ns),
+        step_ns=step_ns,
     )
-    step_ns = round(2.0 ** min(precision, _COARSE_LOG2_S) * _NS)
     if (early_ns := found.received_ns - found.transmitted_ns) > step_ns:
         raise EngineError(
             f"the NTP server's times contradict each other: it answered {early_ns / _NS:.3g} s before it was asked;"

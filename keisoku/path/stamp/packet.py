@@ -53,6 +53,11 @@ class ErrorEstimate:
         """Multiplier · 2^(Scale − 32) s."""
         return float(self.multiplier * 2.0 ** (self.scale - 32))
 
+    @property
+    def is_of_utc(self) -> bool:
+        """Synchronised, with an error that is stated: a multiplier of 0 states none (RFC 4656 §4.1.2)."""
+        return self.synchronised and self.multiplier > 0
+
     def word(self) -> int:
         """16 bits."""
         return self.synchronised << 15 | self.ptp << 14 | self.scale << 8 | self.multiplier

@@ -60,7 +60,7 @@ class DelayRows:
                 came.kernel_ns or came.realtime_ns,
                 answer.sender_ttl,
                 came.ttl or 0,
-                answer.error.synchronised,
+                answer.error.is_of_utc,
                 round(answer.error.error_s * 1e9),
             ]
 

@@ -14,6 +14,8 @@ RUNS_FAST_MOST = 1e-3
 TOO_LARGE = (1 << 63) - 1
 """A correctionField of this says that the correction is not known (13.3.2.9 of IEEE 1588-2019)."""
 SLAVE_ONLY = 255
+STEPS_MOST = 254
+"""Boundary clocks between a master and its grandmaster; an Announce of more is never qualified (9.3.2.5 of -2019)."""
 _NS = 1_000_000_000
 _CLASSES = {
     6: phrase("locked to a primary source"),

@@ -16,6 +16,7 @@ from keisoku.clock.reference.local import bracket
 from keisoku.clock.reference.ptp.contract import LOG_LEAST, Contracts, log_period, rest_s
 from keisoku.clock.reference.ptp.exchange import (
     SLAVE_ONLY,
+    STEPS_MOST,
     ahead_ns,
     arrival_ns,
     departure_ns,
@@ -207,6 +208,11 @@ class PtpClient:
         name = self.port.target.name
         if said.clock_class == SLAVE_ONLY:
             raise EngineError(f"{name}: it says that it is a slave only (clock class {SLAVE_ONLY}); name a master")
+        if said.steps_removed > STEPS_MOST:
+            raise EngineError(
+                f"{name}: it says that it is {said.steps_removed} clocks away from its source, where {STEPS_MOST} are"
+                " the most; name another"
+            )
         if self.announce is not None and Flag.PTP_TIMESCALE in message.flags ^ self.announce.flags:
             raise EngineError(f"{name}: the master went from {timescale(self.announce)} to {timescale(message)}")
         if self.announce is not None and lack(self.announce) is None and (lost := lack(message)):
