@@ -131,11 +131,7 @@ class HopProbing:
         (`TRAINS_SHARE`).
         """
         if not self._wire.left_ns:
-            raise EngineError(
-                f"{self._wire.destination}: the start of the program took {time_text(self._started_s)} of the budget of"
-                f" {time_text(self._settings.budget_s)}, and the answer takes about as long, so nothing was sent; give"
-                " a longer --budget"
-            )
+            raise EngineError(self._no_time())
         path = self._discover()
         self._found(path)
         # Silent hops are in the raw rows too, as the record that they were probed.
@@ -159,6 +155,19 @@ class HopProbing:
         finally:
             self._flush()
         return path
+
+    def _no_time(self) -> str:
+        """Why nothing was sent. A start that took longer than the budget is the one thing that breaks it."""
+        started, budget = time_text(self._started_s), time_text(self._settings.budget_s)
+        if self._started_s >= self._settings.budget_s:
+            return (
+                f"{self._wire.destination}: this host took {started} to start the program, so the budget of {budget}"
+                " was over before anything could be sent; give a longer --budget, or measure when the host is less busy"
+            )
+        return (
+            f"{self._wire.destination}: the start of the program took {started} of the budget of {budget}, and the"
+            " answer takes about as long, so nothing was sent; give a longer --budget"
+        )
 
     def _discover(self) -> KnownPath:
         try:
