@@ -255,8 +255,11 @@ def again(seed: int, minutes: int) -> str:
     one = drawn(seed, 60 * minutes)
     system = CurveSystem(one)
     costs = [governed(one, system, seed + run).cost for run in range(1, AGAIN + 1)]
-    half = float(t.ppf(0.975, AGAIN - 1) * np.std(costs, ddof=1) / math.sqrt(AGAIN))
-    return f"seed {seed}, {AGAIN} runs: {np.mean(costs):.2f} ± {half:.2f} %, of single runs {np.std(costs, ddof=1):.2f} %"
+    scatter = float(np.std(costs, ddof=1))
+    half = float(t.ppf(0.975, AGAIN - 1)) * scatter / math.sqrt(AGAIN)
+    return (
+        f"seed {seed}: {np.mean(costs):.2f} ± {half:.2f} % in {AGAIN} runs, of which each scatters by {scatter:.2f} %"
+    )
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ SLOWED = (
     "no rate",
     "right all the same",
     "wrong, flagged",
-    "wrong, the row says what else it may be",
+    "wrong, the row or a remark says what else it may be",
     "wrong, nothing said",
 )
 KINDS = (("nothing of these", ()), ("loss", ("loss",)), ("outage", ("outage",)), ("limit on replies", ("limiter",)))
@@ -58,6 +58,8 @@ class Seen:
     """Hops without a figure."""
     slowed: str = ""
     """What became of the forward rate of a router that takes longer above 512 bytes; empty: there is none."""
+    cautious: list[bool] = field(default_factory=list)
+    """For each hop whose router takes as long for each byte, whether it is said that it may not."""
     seconds: float = 0.0
 
 
@@ -119,6 +121,8 @@ def _rates(found: Seen, bed: RandomPath, fitted: PathFit, result: Result) -> Non
     for segment, row in zip(fitted.segments, rows, strict=True):
         bent = {bed.kink[0], bed.kink[0] + 1} if bed.kink[0] else set()
         slope = sum(1 / bed.out_bps(hop) for hop in range(segment.first_hop, segment.last_hop + 1))
+        if segment.last_hop not in bent:
+            found.cautious.append(segment.last_hop in fitted.unseen)
         if slope == 0 or segment.last_hop in bent or segment.forward is None:
             continue  # no link, or a slope that is none of a link, or not identifiable
         bounds = row.figures["forward"].bounds if "forward" in row.figures else None
@@ -136,7 +140,7 @@ def _slowed(bed: RandomPath, fitted: PathFit, result: Result) -> str:
     if place is None or bounds is None:
         return SLOWED[0]
     flagged = any(bed.kink[0] in _hops_flagged(result, name) for name in ("kink", "slow-router", "hidden-stages"))
-    said = fitted.verdicts[place].shared_rate is not None
+    said = fitted.verdicts[place].shared_rate is not None or bed.kink[0] in fitted.unseen
     if bounds[0] <= bed.out_bps(bed.kink[0]) <= bounds[1]:
         return SLOWED[1]
     return SLOWED[2] if flagged else SLOWED[3] if said else SLOWED[4]
@@ -195,7 +199,8 @@ def main() -> None:
     print("\n| forward rate of a router that is slower above 512 byte | hops |\n|---|---|")
     for what in SLOWED:
         print(f"| {what} | {sum(one.slowed == what for one in found)} |")
-    print()
+    cautious = [one for path in found for one in path.cautious]
+    print(f"\nOf {len(cautious)} other hops a remark says of {sum(cautious)} that it is not ruled out there.\n")
     for one in found:
         for text in one.wrong:
             print(f"{one.seed}: {text} ({', '.join(sorted(one.traits))})", file=sys.stderr)

@@ -181,6 +181,16 @@ def test_a_full_buffer_that_rarely_loses_a_frame_was_filling_or_draining() -> No
         agrees(rows[1], "depth", 986)
 
 
+@pytest.mark.parametrize("places", [14, 17, 20])
+def test_the_depth_of_a_buffer_was_too_small_where_latency_scatters_before_the_queue(places: int) -> None:
+    """By 2.5 frames of 64 bytes: the frames that find no place are early ones, the least latency is any frame's."""
+    toml = "clock_offset_ppm = {2 = -200}\n[forwarding]\nns_per_byte = 8.0\nconstant_ns = 10_000.0\n"
+    toml += f"[jitter]\ndistribution = 'normal'\nspread_ns = 500.0\n[output]\nbuffer_bytes = {64 * places + 32}"
+    settings = {"trial_s": 0.15}
+    rows = carry_out(plan("buffer_over_time", frame_bytes=[64], buffer_over_time=settings), device(toml))[0].rows
+    agrees(rows[-1], "depth", 64 * places + 32)
+
+
 def test_the_noise_of_an_empty_queue_makes_no_changes_before_a_backlog_that_has_none() -> None:
     toml = "link_bits_per_second = 1e7\n[output]\nservice_bits_per_second = 8e6\nbuffer_bytes = 10_000_000\n"
     toml += '[jitter]\ndistribution = "uniform"\nspread_ns = 96_000\n'

@@ -387,6 +387,17 @@ def test_what_a_faster_way_back_may_be_is_said_where_nothing_tells() -> None:
     assert float(rate[1]) == pytest.approx(50, rel=0.05)
 
 
+def test_a_slower_router_behind_a_slow_way_back_was_measured_too_slow_without_a_word() -> None:
+    """Its way out does not seem to be slower than the way back, so no row said what else it may be."""
+    run = Campaign(VirtualHop(50 * M, 15 * M, extra_above=(512, 10.0)), jitter_ns=3000.0)
+    (remark,) = [text for text in run.answer.remarks if "is not ruled out at hop" in text]
+    more = re.search(r"at hop 1 \(\+([\d.]+) %\)", remark)
+    measured = run.rates()[0]
+    assert run.flags() == [] and more is not None and measured is not None
+    assert measured < 49 < 50 < measured * (1 + float(more[1]) / 100) < 75
+    assert not any("ruled out" in text for text in Campaign(VirtualHop(50 * M)).answer.remarks)
+
+
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_a_faster_way_back_is_no_slow_router(loss: float) -> None:
     """A train passes the faster, the more of its packets were lost."""

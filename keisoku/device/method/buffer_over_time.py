@@ -85,7 +85,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
     found = behaviour(samples, resolution_ns, first_drop(record.facts.tracked.lost, record.offered_fps))
     base_ns = min(sample.min_ns for sample in samples)
-    sizing = _Sizing(setting, record, base_ns)
+    sizing = _Sizing(setting, record, base_ns, _hidden_ns(found.pieces[0], base_ns))
     starts, ends = [None, *found.bends], [*found.bends, None]
     timed = [
         (piece.start_s, _piece_row(sizing, piece, start, end))
@@ -114,11 +114,17 @@ def first_drop(lost: Gaps, offered_fps: float) -> FirstDrop | None:
     return FirstDrop(float(times_s[0]) + 1 / offered_fps, scatter_s)
 
 
+def _hidden_ns(first: Piece, base_ns: float) -> float:
+    """By how much latencies scatter above the least one before a queue that grows hides it; 0 where none grows from the
+    beginning on."""
+    return max(0.0, first.fit.at(0.0) - base_ns) if first.meaning == "filling" else 0.0
+
+
 class _Sizing:
     """Converts times to bytes for one trial: a queue is emptied at the output's rate."""
 
-    def __init__(self, setting: Setting, record: TrialRecord, base_ns: float) -> None:
-        self.setting, self.record, self.base_ns = setting, record, base_ns
+    def __init__(self, setting: Setting, record: TrialRecord, base_ns: float, hidden_ns: float) -> None:
+        self.setting, self.record, self.base_ns, self.hidden_ns = setting, record, base_ns, hidden_ns
         self.frame_bytes = record.trial.frame_bytes
 
     def latency(self, value_ns: float, error_ns: float = 0.0) -> Quantity:
@@ -137,11 +143,14 @@ class _Sizing:
 
     def depth(self, longest_ns: float, forwarded_fps: float) -> Quantity:
         """Bytes of a full buffer, the frame being sent included."""
-        waiting = (longest_ns - self.base_ns) * forwarded_fps * self.frame_bytes / NS_PER_S
+        bytes_per_ns = forwarded_fps * self.frame_bytes / NS_PER_S
+        waiting, hidden = (longest_ns - self.base_ns) * bytes_per_ns, self.hidden_ns * bytes_per_ns
         # Besides the waiting frames one is being sent; a buffer larger by almost one frame would drop the same frames.
-        return Quantity(
-            value=waiting + 1.5 * self.frame_bytes, unit="byte", uncertainty=expanded(rectangular(self.frame_bytes / 2))
-        )
+        # What jitters before a queue shows in the first frames only, later ones wait for each other. Which frame finds
+        # no place is decided by the earliest ones, and the least latency is that of the first one: it was as likely as
+        # much later than those as the latest were later than it.
+        error = combine(rectangular(self.frame_bytes / 2), rectangular(hidden))
+        return Quantity(value=waiting + 1.5 * self.frame_bytes + hidden, unit="byte", uncertainty=expanded(error))
 
 
 def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | None) -> Row:

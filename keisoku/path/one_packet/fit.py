@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.path.one_packet.kink import slower_above, unexplained_kink
+from keisoku.path.one_packet.kink import slower_above, unexplained_kink, unseen_above
 from keisoku.path.one_packet.minimum import HopSamples, hop_samples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
@@ -16,6 +16,8 @@ from keisoku.path.one_packet.train import Dispersion, dispersions
 from keisoku.path.one_packet.verdict import PathVerdict, verdicts
 
 REVERSE_SHARE = 1 / 3
+WORTH = 0.01
+"""Share of a slope that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class PathFit:
     quoting: dict[int, Quoting]
     kinks: dict[int, tuple[int, float]]
     """By hop: the size from which the slope changes, and by how many ns per byte."""
+    unseen: dict[int, float]
+    """By hop: by how many ns per byte its router may take longer above 512 bytes unseen, where that is worth a word."""
 
 
 def fit_path(probes: Sequence[HopProbe]) -> PathFit:
@@ -47,7 +51,26 @@ def fit_path(probes: Sequence[HopProbe]) -> PathFit:
     rest = [hop for hop in fits if hop.samples.hop not in slower]
     kinks = {hop.samples.hop: kink for hop in rest if (kink := unexplained_kink(hop)) is not None}
     delays = {hop.samples.hop: _delay_ns(hop.samples) for hop in fits}
-    return PathFit(hops, fits, found, verdicts(found, trains, delays, set(kinks), slower), trains, quoting, kinks)
+    judged = verdicts(found, trains, delays, set(kinks), slower)
+    said = {
+        one.last_hop
+        for one, verdict in zip(found, judged, strict=True)
+        if verdict.kind == "slow-router" or verdict.shared_rate is not None
+    }
+    unseen = _unseen([hop for hop in rest if hop.samples.hop not in said | set(kinks)], found)
+    return PathFit(hops, fits, found, judged, trains, quoting, kinks, unseen)
+
+
+def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, float]:
+    """As `PathFit.unseen`: more than the interval of the forward slope and `WORTH` of it."""
+    forward = {segment.last_hop: segment.forward for segment in found}
+    more = {hop.samples.hop: unseen_above(hop) for hop in hops}
+    spans = {hop: forward.get(hop) for hop in more}
+    return {
+        hop: more[hop]
+        for hop, span in spans.items()
+        if span is not None and more[hop] > max(span.half_width, WORTH * abs(span.value))
+    }
 
 
 def _delay_ns(samples: HopSamples) -> float:

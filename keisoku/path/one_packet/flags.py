@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from keisoku.path.one_packet.fit import PathFit
 from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.segment import HopFit
+from keisoku.path.one_packet.segment import HopFit, Segment
 from keisoku.path.one_packet.sizes import SLOWER_ABOVE_BYTES
 from keisoku.run.result import Flag
 
@@ -158,6 +158,14 @@ def _theil_sen_differs(hop: HopFit) -> str | None:
     )
 
 
+def _higher(segment: Segment, unseen: Mapping[int, float]) -> str:
+    """A hop, and by how much its forward rate may be higher."""
+    slope = 0.0 if segment.forward is None else segment.forward.value
+    if (left := slope - unseen[segment.last_hop]) <= 0:
+        return phrase("{hop} (no bound)", hop=segment.last_hop)
+    return phrase("{hop} (+{percent:.2g} %)", hop=segment.last_hop, percent=100 * (slope / left - 1))
+
+
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
     """Other sentences that a reader needs."""
     remarks = [phrase("latency is the round trip of a packet of zero length, with the time that routers take to reply")]
@@ -186,6 +194,18 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
             phrase(
                 "in place of the minimum a low quantile was fitted, which is known better, at hop {raised}",
                 raised=joined(", ", raised),
+            )
+        )
+    if path.unseen:
+        remarks.append(
+            phrase(
+                "a router that takes longer above {above} byte is not ruled out at hop {hops}: there the forward rate "
+                "may be higher by as much, and that of the next hop lower",
+                above=SLOWER_ABOVE_BYTES,
+                hops=joined(
+                    ", ",
+                    [_higher(segment, path.unseen) for segment in path.segments if segment.last_hop in path.unseen],
+                ),
             )
         )
     if noise is None:

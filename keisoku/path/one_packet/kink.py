@@ -32,6 +32,8 @@ ERRORS_AGREEING, AGREE_ERRORS = 4.0, 2.0
 LEAST_SLOWER_NS = 3.0
 """Of a router that takes longer above 512 bytes, in ns per byte: what hosts add themselves at some lengths is less."""
 LEAST_POINTS = 4
+_ABOVE_COLUMNS = 4
+"""Of the design of `_above`."""
 STEPS = 15
 LEAST_SCATTER_NS = 1.0
 
@@ -74,6 +76,28 @@ def slower_above(hop: HopFit, apart: Span | None) -> Span | None:
     `apart` is the slope out less the slope back of the links to it. Such a router makes it twice what it adds itself,
     which a faster way back does not: fewer errors are enough where both agree.
     """
+    if (found := _above(hop)) is None:
+        return None
+    change, error = found
+    agree = apart is not None and apart.lower > 0 and abs(change - apart.value / 2) < AGREE_ERRORS * error
+    if change < max((ERRORS_AGREEING if agree else ERRORS) * error, LEAST_SLOWER_NS):
+        return None
+    half = student(hop.samples.sizes.size - _ABOVE_COLUMNS) * error
+    return Span(change, change - half, change + half)
+
+
+def unseen_above(hop: HopFit) -> float:
+    """By how many ns per byte the router may take longer above 512 bytes without these round trips showing it, with
+    two standard errors; 0 where such a change is no other than any (`unexplained_kink`)."""
+    if (found := _above(hop)) is None:
+        return 0.0
+    change, error = found
+    return max(change, 0.0) + 2 * error
+
+
+def _above(hop: HopFit) -> tuple[float, float] | None:
+    """How much longer the router takes above 512 bytes, in ns per byte, and the standard error, by the foot of the
+    change; None where replies do not grow up to little more."""
     sizes, replies = hop.samples.sizes, hop.samples.replies
     above = replies == replies.max()
     growing = np.unique((replies - sizes)[~above])
@@ -85,11 +109,7 @@ def slower_above(hop: HopFit, apart: Span | None) -> Span | None:
     design = np.column_stack([np.ones_like(sizes), sizes / sizes.max(), replies / replies.max(), above])
     values = hop.fitted - float(np.median(hop.fitted))
     change, error = _change(design, values, _residuals(design[None], values)[0])
-    agree = apart is not None and apart.lower > 0 and abs(change - apart.value / 2 * between) < AGREE_ERRORS * error
-    if change < max((ERRORS_AGREEING if agree else ERRORS) * error, LEAST_SLOWER_NS * between):
-        return None
-    more, half = change / between, student(sizes.size - design.shape[1]) * error / between
-    return Span(more, more - half, more + half)
+    return change / between, error / between
 
 
 def _change(design: Floats, values: Floats, residuals: Floats) -> tuple[float, float]:

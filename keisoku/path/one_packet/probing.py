@@ -131,7 +131,17 @@ class HopProbing:
         (`TRAINS_SHARE`).
         """
         if not self._wire.left_ns:
-            raise EngineError(self._no_time())
+            started, budget = time_text(self._started_s), time_text(self._settings.budget_s)
+            if self._started_s >= self._settings.budget_s:
+                raise EngineError(
+                    f"{self._wire.destination}: this host took {started} to start the program, so the budget of"
+                    f" {budget} was over before anything could be sent; give a longer --budget, or measure when the"
+                    " host is less busy"
+                )
+            raise EngineError(
+                f"{self._wire.destination}: the start of the program took {started} of the budget of {budget}, and the"
+                " answer takes about as long, so nothing was sent; give a longer --budget"
+            )
         path = self._discover()
         self._found(path)
         # Silent hops are in the raw rows too, as the record that they were probed.
@@ -155,19 +165,6 @@ class HopProbing:
         finally:
             self._flush()
         return path
-
-    def _no_time(self) -> str:
-        """Why nothing was sent. A start that took longer than the budget is the one thing that breaks it."""
-        started, budget = time_text(self._started_s), time_text(self._settings.budget_s)
-        if self._started_s >= self._settings.budget_s:
-            return (
-                f"{self._wire.destination}: this host took {started} to start the program, so the budget of {budget}"
-                " was over before anything could be sent; give a longer --budget, or measure when the host is less busy"
-            )
-        return (
-            f"{self._wire.destination}: the start of the program took {started} of the budget of {budget}, and the"
-            " answer takes about as long, so nothing was sent; give a longer --budget"
-        )
 
     def _discover(self) -> KnownPath:
         try:
