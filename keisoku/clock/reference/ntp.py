@@ -122,7 +122,7 @@ def exchange(
     # clock, which may run as fast as clocks may, and shows steps of its precision.
     step = answer.step_ns * clock.ticks_per_ns
     held = (answer.transmitted_ns - answer.received_ns) * clock.ticks_per_ns * (1 - RUNS_FAST_MOST) - step
-    if held > after - before:
+    if held > max(after - before, 0):
         held_s = (answer.transmitted_ns - answer.received_ns) / 1e9
         raise EngineError(
             f"the NTP server's times contradict each other: it held a request for {held_s:.3g} s, which was away for"
