@@ -37,7 +37,7 @@ SLOWED = (
     "no rate",
     "right all the same",
     "wrong, flagged",
-    "wrong, the row or a remark says what else it may be",
+    "wrong, the row says what else it may be, or a remark how much higher",
     "wrong, nothing said",
 )
 KINDS = (("nothing of these", ()), ("loss", ("loss",)), ("outage", ("outage",)), ("limit on replies", ("limiter",)))
@@ -140,10 +140,19 @@ def _slowed(bed: RandomPath, fitted: PathFit, result: Result) -> str:
     if place is None or bounds is None:
         return SLOWED[0]
     flagged = any(bed.kink[0] in _hops_flagged(result, name) for name in ("kink", "slow-router", "hidden-stages"))
-    said = fitted.verdicts[place].shared_rate is not None or bed.kink[0] in fitted.unseen
+    said = fitted.verdicts[place].shared_rate is not None or _is_bounded(bed, fitted, place)
     if bounds[0] <= bed.out_bps(bed.kink[0]) <= bounds[1]:
         return SLOWED[1]
     return SLOWED[2] if flagged else SLOWED[3] if said else SLOWED[4]
+
+
+def _is_bounded(bed: RandomPath, fitted: PathFit, place: int) -> bool:
+    """Whether a remark says by how much the rate may be higher, and that is enough where its condition is met."""
+    hop, slope = bed.hops[bed.kink[0] - 1], fitted.segments[place].forward
+    if (unseen := fitted.unseen.get(bed.kink[0])) is None or slope is None:
+        return False
+    enough = slope.lower - unseen.more <= 8e9 / bed.out_bps(bed.kink[0])
+    return enough or (unseen.of_way_back and 0 < hop.reverse < hop.forward)
 
 
 def _losses(found: Seen, bed: RandomPath, result: Result) -> None:

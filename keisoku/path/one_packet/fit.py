@@ -21,6 +21,16 @@ WORTH = 0.01
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """By how much a router may take longer above 512 bytes unseen."""
+
+    more: float
+    """ns per byte."""
+    of_way_back: bool
+    """That holds only if the way back is no slower than the way out: it is what the way out seems to be slower."""
+
+
+@dataclass(frozen=True)
 class PathFit:
     """All that was computed of a path, for the answer and for plots."""
 
@@ -32,8 +42,8 @@ class PathFit:
     quoting: dict[int, Quoting]
     kinks: dict[int, tuple[int, float]]
     """By hop: the size from which the slope changes, and by how many ns per byte."""
-    unseen: dict[int, float]
-    """By hop: by how many ns per byte its router may take longer above 512 bytes unseen, where that is worth a word."""
+    unseen: dict[int, Unseen]
+    """By hop: by how much its router may take longer above 512 bytes unseen, where that is worth a word."""
 
 
 def fit_path(probes: Sequence[HopProbe]) -> PathFit:
@@ -61,16 +71,21 @@ def fit_path(probes: Sequence[HopProbe]) -> PathFit:
     return PathFit(hops, fits, found, judged, trains, quoting, kinks, unseen)
 
 
-def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, float]:
+def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, Unseen]:
     """As `PathFit.unseen`: more than the interval of the forward slope and `WORTH` of it."""
-    forward = {segment.last_hop: segment.forward for segment in found}
-    more = {hop.samples.hop: unseen_above(hop) for hop in hops}
-    spans = {hop: forward.get(hop) for hop in more}
-    return {
-        hop: more[hop]
-        for hop, span in spans.items()
-        if span is not None and more[hop] > max(span.half_width, WORTH * abs(span.value))
-    }
+    segment_to = {segment.last_hop: segment for segment in found}
+    unseen = {}
+    for hop in hops:
+        segment = segment_to.get(hop.samples.hop)
+        if segment is None or segment.forward is None:
+            continue
+        one = Unseen(unseen_above(hop), False)
+        # Such a router makes the ways differ by twice what it adds.
+        if segment.apart is not None and 0 < segment.apart.upper / 2 < one.more:
+            one = Unseen(segment.apart.upper / 2, True)
+        if one.more > max(segment.forward.half_width, WORTH * abs(segment.forward.value)):
+            unseen[hop.samples.hop] = one
+    return unseen
 
 
 def _delay_ns(samples: HopSamples) -> float:

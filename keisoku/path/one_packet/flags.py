@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.language import joined, phrase
 from keisoku.path.one_packet import slope as hop_slope
 from keisoku.path.one_packet.covariance import FORWARD
-from keisoku.path.one_packet.fit import PathFit
+from keisoku.path.one_packet.fit import PathFit, Unseen
 from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
@@ -158,12 +158,15 @@ def _theil_sen_differs(hop: HopFit) -> str | None:
     )
 
 
-def _higher(segment: Segment, unseen: Mapping[int, float]) -> str:
+def _higher(segment: Segment, unseen: Unseen) -> str:
     """A hop, and by how much its forward rate may be higher."""
     slope = 0.0 if segment.forward is None else segment.forward.value
-    if (left := slope - unseen[segment.last_hop]) <= 0:
-        return phrase("{hop} (no bound)", hop=segment.last_hop)
-    return phrase("{hop} (+{percent:.2g} %)", hop=segment.last_hop, percent=100 * (slope / left - 1))
+    if slope < 2 * unseen.more:
+        return phrase("{hop} (by any factor)", hop=segment.last_hop)
+    percent = 100 * (slope / (slope - unseen.more) - 1)
+    if unseen.of_way_back:
+        return phrase("{hop} (+{percent:.2g} % if the way back is no slower)", hop=segment.last_hop, percent=percent)
+    return phrase("{hop} (+{percent:.2g} %)", hop=segment.last_hop, percent=percent)
 
 
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
@@ -204,7 +207,7 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
                 above=SLOWER_ABOVE_BYTES,
                 hops=joined(
                     ", ",
-                    [_higher(segment, path.unseen) for segment in path.segments if segment.last_hop in path.unseen],
+                    [_higher(one, path.unseen[one.last_hop]) for one in path.segments if one.last_hop in path.unseen],
                 ),
             )
         )
