@@ -55,7 +55,7 @@ EXTREMES = ("latency: min",)
 """Quantities whose error is exponential: a right interval of 95 % has ln 20 / ln 2 = 4.3 of its medians, not 2.9."""
 COUNTS = (f"back-to-back: burst{STILL}", f"microburst: burst{STILL}")
 """Quantities that are counted."""
-FIRST = 80000
+FIRST = 90000
 DEVICES = {
     "latency": 500,
     "variation": 300,
