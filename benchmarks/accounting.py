@@ -30,7 +30,7 @@ def table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
     ns = figures["ns_per_frame"]
     lines = ["| ns a frame | " + " | ".join(f"{streams} streams" for streams in STREAMS) + " |", "|---" * 5 + "|"]
-    for part in ("arrive", "whole"):
+    for part in ("arrive", "whole", "whole and compare"):
         for pattern, words in PATTERNS.items():
             cells = (f"{ns[f'{part}, {streams} streams, {pattern}']:.1f}" for streams in STREAMS)
             lines.append(f"| {part}, {words} | " + " | ".join(cells) + " |")

@@ -67,10 +67,13 @@ fn main() {
             let (own, latencies) = (order.clone(), inputs.latencies_ps.clone());
             let mut ring = self::ring();
             let name = format!("whole, {streams} streams, {suffix}");
-            add(
-                name,
-                Box::new(move || whole(&mut ring, streams, &own, &latencies)),
-            );
+            let case = move || whole::<false>(&mut ring, streams, &own, &latencies);
+            add(name, Box::new(case));
+            let (own, latencies) = (order.clone(), inputs.latencies_ps.clone());
+            let mut ring = self::ring();
+            let name = format!("whole and compare, {streams} streams, {suffix}");
+            let case = move || whole::<true>(&mut ring, streams, &own, &latencies);
+            add(name, Box::new(case));
         }
     }
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -187,19 +190,23 @@ fn parse(ring: &[Frame]) -> Duration {
 
 /// What a receiver does in addition where changes are watched: the view of each header, looked up and compared.
 fn compare(ring: &[Frame]) -> Duration {
-    let view = |frame: &Frame| view(&frame[..CHECKED_FROM], FRAME_BYTES);
-    let known = HashSet::from([view(&ring[0])]);
-    let mut changes = Changes::new(vec![view(&ring[0])], 1);
+    let known = HashSet::from([header(&ring[0])]);
+    let mut changes = Changes::new(vec![header(&ring[0])], 1);
     let mut fronts = Fronts::default();
     fronts.begin();
     let started = thread_time();
     for sequence in 0..FRAMES {
         let frame = &ring[sequence as usize % SLOTS];
-        let seen = view(frame);
+        let seen = header(frame);
         fronts.meet(seen, frame, FRAME_BYTES, &known);
         black_box(changes.compare(sequence, false, seen, sequence * SPACING_NS));
     }
     thread_time() - started
+}
+
+/// The view of a frame's header.
+fn header(frame: &Frame) -> u64 {
+    view(&frame[..CHECKED_FROM], FRAME_BYTES)
 }
 
 /// What the loops around `arrive` and `whole` cost by themselves.
@@ -224,8 +231,8 @@ fn arrive(streams: u64, order: &Order, latencies_ps: &[i64; LATENCIES]) -> Durat
     })
 }
 
-/// As on a wire: a batch is signed, and received once it has left.
-fn whole(
+/// As on a wire: a batch is signed, and received once it has left; headers are compared only if that is asked for.
+fn whole<const COMPARED: bool>(
     ring: &mut [Frame],
     streams: u64,
     order: &Order,
@@ -233,6 +240,13 @@ fn whole(
 ) -> Duration {
     let mut trackers = trackers(streams);
     let mut batch = [0; BATCH];
+    let expected = header(&ring[0]);
+    let known = HashSet::from([expected]);
+    let mut changes: Vec<_> = (0..if COMPARED { streams } else { 0 })
+        .map(|_| Changes::new(vec![expected], streams as usize))
+        .collect();
+    let mut fronts = Fronts::default();
+    fronts.begin();
     timed(streams, |arrival, stream, round| {
         let number = order.number(round + stream * 37);
         let start = arrival as usize % SLOTS / BATCH * BATCH;
@@ -251,6 +265,12 @@ fn whole(
             if let Some(claim) = check(frame) {
                 let tracker = &mut trackers[usize::from(claim.stream)];
                 tracker.arrive(claim.sequence, claim.sent_ns, *latency_ps);
+                if COMPARED {
+                    let seen = header(frame);
+                    fronts.meet(seen, frame, FRAME_BYTES, &known);
+                    let own = &mut changes[usize::from(claim.stream)];
+                    black_box(own.compare(claim.sequence, false, seen, claim.sent_ns));
+                }
             }
         }
     })

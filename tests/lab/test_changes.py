@@ -5,11 +5,16 @@ from __future__ import annotations
 import random
 
 import pytest
+from support import rewritten
 from support.lab_trials import Rows, on_lab, patient_trial, plan_for
+from support.rewritten import HEADERS, lab_faults, report, simulated_toml, told
+from support.simulated_trials import device, plan
 from support.trials import carried
 
 from keisoku.device.analysis.changes import findings
-from keisoku.device.record.trial import Facts
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
 from keisoku.frame.expectation import applied, expectations
 from keisoku.lab.device.faults import Faults, patches
@@ -34,6 +39,7 @@ def carry(
     headers: str = STACK,
     expected: tuple[str, ...] = (),
     flows: int = 1,
+    frames: int = FRAMES,
 ) -> tuple[Facts, Rows]:
     plan = plan_for(
         lab.device.name, engine=engine_name, frame_bytes=[frame_bytes], headers=headers, methods=["changes"]
@@ -46,7 +52,7 @@ def carry(
         return kept[-1]
 
     try:
-        wanted = patient_trial(FRAMES, frame_bytes).model_copy(update={"changes": "changed", "expected": expected})
+        wanted = changes_trial(frames, frame_bytes).model_copy(update={"expected": expected})
         each = wanted.flows[0].model_copy(update={"share": 1 / flows})
         wanted = wanted.model_copy(update={"flows": (each,) * flows})
         facts, _ = carried(engine, wanted, streams=64, sink=sink)
@@ -114,6 +120,21 @@ def test_a_device_that_is_named_to_rewrite_fields_does_so_in_the_frames_that_its
     assert facts.tracked.forwarded_frames == FRAMES
 
 
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
+def test_the_report_is_that_of_the_simulated_engine_and_of_the_instrument(engine: str) -> None:
+    """tests/fpga/test_changes.py compares the Verilated instrument with the same list."""
+    with Lab("faulty") as probe:
+        before = sent_header(probe, 64, HEADERS)
+    with Lab("faulty", faults=lab_faults(before, 64)) as lab:
+        facts, rows = carry(lab, engine, 64, HEADERS, frames=rewritten.FRAMES)
+    own = plan("changes", headers=HEADERS)
+    other = SimulatedEngine(device(simulated_toml()), traffic=Traffic(routes_between([(0, 1)]), own.contents()))
+    kept = Rows()
+    other.start(changes_trial(rewritten.FRAMES, 64), stream=1, seed=1, frames=kept)
+    other_facts, _ = other.finish()
+    assert report(facts, rows.rows()) == report(other_facts, kept.rows()) == told()
+
+
 def test_a_change_that_fits_no_frame_is_refused_before_the_trial() -> None:
     with Lab("faulty?rewrite=TCP.sport=9") as lab, pytest.raises(PlanError, match=r"TCP\.sport=9.*fits no frame"):
         carry(lab, "packet", 64)
@@ -137,11 +158,15 @@ def test_a_field_that_may_become_anything_is_told_by_no_engine(engine: str, fram
     assert facts.tracked.forwarded_frames == FRAMES
 
 
-def sent_header(lab: Lab, frame_bytes: int) -> bytes:
+def changes_trial(frames: int, frame_bytes: int) -> Trial:
+    return patient_trial(frames, frame_bytes).model_copy(update={"changes": "changed"})
+
+
+def sent_header(lab: Lab, frame_bytes: int, headers: str = STACK) -> bytes:
     from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
     from keisoku.device.testbed.lab import LabTestbed
 
-    plan = plan_for(lab.device.name, frame_bytes=[frame_bytes], headers=STACK, methods=["changes"])
+    plan = plan_for(lab.device.name, frame_bytes=[frame_bytes], headers=headers, methods=["changes"])
     wanted = wanted_traffic(plan)
     traffic = wanted.on(LabTestbed(wanted_testbed(plan), lab).routes(wanted))
     table = traffic.tables(patient_trial(1, frame_bytes))[0]

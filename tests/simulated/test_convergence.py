@@ -264,7 +264,8 @@ def test_without_an_event_interruptions_are_listed_without_the_time_of_their_cau
 @pytest.mark.parametrize(
     ("toml", "settings", "said"),
     [
-        ("", {"event": "link-down"}, "the device offers no event 'link-down'"),
+        ("", {"event": "link-down"}, "the device offers no event 'link-down'; leave it out, or use another device"),
+        (interruption(duration_ns=1), {"event": "rebooted"}, "offers no event 'rebooted'; use link-down$"),
         (interruption(duration_ns=1), {"event": "link-dwon"}, "'link-dwon' is not offered"),
         (interruption(duration_ns=1), {"event": "ip link set x down"}, "no command can be an event here"),
         (interruption(duration_ns=1), {"event": "", "undo": "true"}, "there is no event to undo"),

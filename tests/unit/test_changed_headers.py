@@ -17,6 +17,8 @@ from scapy.layers.l2 import GRE, Dot1AD, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
+from keisoku.device.record.changed_headers import changes_of
+from keisoku.device.record.changes import Kind
 from keisoku.errors import PlanError
 from keisoku.frame.difference import Change, Header, differences
 from keisoku.frame.dissection import dissect
@@ -147,6 +149,50 @@ def test_a_tunnel_is_what_was_put_in_front() -> None:
     assert [text.partition("(")[0] for text in texts(STACKS["ipv4"], srv6)] == ["IPv6", "IPv6ExtHdrRouting"]
     gre = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2") / GRE() / STACKS["ipv4"][IP]
     assert [text.partition("(")[0] for text in texts(STACKS["ipv4"], gre)] == ["IP", "GRE"]
+
+
+OUTER = Ether(src="02:00:00:00:00:08", dst="02:00:00:00:00:09") / IP(src="10.0.0.1", dst="10.0.0.2")
+TUNNELS = {
+    "VXLAN": OUTER / UDP(sport=5) / VXLAN(vni=42),
+    "GRE": OUTER / GRE(proto=0x6558),
+}
+
+
+def arrived(sent: Header, frame: bytes) -> list[str]:
+    """What a report says of a frame that arrived in place of another, as the core hands it over."""
+    kind = Kind(
+        kind=1,
+        sequence=0,
+        variant=0,
+        corrupt=False,
+        frames=1,
+        first_received_ns=0,
+        last_received_ns=0,
+        length=len(frame),
+        front=frame[:255].hex(),
+        sent=sent.front.hex(),
+        sent_length=sent.length,
+        header_bytes=sent.end or 0,
+    )
+    return [change.text for change in changes_of(kind)]
+
+
+@pytest.mark.parametrize("tunnel", TUNNELS)
+@pytest.mark.parametrize("name", STACKS)
+def test_a_tunnel_in_front_of_headers_that_are_like_its_own_is_no_padding(name: str, tunnel: str) -> None:
+    """VXLAN in front of IP and UDP was told as another address and a longer frame."""
+    found = arrived(header(STACKS[name]), bytes(TUNNELS[tunnel] / STACKS[name] / Raw(LOAD)))
+    names = [layer.__name__ for layer in TUNNELS[tunnel].layers()]
+    assert [text.partition("(")[0] for text in found] == names
+    assert all(text.endswith(" added") for text in found)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_bytes_behind_the_payload_are_padding_and_no_header(name: str) -> None:
+    sent = header(STACKS[name])
+    for more in (1, 6, 18):
+        found = arrived(sent, bytes(STACKS[name] / Raw(LOAD)) + bytes(more))
+        assert found == [f"frame length {sent.length + 4} to {sent.length + more + 4}"]
 
 
 def test_a_frame_that_was_padded_or_cut_has_another_length() -> None:

@@ -74,7 +74,7 @@ class ConvergenceSettings(Settings):
 
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError for an event that neither the device offers nor a command can be."""
-        offered = ", ".join(capabilities.events)
+        offered, commands = ", ".join(capabilities.events), "commands" in capabilities.abilities
         if self.undo and not self.event:
             raise PlanError("convergence.undo", "there is no event to undo", "give an event as well")
         for field, text in (*(("event", name) for name in self.named), ("undo", self.undo)):
@@ -82,9 +82,10 @@ class ConvergenceSettings(Settings):
                 continue
             named = f"convergence.{field}"
             if text in EVENTS:
-                remedy = f"use {offered}, or a command" if offered else "give a command, or use another device"
+                ways = [offered] * bool(offered) + ["a command"] * commands
+                remedy = f"use {', or '.join(ways)}" if ways else "leave it out, or use another device"
                 raise PlanError(named, f"the device offers no event '{text}'", remedy)
-            if "commands" not in capabilities.abilities:
+            if not commands:
                 remedy = f"use {offered}" if offered else "leave it out"
                 problem = f"'{text}' is not offered, and no command can be an event here"
                 raise PlanError(named, problem, remedy)

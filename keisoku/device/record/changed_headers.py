@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keisoku.device.record.changes import Kind
 from keisoku.frame.difference import Change, Header, differences
+from keisoku.frame.dissection import RAW
 from keisoku.language import phrase
 
 NOT_KEPT = Change(phrase("a header that was not kept"), "", "")
@@ -19,12 +20,14 @@ def headers(kind: Kind) -> tuple[Header, Header] | None:
     front = bytes.fromhex(kind.front)
     end = kind.header_bytes + kind.length - kind.sent_length
     fits = not kind.corrupt and _ETHERNET_BYTES <= end <= len(front)
-    # A frame that was padded is longer behind its payload, not in its headers.
     if fits:
         padded = Header(front, kind.length, kind.header_bytes)
         grown = Header(front, kind.length, end)
         alike = [layer.name for layer in padded.layers] == [layer.name for layer in expected.layers]
-        return expected, padded if alike and kind.length > kind.sent_length else grown
+        # A frame that was padded is longer behind its payload: what follows its headers is none. A tunnel's headers may
+        # be like those that were sent, and those follow.
+        longer_behind = kind.length > kind.sent_length and grown.layers[-1].name == RAW
+        return expected, padded if alike and longer_behind else grown
     same = kind.corrupt and kind.length == kind.sent_length
     return expected, Header(front, kind.length, kind.header_bytes if same else None)
 
