@@ -25,9 +25,10 @@ MEASURED = ["throughput", "--dut", "lab:bridge", "--size", "64", "--profile", "q
 ATTEMPTS = 5
 CAPABILITIES = ("net_admin", "net_raw", "bpf", "perfmon")
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("debootstrap") is None, reason="needs root and debootstrap"
-)
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0 or shutil.which("debootstrap") is None, reason="needs root and debootstrap"),
+    pytest.mark.timeout(1800),
+]
 
 
 def built(pattern: str) -> Path:
