@@ -146,7 +146,7 @@ wheel)
     done
     ;;
 install)
-    debian "wheel and package are not tried in a clean Debian root" debootstrap
+    debian "wheel and package are not tried in a clean Debian root" debootstrap buildah qemu-user-static
     ./setup.sh check
     ;;
 bench)

@@ -39,7 +39,7 @@ def clean_root(path: Path, packages: Sequence[str] = PACKAGES) -> Iterator[Clean
     codename = platform.freedesktop_os_release()["VERSION_CODENAME"]
     include = [f"--include={','.join(packages)}"] if packages else []
     subprocess.run(
-        ["debootstrap", "--variant=minbase", *include, codename, str(path), *_mirror(codename)],
+        ["debootstrap", "--variant=minbase", *include, codename, str(path), *mirror(codename)],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -70,7 +70,7 @@ def _every_user_may_make_taps(path: Path) -> None:
     subprocess.run(["mknod", "-m", "666", str(folder / "tun"), "c", "10", "200"], check=True)
 
 
-def _mirror(codename: str) -> list[str]:
+def mirror(codename: str) -> list[str]:
     """Where this machine's apt has the release from; if nothing says it, debootstrap has a mirror of its own."""
     wanted = ["Created-By: Packages", "Component: main", f"Release: {codename}"]
     command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)", *wanted]

@@ -37,7 +37,7 @@ class Live(Lines):
     def __init__(self, console: Console, verbose: bool = False) -> None:
         super().__init__(verbose)
         self.console = console
-        self._said, self._trial = "", ""
+        self._said, self._trial = phrase("getting ready to measure"), ""
         self._measures = False
         self._region = Region(
             console=console,
@@ -48,7 +48,7 @@ class Live(Lines):
         )
 
     def __enter__(self) -> Self:
-        self._region.start()
+        self._region.start(refresh=True)
         return self
 
     def __exit__(
@@ -73,7 +73,7 @@ class Live(Lines):
 
     def begun(self, directory: RunDirectory) -> None:
         """What is told from now on is of the moment."""
-        self._measures = True
+        self._measures, self._said = True, ""
 
     def stands(self, standings: Sequence[Standing]) -> None:
         """Drawn at the next time."""

@@ -17,16 +17,9 @@ from keisoku.clock.reference.kinds import Reference, parse
 from keisoku.clock.reference.local import bracket
 from keisoku.clock.reference.opening import open_reference
 from keisoku.clock.relation import Reading, Relation, relate
-from keisoku.errors import PlanError
 
 EXCHANGES = 16
 _PAUSE_S = 1 / 32
-
-
-def check_master(field: str, name: str) -> None:
-    """Raises PlanError naming `field` if it is no PTP master: other references are not known well enough."""
-    if parse(name).kind != "ptp":
-        raise PlanError(field, f"{name!r} is no PTP master", "write ptp:HOST")
 
 
 def related(name: str) -> Relation:

@@ -25,6 +25,8 @@ NAME = re.compile(
 _CLONE_NEWNET = 0x4000_0000
 _CLONE_NEWNS = 0x0002_0000
 _MS_BIND, _MS_REC, _MS_SLAVE, _MS_SHARED = 0x1000, 0x4000, 1 << 19, 1 << 20
+_MS_REMOUNT, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 0x20, 2, 4, 8
+_SETTINGS = "/proc/sys"
 _MNT_DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,7 +51,7 @@ class Namespace:
         uninterrupted(self._remove)
 
     def run(self, work: Callable[[], _Outcome]) -> _Outcome:
-        """Call `work` on a thread inside the namespace, with the namespace's own /sys; return its outcome."""
+        """Call `work` on a thread inside the namespace, as `within` does; return its outcome."""
         return within(self.path, work)
 
     def _create(self) -> None:
@@ -75,9 +77,10 @@ def named(name: str | None) -> Path | None:
 
 
 def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
-    """Call `work` on a thread inside the namespace at `path`, with that namespace's own /sys; None: here.
+    """Call `work` on a thread inside the namespace at `path`, with its own /sys, and a /proc/sys that can be written.
 
-    Where the calling thread is there already, nothing is entered again: the kernel refuses a second /sys at its place.
+    None: here, as it is. Where the calling thread is there already, nothing is entered again: the kernel refuses a
+    second /sys at its place.
 
     Raises EngineError if it cannot be entered, and whatever `work` raises.
     """
@@ -90,7 +93,7 @@ def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
         try:
             with path.open("rb") as namespace:
                 _call("setns", namespace.fileno(), _CLONE_NEWNET)
-            _mount_sysfs()
+            _own_view()
         except OSError as error:
             raise EngineError(f"the namespace {path} cannot be entered: {error}") from error
         return work()
@@ -103,7 +106,7 @@ def apart(work: Callable[[], _Outcome]) -> _Outcome:
 
     def enter() -> _Outcome:
         _call("unshare", _CLONE_NEWNET)
-        _mount_sysfs()
+        _own_view()
         return work()
 
     return uninterrupted(enter)
@@ -145,12 +148,22 @@ def _is_here(path: Path) -> bool:
         return False
 
 
-def _mount_sysfs() -> None:
+def _own_view() -> None:
     # /sys shows the devices of the namespace in which it was mounted; this mount is visible to this thread only, and to
     # daemons that it starts. As a slave it still receives unmounts, so that a daemon keeps no namespace of another lab.
     _call("unshare", _CLONE_NEWNS)
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"none", b"/sys", b"sysfs", 0, None)
+    if os.statvfs(_SETTINGS).f_flag & os.ST_RDONLY:
+        # Container engines bind it over itself so that it cannot be written, even for whoever may make namespaces.
+        flags = _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+        try:
+            _call("mount", b"none", _SETTINGS.encode(), None, flags, None)
+        except OSError as error:
+            raise EngineError(
+                f"{_SETTINGS} is read-only here, so the settings of a namespace cannot be made ({error}); "
+                "in a container, start it with --privileged"
+            ) from error
 
 
 def _share_folder() -> None:

@@ -47,6 +47,7 @@ def whole_s(folder: Path) -> float:
     return time.monotonic() - begun
 
 
+@pytest.mark.timeout(3600)
 def test_kill_9_at_random_moments_changes_no_figure(
     folder: Path, whole_s: float, cases: Callable[[int, int], range]
 ) -> None:

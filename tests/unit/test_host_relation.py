@@ -8,9 +8,9 @@ import pytest
 
 from keisoku import _core
 from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.host_relation import by_reference, check_master
+from keisoku.clock.host_relation import by_reference
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import Reference
+from keisoku.clock.reference.kinds import Reference, check_master
 from keisoku.clock.reference.local import bracket
 from keisoku.clock.relation import between
 from keisoku.errors import PlanError

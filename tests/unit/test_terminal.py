@@ -62,6 +62,16 @@ def test_a_warning_stays_above_the_table_and_other_sentences_go() -> None:
     assert screen.shows_cursor
 
 
+def test_the_screen_is_not_empty_before_the_plan_is_known() -> None:
+    live, screen = _on_a_screen()
+    with live:
+        assert screen.text.splitlines() == ["getting ready to measure"]
+        live.tell("3 sizes, about 4 min")
+        live.begun(RunDirectory(Path("runs/x"), "throughput", {}, {}))
+        live.refresh()
+        assert screen.text.splitlines() == ["3 sizes, about 4 min"]
+
+
 def test_with_v_every_sentence_stays() -> None:
     live, screen = _on_a_screen(verbose=True)
     with live:

@@ -81,6 +81,12 @@ def parse(text: str) -> Chosen:
     raise PlanError("reference", f"there is no reference {text!r}", f"use auto, {FORMS}")
 
 
+def check_master(field: str, name: str) -> None:
+    """Raises PlanError naming `field` if it is no PTP master: only by one are two hosts related well enough."""
+    if not name.startswith("ptp:"):
+        raise PlanError(field, f"{name!r} is no PTP master", "write ptp:HOST")
+
+
 def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -> Chosen:
     """The best real reference that needs no server: a hardware clock, a pulse, a clock that is not the counter.
 

@@ -246,7 +246,14 @@ def _read(parquet: pq.ParquetFile, group: _Group) -> _Rows:
     least, most = group.ports
     table = parquet.read_row_group(group.index, [*_COLUMNS, *(["port"] if least < most else [])])
     absent = {"receive_ns": _NEVER}
-    return {name: table.column(name).fill_null(absent.get(name, 0)).to_numpy() for name in table.column_names}
+    return {name: _numbers(table.column(name), absent.get(name, 0)) for name in table.column_names}
+
+
+def _numbers(column: pa.ChunkedArray, absent: int) -> NDArray[Any]:
+    """Without a copy where nothing is absent: copies took a third of the time of reading."""
+    whole = column.fill_null(absent) if column.null_count else column
+    numbers: NDArray[Any] = (whole.chunk(0) if whole.num_chunks == 1 else whole).to_numpy()
+    return numbers
 
 
 def _order_of_arrival(receive_ns: NDArray[np.int64], sequence: NDArray[np.uint64]) -> _Indices:

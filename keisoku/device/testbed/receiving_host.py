@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from keisoku._core import Wire
-from keisoku.clock.host_relation import check_master, plain, related
+from keisoku.clock.host_relation import plain, related
+from keisoku.clock.reference.kinds import check_master
 from keisoku.device.engine.two_host_wire import GREETING, RECEIVES, unpacked
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.testbed.host_port import PortAddress, check, has_carrier, interface_ip
