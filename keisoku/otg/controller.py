@@ -26,7 +26,7 @@ from keisoku.otg.access import Ownership
 from keisoku.otg.aggregation import PATIENCE_S
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import Configuration, ports
+from keisoku.otg.configuration import NO_DEFAULTS, Configuration, Defaults, ports
 from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.device import Address, Interface
@@ -67,11 +67,10 @@ class Controller:
     """The ports of this server and the configuration on them. It may be called from different threads."""
 
     def __init__(
-        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, assumed_speed: float | None = None
+        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, defaults: Defaults = NO_DEFAULTS
     ) -> None:
         """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods. With `take_over` a
-        configuration ends traffic that runs, which may be another client's. `assumed_speed`, in bit/s, is what
-        percentages are of at ports that have no line rate and are given none."""
+        configuration ends traffic that runs, which may be another client's."""
         self._lock = threading.RLock()
         self._session = TrafficSession()
         self._testbed: Testbed | None = None
@@ -79,7 +78,7 @@ class Controller:
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
-        self._ownership, self._take_over, self._assumed_speed = Ownership(), take_over, assumed_speed
+        self._ownership, self._take_over, self._defaults = Ownership(), take_over, defaults
         self._connection: str | None = None
         self._started_by: str | None = None
         """Connections by which the present change came, and by which the last traffic was started; None: not known."""
@@ -321,7 +320,7 @@ class Controller:
         kept = locations == self._locations
         testbed = self._testbed if kept else opened(wanted) if wanted else None
         try:
-            found = accepted(node, document, testbed, self._assumed_speed)
+            found = accepted(node, document, testbed, self._defaults)
             speakers = Protocols(found)
             if testbed is not None:
                 speakers.check(testbed)
