@@ -41,8 +41,8 @@ class Full:
 
     @property
     def quantity(self) -> Quantity:
-        """The mean of enough of them, with Student's interval of groups, and the datagrams that may be counted or not at
-        the ends of the times in which the path was full: at each a part of one, as often too much as too little."""
+        """The mean of enough of them, with Student's interval of groups, and the datagrams that may be counted or not
+        at the ends of the times in which the path was full: a part of one each, as often too much as too little."""
         groups = self._groups()
         by_chance = student(len(groups) - 1) * statistics.stdev(groups) / math.sqrt(len(groups))
         times = 1 + sum(later.number != one.number + 1 for one, later in pairwise(self.trials))
