@@ -51,7 +51,7 @@ import click
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Let a configuration end traffic that runs, which another client may have started; without it, it is refused.",
+    help="Let a configuration end traffic that another connection started; without it, it is refused.",
 )
 @click.option(
     "--speed",
