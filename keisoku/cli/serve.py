@@ -51,12 +51,17 @@ import click
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Let a configuration end traffic that runs, which another client may have started; without it, it is refused.",
+    help="Let a configuration end traffic that another connection started; without it, it is refused.",
 )
 @click.option(
     "--speed",
     metavar="RATE",
     help="What a percentage is of, at ports that have no line rate and that a configuration gives none, such as 10G.",
+)
+@click.option(
+    "--payload-start",
+    metavar="HEX",
+    help="Bytes with which the payload of each frame begins, such as 0A0B0C, if scripts look for them in captures.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed of simulated devices."
@@ -82,6 +87,7 @@ def command(
     labs: bool,
     take_over: bool,
     speed: str | None,
+    payload_start: str | None,
     seed: int,
     runs: Path,
 ) -> None:
@@ -99,13 +105,19 @@ def command(
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT, or
     fpga:LINK#PORT of an instrument.
     """
+    from keisoku.errors import PlanError
     from keisoku.host.undo import undo_left
+    from keisoku.otg.configuration import Defaults
     from keisoku.otg.controller import Controller  # the server's modules take a second to load
     from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
     from keisoku.units import bit_rate
 
-    assumed_speed = None if speed is None else bit_rate("speed", speed)
+    try:
+        start = bytes.fromhex(payload_start or "")
+    except ValueError:
+        raise PlanError("payload_start", f"'{payload_start}' is not hexadecimal", "write it as 0A0B0C") from None
+    defaults = Defaults(None if speed is None else bit_rate("speed", speed), start)
     left = undo_left()
 
     listening = Listening(
@@ -118,7 +130,7 @@ def command(
         kept.extend(give_up_root(user, labs) or ())
         left.extend(undo_left())  # the journal of that user
 
-    with Server(listening, Controller(seed, runs, take_over, assumed_speed), become) as server:
+    with Server(listening, Controller(seed, runs, take_over, defaults), become) as server:
         for done in left:
             click.echo(f"{done}, which a killed run had left")
         if kept:

@@ -86,7 +86,8 @@ class TesterAgents(Lifetime):
             namespace.run(disable_ipv6)
             mac = "" if place.mac is None else f"address {place.mac} "
             # Private: two agents of the tester meet through the device, never by a short cut in the kernel.
-            link = f"link add link {place.port} name {place.name} {mac}netns {namespace.name} type macvlan mode private"
+            into = f"{mac}group {iproute.UPON_PORT} netns {namespace.name}"
+            link = f"link add link {place.port} name {place.name} {into} type macvlan mode private"
             within(place.port_namespace, partial(iproute.ip, link))
             namespace.run(partial(iproute.ip, *_interfaces(place)))
             daemons = Daemons(namespace)
@@ -96,7 +97,9 @@ class TesterAgents(Lifetime):
 
     def _end(self) -> None:
         while self._made:
-            self._made.pop()[1].end()
+            namespace, daemons = self._made.pop()
+            daemons.end()
+            namespace.run(iproute.remove_links_upon_ports)
         while self._chroot:
             undo(self._chroot.pop())
 

@@ -83,7 +83,8 @@ class TesterLags(Lifetime):
         for number, place in enumerate(self._places):
             for at, one in enumerate(place.members):
                 name = member(number, at)
-                link = f"link add link {one.port} name {name} netns {namespace.name} type macvlan mode passthru"
+                into = f"group {iproute.UPON_PORT} netns {namespace.name}"
+                link = f"link add link {one.port} name {name} {into} type macvlan mode passthru"
                 within(one.port_namespace, partial(iproute.ip, link))
                 namespace.run(partial(iproute.ip, f"link set dev {name} up"))
         self._daemons = daemons = Daemons(namespace)
@@ -96,6 +97,9 @@ class TesterLags(Lifetime):
         daemons, self._daemons = self._daemons, None
         if daemons is not None:
             daemons.end()
+        if self._namespace is not None:
+            self._namespace.run(iproute.remove_links_upon_ports)
+            self._namespace = None
 
 
 def member(place: int, number: int) -> str:

@@ -106,7 +106,9 @@ class TesterRouters(Lifetime):
 
     def _end(self) -> None:
         while self._made:
-            self._made.pop()[1].daemons.end()
+            namespace, router = self._made.pop()
+            router.daemons.end()
+            namespace.run(iproute.remove_links_upon_ports)
         while self._lsas:
             self._lsas.popitem()[1].close()
 
@@ -116,8 +118,8 @@ def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Itera
         if one.port_namespace == port:
             # Private: two routers of the tester meet through the device, never by a short cut in the kernel.
             yield (
-                f"link add link {one.port} name {one.name} address {one.mac} netns {namespace.name} "
-                "type macvlan mode private"
+                f"link add link {one.port} name {one.name} address {one.mac} group {iproute.UPON_PORT} "
+                f"netns {namespace.name} type macvlan mode private"
             )
 
 

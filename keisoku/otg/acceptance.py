@@ -8,7 +8,7 @@ from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
-from keisoku.otg.configuration import Configuration, configuration
+from keisoku.otg.configuration import Configuration, Defaults, configuration
 from keisoku.otg.flow import Flow
 from keisoku.otg.load import filled
 from keisoku.otg.node import Node
@@ -17,14 +17,14 @@ Document = dict[str, Any]
 _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
-def accepted(node: Node, document: Document, testbed: Testbed | None, assumed_speed: float | None) -> Configuration:
+def accepted(node: Node, document: Document, testbed: Testbed | None, defaults: Defaults) -> Configuration:
     """The configuration of a document, whose ports are those of the testbed, if it has any. Raises PlanError."""
     found = configuration(
         node,
         document,
         lambda port: None if testbed is None else testbed.line_rate(port),
         lambda port: None if testbed is None else testbed.mtu_bytes(port),
-        assumed_speed,
+        defaults,
     )
     if found.captures and testbed is not None and not testbed.captures:
         raise PlanError("captures", "the frames of these ports do not pass this host", "leave them out")

@@ -207,12 +207,14 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
     except ValueError as error:
         node.refuse(f"cannot be read: {error}", "correct it", "peer_address")
     internal = node.scalar("as_type") == "ibgp"
-    if node.scalar("as_number_width") != "four":
-        node.refuse("FRR always says that it knows AS numbers of four bytes", "use four", "as_number_width")
     traditional = "traditional_nlri_for_ipv4_routes"
     if traditional in node.fields and not node.scalar(traditional):
         node.refuse("FRR sends IPv4 routes of an IPv4 session in the traditional form", "leave it out", traditional)
     number = int(node.scalar("as_number"))
+    if node.scalar("as_number_width") == "two":
+        if number > 0xFFFF:
+            node.refuse(f"{number} has more than two bytes", "use four", "as_number_width")
+        node.without_effect("as_number_width", "FRR always says that it knows AS numbers of four bytes")
     advanced, capability = node.child("advanced"), node.child("capability")
     ttl = int(advanced.scalar("time_to_live"))
     if internal and ttl not in _ANY_TTL:
@@ -349,7 +351,9 @@ def _path(node: Node, own: int, internal: bool) -> tuple[int, ...]:
             each.refuse("FRR makes no path with sets or confederations", "use as_seq", "type")
         numbers += [int(number) for number in each.scalar("as_numbers") or []]
     match mode:
-        case "include_as_seq" | "prepend_to_first_segment":
+        case "include_as_seq" | "prepend_to_first_segment" | "include_as_set":
+            if mode == "include_as_set":
+                node.without_effect("as_set_mode", "FRR sends its AS in a sequence, and RFC 9774 forbids sets")
             return (own, *numbers) if internal else tuple(numbers)
         case "do_not_include_local_as":
             if internal or not numbers:

@@ -71,6 +71,19 @@ class Configuration:
     lags: tuple[Lag, ...] = ()
 
 
+@dataclass(frozen=True)
+class Defaults:
+    """What a server was started with for all configurations."""
+
+    speed: float | None = None
+    """In bit/s; what percentages are of at ports that have no line rate and are given none."""
+    payload_start: bytes = b""
+    """With which the payload of each frame begins."""
+
+
+NO_DEFAULTS = Defaults()
+
+
 def ports(document: Node) -> tuple[ConfiguredPort, ...]:
     """The ports of a configuration. Raises PlanError for one without a location, or for a name given twice."""
     found: list[ConfiguredPort] = []
@@ -91,10 +104,10 @@ def configuration(
     raw: dict[str, Any],
     speed: Callable[[int], float | None],
     mtus: Callable[[int], int | None],
-    assumed_speed: float | None = None,
+    defaults: Defaults = NO_DEFAULTS,
 ) -> Configuration:
     """Everything in a document; `speed` gives the rate of a port's line in bit/s, by index, or None where it has none.
-    Percentages are then of the script's, else of `assumed_speed`.
+    Percentages are then of the script's, else of that of `defaults`.
 
     Raises PlanError, with the path, for the first field that keisoku cannot carry out exactly.
     """
@@ -102,7 +115,7 @@ def configuration(
     index = {port.name: place for place, port in enumerate(found)}
     own = [speed(port) for port in index.values()]
     given = _layer1(document, index, own, mtus)
-    speeds = [rate or given.get(port, assumed_speed) for port, rate in enumerate(own)]
+    speeds = [rate or given.get(port, defaults.speed) for port, rate in enumerate(own)]
     wish = _convergence(document)
     _options(document)
     groups = lags(document, index)
@@ -117,7 +130,10 @@ def configuration(
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
     # Where one flow counts headers that arrive, the engine reads those of all flows.
     by_size = any(node.has("egress_packet") for node in nodes)
-    flows = [flow(node, names, lambda port: speeds[port], speed, by_size, place) for place, node in enumerate(nodes)]
+    flows = [
+        flow(node, names, lambda port: speeds[port], speed, by_size, place, defaults.payload_start)
+        for place, node in enumerate(nodes)
+    ]
     own_lags = tuple(groups.values())
     _unique(flows, hosts, peers, routers, (*own_lags, *lldp))
     captures = wishes(document, index)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -25,11 +26,12 @@ from keisoku.otg.access import Ownership
 from keisoku.otg.aggregation import PATIENCE_S
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import Configuration, ports
+from keisoku.otg.configuration import NO_DEFAULTS, Configuration, Defaults, ports
 from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.flow import End, Flow
+from keisoku.otg.gateways import GatewayQuestion, neighbour_states
 from keisoku.otg.lag import Lag
 from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, lag_metrics, port_metrics, untracked
@@ -52,6 +54,8 @@ _STREAMS = 0xFFFF - _FIRST_STREAM
 """Stream numbers that distinguish the frames of one traffic from late ones of another; 0 and 0xFFFF are unused
 (`runner`)."""
 _LOOK_S = 0.02
+_DRAIN_S = 5.0
+"""How long traffic may take from its last frame to its end."""
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
@@ -63,11 +67,10 @@ class Controller:
     """The ports of this server and the configuration on them. It may be called from different threads."""
 
     def __init__(
-        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, assumed_speed: float | None = None
+        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, defaults: Defaults = NO_DEFAULTS
     ) -> None:
         """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods. With `take_over` a
-        configuration ends traffic that runs, which may be another client's. `assumed_speed`, in bit/s, is what
-        percentages are of at ports that have no line rate and are given none."""
+        configuration ends traffic that runs, which may be another client's."""
         self._lock = threading.RLock()
         self._session = TrafficSession()
         self._testbed: Testbed | None = None
@@ -75,14 +78,25 @@ class Controller:
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
-        self._ownership, self._take_over, self._assumed_speed = Ownership(), take_over, assumed_speed
+        self._ownership, self._take_over, self._defaults = Ownership(), take_over, defaults
+        self._connection: str | None = None
+        self._started_by: str | None = None
+        """Connections by which the present change came, and by which the last traffic was started; None: not known."""
         self._said = True
         """Whether a client was told if the last traffic is invalid."""
         self._runs = Runs(runs)
         self._speakers = Protocols(_NOTHING)
 
-    def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
-        """Carries out a call for the controller `who`. Raises Occupied if it changes ports of another controller."""
+    def ask(
+        self,
+        who: str,
+        call: Callable[..., _Answer],
+        *documents: Document,
+        changes: bool = False,
+        connection: str | None = None,
+    ) -> _Answer:
+        """Carries out a call for the controller `who`, one at a time if it changes something; others lock what they
+        read. `connection` is the one by which it came. Raises Occupied if it changes ports of another controller."""
         with self._lock:
             now_s = time.monotonic()
             self._ownership.heard(who, now_s)
@@ -92,10 +106,11 @@ class Controller:
                 if not self._holds_ports():
                     self._ownership.freed()
                 self._ownership.check(who, now_s, bool(self._session.transmitting) or self._runs.active)
-            answer = call(*documents)
-            if changes:
+                self._connection = connection
+                answer = call(*documents)
                 self._ownership.configured(who, now_s, self._holds_ports())
-            return answer
+                return answer
+        return call(*documents)
 
     @property
     def runs(self) -> Runs:
@@ -113,10 +128,11 @@ class Controller:
 
     def set_config(self, document: Document) -> Document:
         """Replaces everything. A refused configuration changes nothing, not even traffic; only if checked ports then
-        fail to open is there no configuration afterwards. Raises Occupied while traffic runs, which another client may
-        have started: clients of one address are not told apart."""
+        fail to open is there no configuration afterwards. It ends traffic that the same connection started. Raises
+        Occupied while other traffic runs."""
         with self._lock:
-            if not self._take_over:
+            own = self._connection is not None and self._connection == self._started_by
+            if not (own or self._take_over):
                 self._check_still("stop it first, or start the server with --take-over")
             return self._replace(document)
 
@@ -147,7 +163,13 @@ class Controller:
             if choice == "traffic":
                 warnings = self._traffic(state.child(str(state.choice())), node)
             elif choice == "protocol":
-                warnings = self._set_protocol(state, node)
+                warnings = []
+                if state.choice() == "all":
+                    wanted = str(state.child("all").scalar("state"))
+                    node.check_all_read()
+                    self._protocols(wanted == "start")
+                else:
+                    self._speakers.set_state(state, node)
             elif choice == "port" and state.choice() == "capture":
                 warnings = self._set_capture(state.child("capture"), node)
             elif choice == "port" and state.choice() == "link":
@@ -186,18 +208,19 @@ class Controller:
 
     def telemetry(self, parts: Collection[str]) -> Telemetry:
         """All metrics at one moment, by the same functions as `get_metrics` and `get_states`; those of
-        `telemetry.PARTS` that are named."""
+        `telemetry.PARTS` that are named. Gateways are asked for after that moment."""
         with self._lock:
             self._look()
             session, rates, found = self._session, self._rates(), self._ports()
             lags = self._speakers.lags.named([], "lags") if "lags" in parts else []
-            return Telemetry(
+            told = Telemetry(
                 found,
                 flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
                 self._lags(lags, found, ()),
-                self._neighbours(4, []) + self._neighbours(6, []) if "neighbours" in parts else (),
                 **{part: self._speakers.told(part) for part in parts if part not in ("neighbours", "lags")},
             )
+            gateways = [*self._gateways(4), *self._gateways(6)] if "neighbours" in parts else []
+        return replace(told, neighbours=neighbour_states(gateways))
 
     def _ports(self) -> list[Document]:
         """The metrics of all."""
@@ -224,25 +247,15 @@ class Controller:
         with self._lock:
             node = checked(document, "StatesRequest")
             choice = str(node.choice())
-            if choice == "bgp_prefixes":
-                return {"choice": choice, choice: self._speakers.prefix_states(node)}
-            if choice in ("isis_lsps", "isis_adjacencies"):
-                return {"choice": choice, choice: self._speakers.isis_states(choice, node)}
-            if choice == "ospfv2_lsas":
-                return {"choice": choice, choice: self._speakers.lsa_states(node)}
-            if choice == "lldp_neighbors":
-                return {"choice": choice, choice: self._speakers.lldp_states(node)}
             if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
-                others = "bgp_prefixes, isis_lsps, isis_adjacencies, ospfv2_lsas or lldp_neighbors"
-                node.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
+                return {"choice": choice, choice: self._speakers.states(choice, node)}
             names = node.child(choice).scalar("ethernet_names") or []
             node.check_all_read()
-            version = choice[3]
             known = {host.name for host in self._session.configuration.interfaces}
-            unknown = next((name for name in names if name not in known), None)
-            if unknown is not None:
+            for unknown in (name for name in names if name not in known):
                 raise PlanError(f"{choice}.ethernet_names", f"there is no interface {unknown}", "name a configured one")
-            return {"choice": choice, choice: self._neighbours(int(version), names)}
+            gateways = self._gateways(int(choice[3]), names)
+        return {"choice": choice, choice: neighbour_states(gateways)}
 
     def get_capture(self, document: Document) -> bytes:
         """A file of what a port received while its capture ran; while it still runs, of what was stored until now."""
@@ -307,7 +320,7 @@ class Controller:
         kept = locations == self._locations
         testbed = self._testbed if kept else opened(wanted) if wanted else None
         try:
-            found = accepted(node, document, testbed, self._assumed_speed)
+            found = accepted(node, document, testbed, self._defaults)
             speakers = Protocols(found)
             if testbed is not None:
                 speakers.check(testbed)
@@ -330,9 +343,13 @@ class Controller:
         return {"warnings": [*warnings, *found.warnings]}
 
     def _check_still(self, remedy: str) -> None:
-        """Raises Occupied while traffic runs."""
+        """Raises Occupied while traffic runs. Waits for one that has sent all frames: a script goes on when it has
+        counted them."""
         with suppress(EngineError):  # a client that asks for the traffic is told that it failed
             self._look()
+            until_s = time.monotonic() + _DRAIN_S
+            while self._session.drains and time.monotonic() < until_s:
+                self._look()
         if self._session.transmitting:
             raise Occupied("config", "traffic is running, and cannot be changed meanwhile", remedy)
 
@@ -392,6 +409,7 @@ class Controller:
             self._stream = _FIRST_STREAM
         engine.start(load.trial, self._stream, self._seed)
         self._stream += count
+        self._started_by = self._connection
         self._session.started(load, [flow.name for flow in flows])
         if switches or len(load.streams) == 1:
             return []
@@ -501,16 +519,6 @@ class Controller:
             return []
         return [f"the last traffic is invalid: {reason}" for reason in self._spoilt()] + untracked(self._session)
 
-    def _set_protocol(self, state: Node, whole: Node) -> list[str]:
-        """All of them, or a part of what the tester's routers speak."""
-        if state.choice() == "all":
-            wanted = str(state.child("all").scalar("state"))
-            whole.check_all_read()
-            self._protocols(wanted == "start")
-        else:
-            self._speakers.set_state(state, whole)
-        return []
-
     def _protocols(self, start: bool) -> None:
         self._answer(start)
         if self._testbed is not None and start:
@@ -525,31 +533,27 @@ class Controller:
             answer(self._testbed, [host for host in hosts if host.name not in self._speakers.interfaces])
         self._session.answers = on
 
-    def _neighbours(self, version: int, names: list[str]) -> list[Document]:
+    def _gateways(self, version: int, names: Collection[str] = ()) -> list[GatewayQuestion]:
+        """Questions for the gateways of hosts, all without names; they are to be asked without the lock."""
         if self._testbed is None or not self._session.answers:
             return []
-        found: list[Document] = []
-        for host in self._session.configuration.interfaces:
-            if names and host.name not in names:
-                continue
-            for address in host.addresses:
-                if address.version != version or address.loopback:
-                    continue
-                entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
-                with suppress(EngineError):  # without an answer there is no address
-                    mac = self._resolved(host, address) if self._speakers.is_there(host) else None
-                    if mac is not None:
-                        entry["link_layer_address"] = mac
-                found.append(entry)
-        return found
+        hosts = [host for host in self._session.configuration.interfaces if not names or host.name in names]
+        there = {host.name: self._speakers.is_there(host) for host in hosts}
+        return [
+            GatewayQuestion(host.name, address, self._question(host, address) if there[host.name] else None)
+            for host in hosts
+            for address in host.addresses
+            if address.version == version and not address.loopback
+        ]
 
     def _next_hop(self, end: End) -> str | None:
         assert end.interface is not None and end.address is not None
-        return self._resolved(end.interface, end.address)
+        return self._question(end.interface, end.address)()
 
-    def _resolved(self, host: Interface, address: Address) -> str | None:
+    def _question(self, host: Interface, address: Address) -> Callable[[], str | None]:
+        """Asks for the gateway of an address."""
         assert self._testbed is not None
-        return self._speakers.next_hop(host, address) or next_hop(self._testbed, host, address)
+        return self._speakers.question(host, address) or partial(next_hop, self._testbed, host, address)
 
     def _look(self, seconds: float = _LOOK_S) -> None:
         """Reads the engine's progress; a script that polls without a pause waits here for a moment."""

@@ -143,6 +143,7 @@ def flow(
     own_rate: Callable[[int], float | None],
     by_size: bool,
     seed: int,
+    payload_start: bytes = b"",
 ) -> Flow:
     """A flow of a document; `line_rate` is that of a port in bit/s, which the script may have given, `own_rate` that of
     its line; None if there is none. `by_size`: it needs a class of its own for each size, because headers are compared.
@@ -154,7 +155,7 @@ def flow(
         node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
     rates = [_rate(transmit, line_rate) for transmit, _ in ways]
     speed = None if None in rates else min(rate for rate in rates if rate is not None)
-    headers = packet(node)
+    headers = packet(node, payload_start)
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")

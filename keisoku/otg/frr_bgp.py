@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from keisoku.otg.bgp import Attributes, BgpPeer, BgpRoutes
 
 _CONNECT_AGAIN_S = 1
+_OWN_AS = 10
+"""How often a learned path may have the peer's own AS: the most that FRR takes."""
 _DEFAULT = ("router bgp 65535", "exit")
 """For each route FRR looks for the instance that is no view, through all others if there is none at the front."""
 _VERSIONS = {4: "ipv4 unicast", 6: "ipv6 unicast"}
@@ -122,7 +124,9 @@ class BgpText:
                 for text in one.texts()
             ]
             paths = [f"{far} addpath-tx-all-paths"] if version in peer.numbered else []
-            return [f"{far} activate", f"{far} route-map {name} out", *paths, *networks]
+            # A tester shows what it is told, also paths with its own AS, which a router takes for a loop.
+            learns = f"{far} allowas-in {_OWN_AS}"
+            return [f"{far} activate", learns, f"{far} route-map {name} out", *paths, *networks]
 
         return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
 

@@ -31,8 +31,9 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
 
     def _ask(self, context: grpc.ServicerContext, call: Callable[..., Document]) -> Callable[..., Document]:
         """A call of the controller for the client's address without its port, as over HTTP."""
-        who = context.peer().partition(":")[2].rpartition(":")[0]
-        return partial(self._controller.ask, who, call, changes=True)
+        peer = str(context.peer())
+        who = peer.partition(":")[2].rpartition(":")[0]
+        return partial(self._controller.ask, who, call, changes=True, connection=peer)
 
     def SetConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's set_config."""

@@ -80,8 +80,9 @@ class Packet:
         return Packet((ethernet.filled("mac", **macs), *rest))
 
 
-def packet(flow: Node) -> Packet:
-    """The headers of a flow; an Ethernet header if it names none (OTG's default).
+def packet(flow: Node, payload_start: bytes = b"") -> Packet:
+    """The headers of a flow, and what the payload is to begin with; an Ethernet header if it names none (OTG's
+    default).
 
     Raises PlanError, with the path, for headers and fields that keisoku cannot send.
     """
@@ -105,6 +106,8 @@ def packet(flow: Node) -> Packet:
         found = [Layer("Ether", flow.path, {"src": "00:00:00:00:00:00"}, {}, frozenset({"src", "dst"}))]
     if found[0].name != "Ether":
         nodes[0].refuse(f"a frame begins with Ethernet, not with {kinds[0]}", "put an ethernet header first")
+    if payload_start:
+        found.append(Layer("Raw", flow.path, {"load": payload_start}, {}))
     return Packet(tuple(found))
 
 

@@ -62,13 +62,19 @@ class _Ask:
 
         async def endpoint(request: Request, who: str) -> Response:
             reads = request.method in ("GET", "HEAD")
+            connection = None if request.client is None else str(request.client)
             call = calls["GET" if reads else request.method]
             try:
                 documents = [] if reads else [await body(request)]
                 # In a thread, because it opens ports and builds frames: other requests wait for the controller, not for
                 # the loop.
                 answer = await run_in_threadpool(
-                    self._controller.ask, who, call, *documents, changes=changes and not reads
+                    self._controller.ask,
+                    who,
+                    call,
+                    *documents,
+                    changes=changes and not reads,
+                    connection=connection,
                 )
             except PlanError as error:
                 return problem(409 if isinstance(error, Occupied) else 400, "validation", str(error))

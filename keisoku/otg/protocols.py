@@ -5,7 +5,7 @@ keisoku translates; FRR, lldpd and Open vSwitch speak. Nothing runs before `star
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -186,13 +186,14 @@ class Protocols:
         """Whether an interface can ask for addresses: one of the kernel once the routers run."""
         return self.run or interface.name not in self.interfaces
 
-    def next_hop(self, interface: Interface, address: Address) -> str | None:
-        """MAC address of the gateway of an address of a router; None: the interface is none of a running router."""
-        if address.gateway_mac is not None:
-            return address.gateway_mac
+    def question(self, interface: Interface, address: Address) -> Callable[[], str] | None:
+        """Asks for the MAC address of the gateway of an address of a router; None: the interface is none of a running
+        router, or nobody needs to be asked."""
+        if self._routers is None or address.gateway_mac is not None:
+            return None
         for number, speaker in enumerate(self._speakers):
-            if self._routers is not None and interface.name in speaker.names:
-                return resolve_mac(speaker.names[interface.name], self._routers.path(number), address.gateway)
+            if interface.name in speaker.names:
+                return partial(resolve_mac, speaker.names[interface.name], self._routers.path(number), address.gateway)
         return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
@@ -234,6 +235,20 @@ class Protocols:
         return [
             chosen(metric, columns, always) for metric in found if not ports or metric["lag_member_port_name"] in ports
         ]
+
+    def states(self, choice: str, request: Node) -> list[Document]:
+        """What was learned, by OTG's name of it. Raises PlanError for what is not supported, and for unknown names."""
+        match choice:
+            case "bgp_prefixes":
+                return self.prefix_states(request)
+            case "isis_lsps" | "isis_adjacencies":
+                return self.isis_states(choice, request)
+            case "ospfv2_lsas":
+                return self.lsa_states(request)
+            case "lldp_neighbors":
+                return self.lldp_states(request)
+        others = "bgp_prefixes, isis_lsps, isis_adjacencies, ospfv2_lsas or lldp_neighbors"
+        request.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
 
     def prefix_states(self, request: Node) -> list[Document]:
         """Learned prefixes of peers, by names, all without a name. Raises PlanError for an unknown name."""

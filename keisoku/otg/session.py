@@ -9,6 +9,7 @@ from typing import Literal
 from keisoku.device.engine.engine import Progress, StreamProgress
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
+from keisoku.frame.rates import NS_PER_S
 from keisoku.otg.configuration import Configuration
 from keisoku.otg.convergence import LinkEvent
 from keisoku.otg.flow import Flow
@@ -66,6 +67,16 @@ class TrafficSession:
     def progress_before(self) -> Progress | None:
         """The progress from which rates are computed: about a second before the last one."""
         return self._looks[0] if len(self._looks) > 1 else None
+
+    @property
+    def drains(self) -> bool:
+        """Whether traffic runs that has sent all its frames, so that it ends by itself at once."""
+        progress, trial = self.progress, self.trial
+        if not self.transmitting or progress is None or trial is None:
+            return False
+        if progress.streams:
+            return all(part.state == "ended" for name in self.transmitting for part in self.live(name))
+        return progress.expected_s - progress.elapsed_s <= trial.phases.drain_ns / NS_PER_S
 
     def to_start(self, names: Sequence[str]) -> list[Flow]:
         """Flows to be started; no name means all. Raises PlanError if they cannot be started now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ _TO_PORT_1 = bytes.fromhex("060003000001")
 
 
 def measured(
-    lab: Lab, method: str, engine: str | None = None, again: Spoiled = of_no_use, **settings: Any
+    lab: Lab, method: str, engine: str | None = None, again: Spoiled = of_no_use, size: int = 64, **settings: Any
 ) -> tuple[Result, list[TrialRecord]]:
     """Trials in which the tester was disturbed are done again, and are no part of the records."""
-    source: dict[str, Any] = {"methods": [method], "dut": f"lab:{lab.device.name}", "frame_bytes": [64]}
+    source: dict[str, Any] = {"methods": [method], "dut": f"lab:{lab.device.name}", "frame_bytes": [size]}
     plan = parse(source | {"phases": WAITS, method: settings} | ({"engine": engine} if engine else {}))
     tester = on_lab(plan, lab)
     try:
@@ -50,6 +51,12 @@ def entries(lab: Lab) -> int:
     """What the device itself says of its table."""
     read = Path("/proc/sys/net/netfilter/nf_conntrack_count").read_text
     return lab._places[0].run(lambda: int(read()))
+
+
+def tcp_states(lab: Lab) -> Counter[str]:
+    """How many connections of TCP are in which state in the device's table."""
+    lines = lab._places[0].run(Path("/proc/thread-self/net/nf_conntrack").read_text).splitlines()
+    return Counter(line.split()[5] for line in lines if line.split()[2] == "tcp")
 
 
 class Announced:
@@ -96,6 +103,21 @@ def test_the_capacity_is_that_of_the_kernels_table(family: str, seed: int) -> No
         last = records[-1].facts.opened
         assert last is not None and records[-1].trial.opening is not None
         assert entries(lab) == records[-1].trial.opening.connections - last.refused.count
+
+
+@pytest.mark.parametrize("engine", ["xdp", pytest.param("packet", marks=pytest.mark.long)])
+def test_the_capacity_for_connections_of_tcp_is_that_of_the_kernels_table(engine: str) -> None:
+    table = random.Random(73).randint(800, 2000)
+    with Lab(f"nat?table={table}") as lab:
+        own = {"connections": 2048, "open_fps": 10_000, "most_connections": 4096, "transport": "tcp"}
+        result, records = measured(lab, "connection_capacity", engine, size=76, **own)
+        bounds = result.rows[0].figures["connections"].bounds
+        assert bounds is not None
+        assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
+        last = records[-1].facts.opened
+        assert last is not None and records[-1].trial.opening is not None
+        # The device itself saw a SYN and its answer of each.
+        assert tcp_states(lab) == {"SYN_RECV": records[-1].trial.opening.connections - last.refused.count}
 
 
 def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:

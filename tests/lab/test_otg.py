@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
@@ -16,6 +17,7 @@ from support.otg_server import (
     both_ways,
     flow_metrics,
     otg_client,
+    otg_clients,
     set_traffic,
     two_ports,
     udp_flow,
@@ -112,6 +114,47 @@ def test_a_flow_of_a_number_of_frames_is_not_over_while_the_host_stops_its_sende
         with Disturber(stop_ms=800, every_ms=1000, cpus=[min(os.sched_getaffinity(0))]):
             (flow,) = until_stopped(api)
     assert flow.frames_tx == 300
+
+
+def test_a_configuration_right_after_the_last_frame_is_taken() -> None:
+    """Scripts count frames and go on. Traffic that only waits for late frames refused the next one by 409."""
+    config = two_ports("lab:cable#1", "lab:cable#2")
+    udp_flow(config, packets=20)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p2"]
+    with otg_clients() as connect:
+        for transport in ("http", "grpc", "http"):
+            api = connect(transport)
+            api.set_config(config)
+            set_traffic(api, "start")
+            while api.get_metrics(request).port_metrics[0].frames_rx < 20:
+                pass
+
+
+def test_absent_gateways_are_asked_for_together_and_others_are_answered_meanwhile() -> None:
+    """Each took 3 s, one after the other, and no other request was answered meanwhile."""
+    config = two_ports("lab:router#1", "lab:router#2")
+    device = config.devices.device(name="d")[-1]
+    for number in range(1, 31):
+        ethernet = device.ethernets.add(name=f"e{number}", mac=f"02:00:00:00:01:{number:02x}")
+        ethernet.connection.port_name = "p1"
+        gateway = "198.18.1.1" if number <= 10 else f"198.18.1.{100 + number}"
+        ethernet.ipv4_addresses.add(name=f"ip{number}", address=f"198.18.1.{10 + number}", gateway=gateway)
+    states = snappi.StatesRequest()
+    states.ipv4_neighbors.ethernet_names = []
+    with otg_clients() as connect, ThreadPoolExecutor(1) as pool:
+        api = connect("http")
+        api.set_config(config)
+        asked = pool.submit(api.get_states, states)
+        while not asked.running():
+            pass
+        answers = 0
+        while not asked.done():
+            connect("http").get_config()
+            answers += 1
+        found = {each.ethernet_name: each.link_layer_address for each in asked.result().ipv4_neighbors}
+    assert answers > 3 and len(found) == 30
+    assert [name for name, mac in found.items() if mac] == [f"e{number}" for number in range(1, 11)]
 
 
 def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:

@@ -92,7 +92,11 @@ def test_devices_of_a_script_are_peers_of_each_other_and_one_waits() -> None:
         other = device.bgp.ipv6_interfaces.add(ipv6_name=six.name).peers.add(name=f"six{port}")
         other.as_type, other.as_number = peer.as_type, peer.as_number
         peer.peer_address, other.peer_address = four.gateway, six.gateway
-        peer.v4_routes.add(name=f"r4-{port}").addresses.add(address=f"{20 + port}.0.0.0", count=3)
+        range4 = peer.v4_routes.add(name=f"r4-{port}")
+        range4.addresses.add(address=f"{20 + port}.0.0.0", count=3)
+        # As in TestEbgpRoutePrefix: the learner's own AS is in the path, which a router takes for a loop.
+        range4.as_path.as_set_mode = "include_as_set"
+        range4.as_path.segments.add(type="as_seq", as_numbers=[65000 + 3 - port])
         other.v6_routes.add(name=f"r6-{port}").addresses.add(address=f"2001:db8:{port}::", prefix=64, count=2)
         for each in (peer, other):
             each.learned_information_filter.unicast_ipv4_prefix = True
@@ -108,6 +112,7 @@ def test_devices_of_a_script_are_peers_of_each_other_and_one_waits() -> None:
         request.bgp_prefixes.bgp_peer_names = ["peer1", "six1"]
         one, six = api.get_states(request).bgp_prefixes
         assert [each.ipv4_address for each in one.ipv4_unicast_prefixes] == ["22.0.0.0", "22.0.1.0", "22.0.2.0"]
+        assert list(one.ipv4_unicast_prefixes[0].as_path.segments[0].as_numbers) == [65002, 65001]
         assert (len(one.ipv6_unicast_prefixes), len(six.ipv4_unicast_prefixes)) == (0, 0)
         assert [each.ipv6_address for each in six.ipv6_unicast_prefixes] == ["2001:db8:2::", "2001:db8:2:1::"]
         routes(api, "withdraw", "r4-2")

@@ -154,10 +154,26 @@ def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> No
     assert not any(line.startswith("route-map") for line in text.withdraw({1: frozenset({0})}))
 
 
+def test_what_conformance_tests_ask_for_and_frr_sends_otherwise_is_said() -> None:
+    """TestEbgpRoutePrefix and scripts with AS numbers of two bytes were refused."""
+
+    def change(peer: Any, routes: Any) -> None:
+        peer.as_number_width = "two"
+        routes.as_path.as_set_mode = "include_as_set"
+        routes.as_path.segments.add(type="as_seq", as_numbers=[65002, 7])
+
+    found = understood(script(change))
+    assert [text.partition(": ")[0].rpartition(".")[2] for text in found.warnings] == ["as_number_width", "as_set_mode"]
+    lines = told(script(change)).whole().splitlines()
+    assert lines.count("set as-path prepend 65002 7") == 1
+    # A device's own AS in a path is no loop for a tester, in each of both versions.
+    assert lines.count("neighbor 198.18.1.1 allowas-in 10") == 2
+
+
 REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
     ("peers[0].advanced.hold_time_interval", lambda peer, _: setattr(peer.advanced, "hold_time_interval", 2)),
     ("peers[0].advanced.md5_key", lambda peer, _: setattr(peer.advanced, "md5_key", "a\nno router bgp")),
-    ("peers[0].as_number_width", lambda peer, _: setattr(peer, "as_number_width", "two")),
+    ("peers[0].as_number_width", lambda peer, _: peer.set(as_number_width="two", as_number=65536)),
     ("peers[0].capability.vpls", lambda peer, _: setattr(peer.capability, "vpls", True)),
     ("peers[0].capability.route_refresh", lambda peer, _: setattr(peer.capability, "route_refresh", False)),
     ("peers[0].v4_routes[0]", lambda peer, _: setattr(peer.capability, "ipv4_unicast", False)),

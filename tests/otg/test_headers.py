@@ -11,6 +11,7 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 
+from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import Frames, frames
 from keisoku.otg.conformance import checked
@@ -19,9 +20,9 @@ from keisoku.otg.header import packet
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
-def made(flow: Any, size: int = 200) -> Frames:
+def made(flow: Any, size: int = 200, payload_start: bytes = b"") -> Frames:
     """The frames of a flow's headers."""
-    found = packet(checked(flow.serialize("dict"), "Flow"))
+    found = packet(checked(flow.serialize("dict"), "Flow"), payload_start)
     return frames(found.headers, (size,), ENDS, found.modify)
 
 
@@ -136,3 +137,18 @@ def test_arp_and_bytes_of_ones_own() -> None:
     own = flow()
     own.packet.custom()[-1].bytes = "0x 02:00:00:00:00:02 02:00:00:00:00:01 88:b6 AA BB"
     assert made(own).frame(0)[:16] == bytes.fromhex("020000000002020000000001 88b6 aabb")
+
+
+def test_a_payload_begins_with_what_a_script_looks_for() -> None:
+    """TestUdpPortValueEth0 counts captured frames by a mark of another tester, and found none of 100."""
+    one = flow()
+    _, _, udp = one.packet.ethernet().ipv4().udp()
+    udp.dst_port.value = 7000
+    mark = bytes.fromhex("877367494287118008711805")
+    frame = made(one, 128, mark).frame(0)
+    assert frame[42:54] == mark and len(frame) == 124
+    whole = IP(frame[14:])
+    told, whole[UDP].chksum = whole[UDP].chksum, None
+    assert IP(bytes(whole))[UDP].chksum == told and whole[UDP].len == 128 - 4 - 34
+    with pytest.raises(PlanError, match="frame size"):
+        made(one, 64, mark)

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
 from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
+from keisoku.device.engine.connecting import Connecting
 from keisoku.device.method.rfc2889 import UNDECIDED
+from keisoku.device.record.opening import Opening
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.errors import PlanError
+from keisoku.frame.headers import Ends
 from keisoku.frame.port_pairs import port_pairs
 from keisoku.run.result import Result, Row
 
@@ -21,8 +26,10 @@ LINK = "ports = 2\nlink_bits_per_second = 10_000_000_000\n"
 WAITS = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}
 
 
-def measured(method: str, table: str, spoil: Spoil = untouched, **settings: Any) -> tuple[Result, list[TrialRecord]]:
-    own = plan(method, frame_bytes=[64], phases=WAITS, **{method: settings})
+def measured(
+    method: str, table: str, spoil: Spoil = untouched, size: int = 64, **settings: Any
+) -> tuple[Result, list[TrialRecord]]:
+    own = plan(method, frame_bytes=[size], phases=WAITS, **{method: settings})
     return carry_out(own, device(f"{LINK}[connections]\n{table}"), spoil)
 
 
@@ -188,6 +195,39 @@ def test_a_load_of_more_connections_than_fit_says_so() -> None:
     )
     result, _ = carry_out(own, device(f"{LINK}[connections]\nentries = 400\n"))
     assert "connections were refused" in str(summary(result).remark)
+
+
+def test_connections_of_tcp_are_opened_and_answered() -> None:
+    table = "entries = 300\nwhen_full = 'refuse'\n"
+    result, records = measured("connection_capacity", table, size=76, transport="tcp", connections=256)
+    assert summary(result).figures["connections"].value == 300
+    assert any(str(row.remark).startswith("TCP port") for row in result.rows)
+    assert any("half open" in str(deviation) for deviation in result.deviations)
+    assert all(record.trial.opening is not None and record.trial.opening.transport == "tcp" for record in records)
+    with pytest.raises(PlanError, match="frame size"):
+        measured("connection_capacity", table, size=64, transport="tcp")
+    with pytest.raises(PlanError, match="transport: TCP's connections are half open"):
+        measured("connection_throughput", table, size=76, transport="tcp", connections=100)
+
+
+def test_frames_of_tcp_connections_are_a_syn_and_its_answer() -> None:
+    ends = Ends("02:00:00:00:00:01", "02:00:00:00:00:02", "198.18.1.2", "198.18.2.2")
+    opening = Opening(
+        connections=9, frames_per_second=1, source_ports=(1024, 2000), destination_ports=(80, 90), transport="tcp"
+    )
+    # Each arrives from 192.0.2.1, with its own source port, at port 80.
+    words = b"".join(bytes([192, 0, 2, 1]) + (5000 + number).to_bytes(2, "big") + b"\0P" for number in range(9))
+    own = Connecting(opening, words)
+    sent, answered = own.opens("ipv4", 76, ends), own.answers("ipv4", 76, ends)
+    for number in range(9):
+        syn, answer = (Ether(made.frame(number)) for made in (sent, answered))
+        for frame in (syn, answer):
+            whole = IP(bytes(frame[IP]))
+            told, whole[TCP].chksum = whole[TCP].chksum, None
+            assert IP(bytes(whole))[TCP].chksum == told
+        assert (str(syn[TCP].flags), syn[TCP].sport) == ("S", int(own.ports[0][number]))
+        assert (answer[IP].dst, answer[TCP].sport, answer[TCP].dport) == ("192.0.2.1", 80, 5000 + number)
+        assert (str(answer[TCP].flags), answer[TCP].ack) == ("SA", syn[TCP].seq + 1)
 
 
 def test_a_load_like_a_flood_is_refused_on_ports_of_a_host() -> None:

@@ -15,9 +15,16 @@ from keisoku.otg.server import Listening, Server
 @contextmanager
 def otg_client(transport: str = "http", take_over: bool = False) -> Iterator[Any]:
     """snappi's client, with its check of versions on, of a server that ends with the block."""
+    with otg_clients(take_over) as connect:
+        yield connect(transport)
+
+
+@contextmanager
+def otg_clients(take_over: bool = False) -> Iterator[Callable[[str], Any]]:
+    """Makes clients of one server, each with a connection of its own over HTTP; those over gRPC share one."""
     with Server(Listening(http_port=0, grpc_port=0), Controller(seed=1, take_over=take_over)) as server:
-        location = server.url if transport == "http" else server.grpc_location
-        yield snappi.api(location=location, transport=transport, version_check=True)
+        locations = {"http": server.url, "grpc": server.grpc_location}
+        yield lambda transport: snappi.api(location=locations[transport], transport=transport, version_check=True)
 
 
 def two_ports(one: str = "sim:gs908e#1", other: str = "sim:gs908e#2") -> Any:

@@ -6,6 +6,7 @@ the source port, so the responder answers to these.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +19,18 @@ from keisoku.device.record.opening import Opened, Opening, Pool
 from keisoku.device.record.trial import Connections
 from keisoku.frame.headers import Ends
 from keisoku.frame.port_pairs import port_pairs
+from keisoku.frame.stack import parse
 from keisoku.frame.variants import Frames, numbered
 
 PLACES = 26, 34
-"""Where the source address and the ports of an IPv4 and UDP header without tag and options are in a frame."""
+"""Where the source address and the ports of an IPv4 and UDP or TCP header without tag and options are in a frame."""
 MOST_RANGES = 4096
 """Of connections that failed, in one record; the count stays complete."""
 _WORD_BYTES = 8
+_UDP = re.compile(r"UDP\([^)]*\)")
+_SYN = "TCP(seq=1000, flags='S')"
+_SYN_ACK = "TCP(seq=2000, ack=1001, flags='SA')"
+"""It acknowledges the SYN alone, not the test frame's payload (RFC 9293, clause 3.4)."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,23 @@ class Connecting:
     def opens(self, stack: str, size: int, ends: Ends) -> Frames:
         """A frame of each connection from the initiator."""
         sources, destinations = self.ports
-        return numbered(stack, size, ends, {"UDP.sport": sources, "UDP.dport": destinations})
+        stack, layer = self._stack(stack, _SYN), self._layer
+        return numbered(stack, size, ends, {f"{layer}.sport": sources, f"{layer}.dport": destinations})
 
     def answers(self, stack: str, size: int, ends: Ends) -> Frames:
         """A frame of each connection from the responder."""
         address, source, destination = (own[self.answered] for own in self.seen)
-        return numbered(stack, size, ends, {"IP.dst": address, "UDP.dport": source, "UDP.sport": destination})
+        stack, layer = self._stack(stack, _SYN_ACK), self._layer
+        fields = {"IP.dst": address, f"{layer}.dport": source, f"{layer}.sport": destination}
+        return numbered(stack, size, ends, fields)
+
+    @property
+    def _layer(self) -> str:
+        return self.opening.transport.upper()
+
+    def _stack(self, stack: str, tcp: str) -> str:
+        """The headers of UDP frames; where connections are TCP's, with this header in place of UDP's."""
+        return _UDP.sub(tcp, parse(stack).text) if self.opening.transport == "tcp" else stack
 
     def belonging(self, opens: bool) -> Connections:
         """Which connections a simulated device is told that frames belong to."""

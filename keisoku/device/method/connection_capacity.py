@@ -28,7 +28,7 @@ def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Resul
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         rows += yield from _of_size(setting, size)
-    found = connection_trial.deviations(setting)
+    found = connection_trial.deviations(setting, setting.plan.of(ConnectionCapacitySettings))
     found.append(
         phrase(
             "RFC 9693: all trials open connections at one rate, not at the highest one for each number of connections"

@@ -44,7 +44,7 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
-    return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(setting))
+    return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(setting, settings))
 
 
 def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:

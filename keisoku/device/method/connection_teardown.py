@@ -52,7 +52,9 @@ def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Resul
             )
             for many, whole_s, alone_s in found
         ]
-    return Result(measurement="connection_teardown", rows=rows, deviations=connection_trial.deviations(setting))
+    return Result(
+        measurement="connection_teardown", rows=rows, deviations=connection_trial.deviations(setting, settings)
+    )
 
 
 def _trial(setting: Setting, settings: ConnectionTeardownSettings, size: int, connections: int) -> Trial:

@@ -16,6 +16,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionThroughputSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
+from keisoku.errors import PlanError
 from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
@@ -28,6 +29,8 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
     """A row a size with 'throughput' (frames/s of each port that sends), then a row a trial with 'offered' (frames/s),
     'loss' (frames), and the connections that were 'refused' before."""
     settings = setting.plan.of(ConnectionThroughputSettings)
+    if settings.transport == "tcp":
+        raise PlanError("transport", "TCP's connections are half open and carry no load", "use udp")
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         seen: list[Seen] = []
@@ -52,7 +55,9 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
-    return Result(measurement="connection_throughput", rows=rows, deviations=connection_trial.deviations(setting))
+    return Result(
+        measurement="connection_throughput", rows=rows, deviations=connection_trial.deviations(setting, settings)
+    )
 
 
 def _lost(one: Seen) -> int:

@@ -20,7 +20,9 @@ from keisoku.device.record.opening import Opened, Opening
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
+from keisoku.frame.headers import least_frame_bytes
 from keisoku.frame.port_pairs import port_pairs
+from keisoku.frame.stack import parse
 from keisoku.language import Text, joined, phrase
 from keisoku.run.result import Row
 
@@ -97,13 +99,18 @@ class Seen:
         fates = [(number, True) for number in _numbers(self.opened.refused, most)]
         fates += [(number, False) for number in _numbers(self.opened.forgotten, most)]
         for number, refused in sorted(fates)[:most]:
-            values = {"source": int(sources[number]), "destination": int(destinations[number])}
+            values: dict[str, object] = {
+                "transport": own.transport.upper(),
+                "source": int(sources[number]),
+                "destination": int(destinations[number]),
+            }
             yield (
                 Quantity(value=number / own.frames_per_second, unit="s", uncertainty=0.0),
-                phrase("UDP port {source} to {destination}: dropped", **values)
+                phrase("{transport} port {source} to {destination}: dropped", **values)
                 if refused
                 else phrase(
-                    "UDP port {source} to {destination}: it reached the responder, but no answer came back", **values
+                    "{transport} port {source} to {destination}: it reached the responder, but no answer came back",
+                    **values,
                 ),
             )
 
@@ -134,12 +141,15 @@ def connection_trial(
         frames_per_second=open_fps,
         source_ports=port_range(settings.source_ports),
         destination_ports=port_range(settings.destination_ports),
+        transport=settings.transport,
         order=settings.order,
         seed=setting.plan.seed,
         forget=forget,
         wait_ns=round(settings.forgotten_s * NS_PER_S),
         settle_ns=round(settings.settle_s * NS_PER_S),
     )
+    if settings.transport == "tcp" and size < (least := least_frame_bytes(parse("Ether()/IP()/TCP()"))):
+        raise PlanError("frame size", f"{size} bytes have no room for TCP", f"use {least} or more")
     # Refuses more connections than pairs.
     port_pairs(connections, opening.source_ports, opening.destination_ports, False, 0)
     # Exactly one frame a connection.
@@ -177,14 +187,18 @@ def count(number: int) -> Quantity:
     return Quantity(value=number, unit="connections", uncertainty=0.0)
 
 
-def deviations(setting: Setting) -> list[Text]:
+def deviations(setting: Setting, settings: ConnectionSettings) -> list[Text]:
     """What all of these procedures do otherwise."""
     found = [
         phrase(
-            "RFC 9693: connections are of UDP over IPv4; a frame that the device answers by itself, such as an ICMP"
+            "RFC 9693: connections are over IPv4; a frame that the device answers by itself, such as an ICMP"
             " error, counts as foreign and is not told apart from one that it dropped"
         )
     ]
+    if settings.transport == "tcp":
+        found.append(
+            phrase("RFC 9693: connections are of UDP; these are of TCP, and half open (SYN, then SYN with ACK)")
+        )
     if setting.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found

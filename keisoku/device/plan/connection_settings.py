@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from keisoku.device.plan.rate import Load
-from keisoku.device.record.opening import Order
+from keisoku.device.record.opening import Order, Transport
 from keisoku.errors import PlanError
 from keisoku.run.settings import Settings
 
@@ -28,6 +28,8 @@ class ConnectionSettings(Settings):
     """Source ports of connections (RFC 4814 §4.5)."""
     destination_ports: str = "1-49151"
     """Destination ports of connections, of which as few are used as possible."""
+    transport: Transport = "udp"
+    """Protocol of connections; those of TCP stay half open, and their frames have 76 bytes or more."""
     order: Order = "pseudorandom"
     """Order of the pairs of ports: each once, at random or one after the other (RFC 9693)."""
     validate_percent: float = Field(50.0, gt=0, le=100)

@@ -244,7 +244,7 @@ class Plan(_OfProcedures):
         if flood and (others or self.headers != "ipv4"):
             raise PlanError(
                 "headers",
-                f"{flood} makes its frames itself, of UDP over IPv4",
+                f"{flood} makes its frames itself, of UDP or TCP over IPv4",
                 "leave out --headers, --modify, --modifiers, --streams, --networks, mixes and [[stream]]",
             )
         return self

@@ -14,6 +14,7 @@ from keisoku.device.record.counts import Ranges
 from keisoku.device.record.event import Event
 
 Order = Literal["pseudorandom", "linear"]
+Transport = Literal["udp", "tcp"]
 
 
 class _Model(BaseModel):
@@ -21,7 +22,7 @@ class _Model(BaseModel):
 
 
 class Opening(_Model):
-    """Connections that the first port opens to the second: each by one frame, with its own pair of UDP ports."""
+    """Connections that the first port opens to the second: each by one frame, with its own pair of ports."""
 
     connections: int = Field(ge=1)
     frames_per_second: float = Field(gt=0)
@@ -29,6 +30,8 @@ class Opening(_Model):
     source_ports: tuple[int, int]
     """The first and the last one. They change before the destination port does."""
     destination_ports: tuple[int, int]
+    transport: Transport = "udp"
+    """TCP's are half open: a SYN, and a SYN with ACK as the answer."""
     order: Order = "pseudorandom"
     """RFC 9693: every pair of ports once, in a pseudorandom order or one after the other."""
     seed: int = 0

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Self, cast
 
-from pyroute2 import IPRoute
+from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.testbed.host_port_list import HostPort, list_ports
@@ -108,9 +108,12 @@ def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False,
 def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
     """The MAC address that answers for `ip` at `interface`; the kernel resolves it if it does not know it.
 
-    Raises EngineError if nobody answers within 3 s.
+    Raises EngineError if nobody answers within 3 s, and if the interface goes meanwhile.
     """
-    return within(namespace, lambda: _resolve(interface, ip))
+    try:
+        return within(namespace, lambda: _resolve(interface, ip))
+    except NetlinkError as error:
+        raise EngineError(f"{ip} cannot be asked for at {interface}: {error}") from error
 
 
 def has_carrier(interface: str, namespace: Path | None) -> bool:

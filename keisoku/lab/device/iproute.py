@@ -6,11 +6,15 @@ For what pyroute2 has no messages for. Raises EngineError with the first line th
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
+from keisoku.errors import EngineError
 from keisoku.host.program import Program
 
 IP = Program("ip", "iproute2", version_option="-V")
 TC = Program("tc", "iproute2", version_option="-V")
+UPON_PORT = 7
+"""Group of links that are upon a port of another namespace."""
 _SENT = re.compile(r"Sent \d+ bytes (\d+) pkt \(dropped (\d+),")
 
 
@@ -18,6 +22,13 @@ def ip(*lines: str, family: str | None = None) -> None:
     """Commands of `ip`, each without the word; `family` as after `-f`."""
     if lines:
         IP.run(*(("-f", family) if family else ()), "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def remove_links_upon_ports() -> None:
+    """Removes the links of the group `UPON_PORT` at once. The kernel removes those of a namespace some time after it,
+    and until then a port takes no other link with their MAC addresses."""
+    with suppress(EngineError):  # there is none
+        ip(f"link del group {UPON_PORT}")
 
 
 def tc(*lines: str) -> None:

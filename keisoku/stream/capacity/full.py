@@ -41,12 +41,12 @@ class Full:
 
     @property
     def quantity(self) -> Quantity:
-        """The mean of enough of them, with Student's interval of groups, and a datagram that may be counted or not at
-        either end of each time in which the path was full."""
+        """The mean of enough of them, with Student's interval of groups, and the datagrams that may be counted or not
+        at the ends of the times in which the path was full: a part of one each, as often too much as too little."""
         groups = self._groups()
         by_chance = student(len(groups) - 1) * statistics.stdev(groups) / math.sqrt(len(groups))
         times = 1 + sum(later.number != one.number + 1 for one, later in pairwise(self.trials))
-        ends = times * _DATAGRAM_BITS / sum(one.lasted_s for one in self.trials)
+        ends = math.sqrt(times) * _DATAGRAM_BITS / sum(one.lasted_s for one in self.trials)
         return Quantity(value=self.bps, unit="bit/s", uncertainty=by_chance + ends)
 
     @property

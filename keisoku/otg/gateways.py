@@ -1,0 +1,41 @@
+"""The gateways of the tester's hosts, asked for together: one that is absent takes seconds. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from keisoku.errors import EngineError
+from keisoku.otg.device import Address
+
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class GatewayQuestion:
+    """An address of an interface, and what asks for the MAC address of its gateway."""
+
+    interface: str
+    address: Address
+    ask: Callable[[], str | None] | None
+    """Returns None where nobody needs to be asked, raises EngineError without an answer; None: nobody can ask now."""
+
+
+def neighbour_states(questions: Sequence[GatewayQuestion]) -> list[dict[str, Any]]:
+    """OTG's states of these neighbours, in their order; those that do not answer have no MAC address."""
+    if not questions:
+        return []
+    with ThreadPoolExecutor(min(len(questions), _AT_ONCE), "keisoku-gateways") as pool:
+        return list(pool.map(_state, questions))
+
+
+def _state(question: GatewayQuestion) -> dict[str, Any]:
+    state = {"ethernet_name": question.interface, f"ipv{question.address.version}_address": question.address.gateway}
+    with suppress(EngineError):
+        mac = None if question.ask is None else question.ask()
+        if mac is not None:
+            state["link_layer_address"] = mac
+    return state
