@@ -6,7 +6,7 @@ import random
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.analysis.outage import frame_gap_ns, moments, reaches
+from keisoku.device.analysis.outage import frame_gap_ns, lateness_ns, moments, reaches
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.method.convergence import HOPS
@@ -57,6 +57,39 @@ def test_seeded_outages_are_recovered_to_one_frame_gap_each(seed: int) -> None:
         assert impact.onset is not None and impact.onset.lowest <= begin_ns <= impact.onset.highest
         assert impact.convergence is not None
         assert impact.convergence.lowest <= begin_ns + truth_ns <= impact.convergence.highest
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_only_a_stop_of_the_sender_at_an_end_of_an_outage_hides_when_that_was(seed: int) -> None:
+    """Each end was as uncertain as all stops during the outage were long together."""
+    chance = random.Random(f"stops {seed}")
+    begin_ns, length_ns = chance.randrange(50 * MS), round(10 ** chance.uniform(7, 8.7))
+    rate_fps = chance.uniform(100_000, 300_000)
+    host = f"[host]\nstop_ms = {chance.uniform(1, 6)}\nevery_ms = {chance.uniform(50, 100)}\n"
+    made = plan(
+        "convergence",
+        frame_bytes=[64],
+        streams=3,
+        convergence={
+            "event": "link-down",
+            "rate_fps": rate_fps,
+            "stable_s": 0.1,
+            "watch_s": (begin_ns + length_ns) / 1e9 + 0.2,
+        },
+    )
+    _, records = carry_out(made, device(interruption(begin_ns=begin_ns, duration_ns=length_ns) + host))
+    truths_ns = 100 * MS + begin_ns, 100 * MS + begin_ns + length_ns
+    for record in records:
+        sent, event = record.facts.sent, reaches(record)[1]
+        assert sent.interruptions > 1 and len(event.affected) == 3
+        for impact in event.affected:
+            assert impact.interruption.lowest <= length_ns <= impact.interruption.highest
+            (outage,) = impact.outages
+            most_ns = frame_gap_ns(record, record.facts.streams[impact.flow]) + lateness_ns(record)
+            for found, truth_ns in zip((outage.begin, outage.end), truths_ns, strict=True):
+                assert found.lowest <= truth_ns <= found.highest
+                near = [by_ns for at_ns, by_ns in sent.shifts if found.lowest < at_ns < found.highest + by_ns]
+                assert found.highest - found.lowest <= most_ns + sum(near) + 1
 
 
 def test_the_figures_are_those_of_the_least_the_median_and_the_last_flow() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from keisoku.device.record.counts import Ranges
+from keisoku.device.record.counts import Ranges, Sent
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, StreamFacts, TrialRecord
 
@@ -138,22 +138,45 @@ def lateness_ns(record: TrialRecord) -> float:
 def outages(record: TrialRecord, stream: StreamFacts) -> list[Outage]:
     """Interruptions of one flow in their order."""
     gap_ns, late_ns = frame_gap_ns(record, stream), lateness_ns(record)
-    return [_outage(gap, gap_ns, late_ns, record.facts.sent.last_sent_ns) for gap in stream.tracked.lost]
+    sent = next(port.sent for port in record.facts.transmitters if port.port == stream.transmit)
+    return [_outage(gap, gap_ns, late_ns, sent) for gap in stream.tracked.lost]
 
 
-def _outage(gap: Gap, gap_ns: float, late_ns: float, end_ns: int) -> Outage:
-    """A frame gap is longer by what a frame was late, and by what the schedule was postponed in this time, which shows
-    in the time from the frame before it to the one behind it."""
+def _outage(gap: Gap, gap_ns: float, late_ns: float, sent: Sent) -> Outage:
+    """A frame gap is longer by what a frame was late, and by what the schedule was shifted in it."""
+    end_ns = sent.last_sent_ns
     after_ns = 0 if gap.after_ns is None else gap.after_ns
     last_ns = end_ns if gap.before_ns is None else gap.before_ns
-    postponed_ns = max(0.0, last_ns - after_ns - (gap.last - gap.first + 2) * gap_ns)
-    longest_ns = gap_ns + late_ns + postponed_ns
-    begin = Between(after_ns, min(after_ns + gap_ns / 2, last_ns), min(after_ns + longest_ns, last_ns))
+    # What the list of shifts leaves out, as far as it shows in the time from the frame before to the one behind.
+    unseen_ns = sent.postponed_ns - sum(by_ns for _, by_ns in sent.shifts)
+    unlisted_ns = min(unseen_ns, max(0.0, last_ns - after_ns - (gap.last - gap.first + 2) * gap_ns))
+    longest_ns = gap_ns + late_ns + unlisted_ns
+    first_ns = min(_latest_ns(sent, after_ns, longest_ns), last_ns)
+    begin = Between(after_ns, min(after_ns + gap_ns / 2, last_ns), first_ns)
     if gap.before_ns is None:
         end = Between.of(max(end_ns, after_ns), math.inf)
     else:
-        end = Between(max(last_ns - longest_ns, after_ns), max(last_ns - gap_ns / 2, after_ns), last_ns)
+        least_ns = max(_earliest_ns(sent, last_ns, longest_ns), after_ns)
+        end = Between(least_ns, max(last_ns - gap_ns / 2, after_ns), last_ns)
     return Outage(gap.first, gap.last, gap.count, begin, end)
+
+
+def _latest_ns(sent: Sent, from_ns: int, length_ns: float) -> float:
+    """When so much of a schedule is over at the latest, counted from a frame that was sent then."""
+    until_ns = from_ns + length_ns
+    for sent_ns, by_ns in sent.shifts:
+        if sent_ns > from_ns and sent_ns - by_ns < until_ns:
+            until_ns += by_ns
+    return until_ns
+
+
+def _earliest_ns(sent: Sent, until_ns: int, length_ns: float) -> float:
+    """When so much of a schedule began at the earliest, counted back from a frame that was sent then."""
+    from_ns = until_ns - length_ns
+    for sent_ns, by_ns in reversed(sent.shifts):
+        if from_ns < sent_ns <= until_ns:
+            from_ns -= by_ns
+    return from_ns
 
 
 def moments(record: TrialRecord) -> list[Between]:
