@@ -44,6 +44,14 @@ struct Answered {
 /// An address in a VLAN, or in frames without a tag.
 type Wanted = (IpAddr, Option<u16>);
 
+/// Several callers may wait for one address; the last one removes it.
+#[derive(Default)]
+struct Waiting {
+    callers: usize,
+    /// The MAC address that was announced.
+    mac: Option<Mac>,
+}
+
 struct Shared {
     name: String,
     socket: OwnedFd,
@@ -51,8 +59,8 @@ struct Shared {
     /// Addresses for which the kernel answers.
     own: Own,
     answered: Answered,
-    /// Addresses for which a caller waits, and the MAC address that was announced for each.
-    wanted: Mutex<HashMap<Wanted, Option<Mac>>>,
+    /// Addresses for which callers wait.
+    wanted: Mutex<HashMap<Wanted, Waiting>>,
     told: Condvar,
     stop: AtomicBool,
 }
@@ -112,7 +120,7 @@ impl Neighbours {
         })?;
         let question = message::tagged(question, vlan);
         let deadline = Instant::now() + timeout;
-        shared.wanted().entry((ip, vlan)).or_insert(None);
+        shared.wanted().entry((ip, vlan)).or_default().callers += 1;
         let mut asked = None;
         let outcome = loop {
             let now = Instant::now();
@@ -126,8 +134,8 @@ impl Neighbours {
                 asked = Some(now);
             }
             let wanted = shared.wanted();
-            if let Some(Some(mac)) = wanted.get(&(ip, vlan)) {
-                break Ok(*mac);
+            if let Some(mac) = wanted.get(&(ip, vlan)).and_then(|waiting| waiting.mac) {
+                break Ok(mac);
             }
             if now >= deadline {
                 break Err(EngineError(format!(
@@ -138,7 +146,7 @@ impl Neighbours {
             let rest = ASK_AGAIN.min(deadline - now);
             drop(shared.told.wait_timeout(wanted, rest));
         };
-        shared.wanted().remove(&(ip, vlan));
+        shared.leave((ip, vlan));
         outcome
     }
 
@@ -165,8 +173,19 @@ impl Drop for Neighbours {
 }
 
 impl Shared {
-    fn wanted(&self) -> MutexGuard<'_, HashMap<Wanted, Option<Mac>>> {
+    fn wanted(&self) -> MutexGuard<'_, HashMap<Wanted, Waiting>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A caller waits no more.
+    fn leave(&self, address: Wanted) {
+        let mut wanted = self.wanted();
+        if let Some(waiting) = wanted.get_mut(&address) {
+            waiting.callers -= 1;
+            if waiting.callers == 0 {
+                wanted.remove(&address);
+            }
+        }
     }
 
     fn listen(&self) {
@@ -203,8 +222,8 @@ impl Shared {
     }
 
     fn hear(&self, party: Party, vlan: Option<u16>) {
-        if let Some(place) = self.wanted().get_mut(&(party.ip, vlan)) {
-            *place = Some(party.mac);
+        if let Some(waiting) = self.wanted().get_mut(&(party.ip, vlan)) {
+            waiting.mac = Some(party.mac);
             self.told.notify_all();
         }
     }

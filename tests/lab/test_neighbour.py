@@ -217,6 +217,27 @@ def test_two_threads_may_resolve_at_once(router: Lab) -> None:
     assert found == [tester.dut_mac] * 2
 
 
+def test_an_answer_is_for_all_that_wait_for_it(router: Lab, far: socket.socket) -> None:
+    """The first of two that heard it removed it, and the other one waited in vain."""
+    hosts = ("198.18.55.2", "198.18.55.3")
+    found: list[str] = []
+    with answering(router.ports[0]) as neighbours:
+
+        def ask(own: str) -> None:
+            found.append(neighbours.resolve("198.18.55.1", VLANS[100], own, 3, 100))
+
+        threads = [threading.Thread(target=ask, args=(own,)) for own in hosts]
+        for thread in threads:
+            thread.start()
+        for own in hosts:
+            heard(far, lambda frame, own=own: ARP in frame and frame[ARP].psrc == own)
+        told = ARP(op=2, hwsrc="02:00:00:00:00:aa", psrc="198.18.55.1", hwdst=VLANS[100], pdst=hosts[0])
+        far.send(bytes(Ether(src="02:00:00:00:00:aa", dst=VLANS[100]) / Dot1Q(vlan=100) / told))
+        for thread in threads:
+            thread.join()
+    assert found == ["02:00:00:00:00:aa"] * 2
+
+
 def test_for_addresses_of_the_kernel_the_kernel_answers(router: Lab, tap: Callable[[LabPort], Tap]) -> None:
     sender, receiver = tap(router.ports[0]), tap(router.ports[1])
     target = router.ports[1]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 from keisoku._core import Neighbours
@@ -49,8 +47,6 @@ class WiredTestbed(Testbed):
         self._choices: dict[int, EngineChoice] | None = None
         self._fallbacks: list[StampFallback] | None = None
         self._neighbours: dict[int, Neighbours] = {}
-        self._asking: defaultdict[tuple[int, str, int | None], Lock] = defaultdict(Lock)
-        """By port, gateway and VLAN: of several that wait for one address, the core tells only the first."""
 
     @abstractmethod
     def routes(self, wanted: WantedTraffic) -> list[Route]:
@@ -145,8 +141,7 @@ class WiredTestbed(Testbed):
         neighbours, own = self._neighbours.get(port), self.ports[port]
         if neighbours is None or host is None:
             return resolve_mac(own.interface, own.namespace, gateway)
-        with self._asking[port, gateway, host.vlan]:
-            return neighbours.resolve(gateway, host.mac, str(host.first), _RESOLVE_S, host.vlan)
+        return neighbours.resolve(gateway, host.mac, str(host.first), _RESOLVE_S, host.vlan)
 
     def close(self) -> None:
         """Ends all answers of hosts."""
