@@ -178,9 +178,9 @@ def failures(found: dict[str, list[Compared]]) -> list[str]:
         if not widths:  # bounds alone
             continue
         _, needed = shares(widths)
-        if len(known) >= ENOUGH and needed < LEAST_NEEDED:
+        if len(widths) >= ENOUGH and needed < LEAST_NEEDED:
             wrong.append(f"{name}: 95 % of the errors need {needed:.2g} of the interval")
-        if len(known) >= ENOUGH and name not in EXTREMES and not name.endswith(STEPS):
+        if len(widths) >= ENOUGH and name not in EXTREMES and not name.endswith(STEPS):
             each = ratio_of_each(widths, 1 - CHANCE)
             if each[1] > MOST_RATIO:
                 wrong.append(f"{name}: the median interval is {_with_ends(each)} errors wide")
