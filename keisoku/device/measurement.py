@@ -173,19 +173,22 @@ def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
     found = {
         "title": PROCEDURES[result.measurement].title,
         "rows": rows,
-        "deviations": [*result.deviations, *_interrupted(own)],
+        "deviations": [*result.deviations, *_interrupted(own, any("loss" in row.figures for row in rows))],
     }
     return result.model_copy(update=found)
 
 
-def _interrupted(records: Sequence[TrialRecord]) -> list[str]:
-    """Deviation of valid trials whose load the host interrupted: they are as good as ones of their calm stretches."""
+def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]:
+    """Deviation of valid trials whose load the host interrupted: they are as good as ones of their calm stretches.
+
+    `with_losses`: there are loss ratios among the figures.
+    """
     loads = [record.facts.sent for record in records if record.valid and record.facts.sent.interruptions]
     if not loads:
         return []
     share = max(sent.interrupted_share for sent in loads)
     calm_ns = min(sent.going_ns / (sent.interruptions + 1) for sent in loads)
-    return [
+    found = [
         phrase(
             "the host stopped the sender in {count} of {trials} trials, for up to {share:.2g} % "
             "of one: those loads lasted longer by that time, at the intended rate between the "
@@ -196,6 +199,11 @@ def _interrupted(records: Sequence[TrialRecord]) -> list[str]:
             calm_ns=calm_ns / 1e6,
         )
     ]
+    if with_losses:
+        found.append(
+            phrase("a device loses less after such a stop, or nothing: the interval of a loss ratio allows for it")
+        )
+    return found
 
 
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
