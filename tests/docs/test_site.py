@@ -15,7 +15,10 @@ from support.doc_blocks import PAGES, ROOT
 
 from keisoku.cli.main import keisoku
 
-OTHERS = {"--set-eee", "--in-guest", "--latency-correction", "--privileged", "--tag", "--file", "--write", "--only"}
+OTHERS = {
+    *("--set-eee", "--in-guest", "--latency-correction", "--tag", "--file", "--write", "--only"),
+    *("--privileged", "--network"),
+}
 """Options of other programs, and of scripts of benchmarks and tests."""
 FOR_USERS = [path for path in PAGES if path.is_relative_to(ROOT / "docs") or path == ROOT / "README.md"]
 
