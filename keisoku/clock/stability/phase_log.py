@@ -144,7 +144,7 @@ def from_phase(phase_s: Floats, tau0_s: float) -> PhaseLog:
 
 def _enough(count: int) -> None:
     if count < POINTS_MIN:
-        raise PlanError("log", f"{count} readings are too few to analyse a clock", f"log at least {POINTS_MIN}")
+        raise PlanError("log", f"a clock needs more than so few readings ({count})", f"log at least {POINTS_MIN}")
 
 
 @dataclass
