@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +42,7 @@ def following(draw: st.DrawFn) -> list[Gap]:
         first = next_number + draw(st.integers(0, 50))
         length = draw(st.integers(1, 40))
         kind = draw(st.sampled_from(["whole", "bitmap", "joined"]))
-        bits = draw(st.binary(min_size=1, max_size=4)) if kind == "bitmap" else b""
+        bits = draw(st.binary(min_size=1, max_size=20)) if kind == "bitmap" else b""
         kept = b64encode(bits).decode() if kind == "bitmap" else None
         length = 8 * len(bits) or length
         counts = {"whole": length, "bitmap": sum(octet.bit_count() for octet in bits)}
@@ -52,15 +53,17 @@ def following(draw: st.DrawFn) -> list[Gap]:
 
 
 @given(following())
-def test_the_missing_numbers_are_those_of_the_gaps_and_spread_where_only_their_count_is_kept(listed: list[Gap]) -> None:
-    numbers = Gaps(listed).numbers().tolist()
-    assert numbers == sorted(numbers)
+def test_ranges_count_the_missing_numbers_of_each_gap_and_each_64_of_a_bitmap(listed: list[Gap]) -> None:
+    ranges = [tuple(row) for row in Gaps(listed).ranges().tolist()]
+    assert all(end <= first for (_, end, _), (first, _, _) in pairwise(ranges))
+    assert sum(count for _, _, count in ranges) == sum(one.count for one in listed)
     for one in listed:
-        own = [number for number in numbers if one.first <= number <= one.last]
-        assert len(own) == one.count
-        if one.bitmap is not None or one.count == one.last - one.first + 1:
-            assert own == one.numbers()
-    assert len(numbers) == sum(one.count for one in listed)
+        own = [row for row in ranges if one.first <= row[0] <= one.last]
+        if one.bitmap is None:
+            assert own == [(one.first, one.last + 1, one.count)]
+            continue
+        for first, end, count in own:
+            assert 0 < end - first <= 64 and 0 < count == sum(first <= number < end for number in one.numbers())
 
 
 @given(st.lists(gap(), max_size=20))

@@ -31,7 +31,7 @@ class Stretch:
     """Frames of the load between two shifts, without those that the device met rested."""
 
     offered_frames: float
-    lost_frames: int
+    lost_frames: float
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LateLoad:
     stretches: list[Stretch]
 
     @property
-    def lost_frames(self) -> int:
+    def lost_frames(self) -> float:
         """In all stretches."""
         return sum(one.lost_frames for one in self.stretches)
 
@@ -75,42 +75,65 @@ def late_load(record: TrialRecord, streams: Sequence[StreamFacts]) -> LateLoad |
     """Of some streams of a trial; None if none of its senders was ever late."""
     ports = {one.port: one.sent for one in record.facts.transmitters if _going_ns(one.sent) > 0}
     shifts = _merged(sorted(shift for sent in ports.values() for shift in _shifts(sent)))
-    streams = [one for one in streams if one.transmit in ports and one.offered_frames]
-    lost_ns = np.sort(np.concatenate([_lost_ns(one, ports[one.transmit]) for one in streams] or [np.empty(0)]))
     if not shifts:
         return None
     shifted_share = max(sent.postponed_ns / _going_ns(sent) for sent in ports.values())
     # Nothing more is known of a load that is not the same all the time.
     is_even = not record.trial.switches and not any(flow.start_ns or flow.duration_ns for flow in record.trial.flows)
-    if not len(lost_ns) or not is_even:
+    streams = [one for one in streams if one.transmit in ports and one.offered_frames]
+    losses = [_Losses(one, ports[one.transmit]) for one in streams if one.tracked.lost] if is_even else []
+    if not losses:
         return LateLoad(shifted_share, [])
-    offered = dict.fromkeys(ports, 0)
-    for one in streams:
-        offered[one.transmit] += one.offered_frames
-    ratio = len(lost_ns) / sum(offered.values())
+    offered = sum(one.offered_frames for one in streams)
+    ratio = sum(one.lost_frames for one in losses) / offered
     until_ns = min(_known_until_ns(sent) for sent in ports.values())
     ahead_ns = max(_HANDED_OVER_FRAMES * _going_ns(sent) / sent.offered_frames for sent in ports.values())
     begun = _merged([(start - ahead_ns, end) for start, end in shifts])
-    settled = np.array(list(_settled(begun, _rested_ns(shifts, lost_ns), (1 - ratio) / ratio, until_ns))).reshape(-1, 2)
+    settled = np.array(list(_settled(begun, _rested_ns(shifts, losses), (1 - ratio) / ratio, until_ns))).reshape(-1, 2)
     frames = np.zeros(len(settled))
-    for port, sent in ports.items():
-        frames += np.diff(_gone_ns(sent, settled))[:, 0] / _going_ns(sent) * offered[port]
-    begins, ends = settled.T
-    lost = np.searchsorted(lost_ns, ends) - np.searchsorted(lost_ns, begins, "right")
-    return LateLoad(shifted_share, [Stretch(float(a), int(b)) for a, b in zip(frames, lost, strict=True)])
+    for one in streams:
+        frames += np.diff(_numbers(one, ports[one.transmit], settled))[:, 0]
+    lost = sum((np.diff(one.before(settled))[:, 0] for one in losses), np.zeros(len(settled)))
+    return LateLoad(shifted_share, [Stretch(float(a), float(b)) for a, b in zip(frames, lost, strict=True)])
 
 
-def _rested_ns(shifts: Sequence[tuple[float, float]], lost_ns: NDArray[np.float64]) -> float:
+class _Losses:
+    """Lost frames of one stream by the time at which they were due."""
+
+    def __init__(self, stream: StreamFacts, sent: Sent) -> None:
+        self._stream, self._sent = stream, sent
+        self._ranges = stream.tracked.lost.ranges()
+        self._edges = self._ranges[:, :2].ravel().astype(np.float64)
+        counted = np.cumsum(self._ranges[:, 2])
+        self._lost = np.column_stack([counted - self._ranges[:, 2], counted]).ravel().astype(np.float64)
+        self.lost_frames = int(counted[-1])
+
+    def before(self, times_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many were due before each time; those of which only the range is known are spread evenly over it."""
+        lost: NDArray[np.float64] = np.interp(_numbers(self._stream, self._sent, times_ns), self._edges, self._lost)
+        return lost
+
+    def next_in_ns(self, times_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How long after each time the next lost frame is over, if no shift comes before it; infinite without one."""
+        numbers = _numbers(self._stream, self._sent, times_ns)
+        place = np.searchsorted(self._ranges[:, 1], numbers, "right")
+        firsts = np.append(self._ranges[:, 0].astype(np.float64), np.inf)[place]
+        frame_ns = _going_ns(self._sent) / self._stream.offered_frames
+        waited: NDArray[np.float64] = (np.maximum(firsts, numbers) + 1 - numbers) * frame_ns
+        return waited
+
+
+def _rested_ns(shifts: Sequence[tuple[float, float]], losses: Sequence[_Losses]) -> float:
     """The longest time until a loss, without shifts, from the begin or from the last shift before it.
 
     A sender that was late by less than a shift sends a burst, so the first loss alone may come too early.
     """
-    first_ns = float(lost_ns[0] - sum(min(end, lost_ns[0]) - min(start, lost_ns[0]) for start, end in shifts))
-    ends = np.array([end for _, end in shifts])
-    starts = np.array([start for start, _ in shifts[1:]] + [np.inf])
-    next_ns = np.append(lost_ns, np.inf)[np.searchsorted(lost_ns, ends)]
-    later: list[float] = (next_ns - ends)[next_ns < starts].tolist()
-    return max([first_ns, *later])
+    begins = np.array([0.0, *(end for _, end in shifts)])
+    waited = np.min([one.next_in_ns(begins) for one in losses], axis=0)
+    free = np.array([*(start for start, _ in shifts), np.inf]) - begins
+    until_first: float = waited[0]
+    later: list[float] = waited[1:][waited[1:] < free[1:]].tolist()
+    return max([until_first, *later])
 
 
 def _settled(
@@ -158,20 +181,12 @@ def _going_ns(sent: Sent) -> int:
     return sent.last_sent_ns - sent.postponed_ns
 
 
-def _gone_ns(sent: Sent, times_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For how long the load of a port had gone on at some times, without its shifts."""
+def _numbers(stream: StreamFacts, sent: Sent, times_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many frames of a stream were due at some times: frames leave at equal distances but for the shifts."""
     ends = np.array(_shifts(sent)).reshape(-1, 2)
     shifted = np.repeat(np.cumsum(ends[:, 1] - ends[:, 0]), 2)
     shifted[::2] -= ends[:, 1] - ends[:, 0]
     at = np.concatenate([[0.0], ends.ravel(), [sent.last_sent_ns]])
-    gone: NDArray[np.float64] = np.interp(times_ns, at, at - np.concatenate([[0.0], shifted, shifted[-1:]]))
-    return gone
-
-
-def _lost_ns(stream: StreamFacts, sent: Sent) -> NDArray[np.float64]:
-    """When the lost frames of a stream were sent: at equal distances but for the shifts."""
-    going_ns = stream.tracked.lost.numbers() / stream.offered_frames * _going_ns(sent)
-    starts, ends = np.array(_shifts(sent)).reshape(-1, 2).T
-    shifted = np.concatenate([[0.0], np.cumsum(ends - starts)])
-    times_ns: NDArray[np.float64] = going_ns + shifted[np.searchsorted(starts - shifted[:-1], going_ns, "right")]
-    return times_ns
+    going_ns = at - np.concatenate([[0.0], shifted, shifted[-1:]])
+    numbers: NDArray[np.float64] = np.interp(times_ns, at, going_ns / _going_ns(sent) * stream.offered_frames)
+    return numbers

@@ -77,15 +77,18 @@ class Gaps(Sequence[Gap]):
         """`Gap.before_ns` of each; NaN where it is not known."""
         return _known(self._rows[:, 4])
 
-    def numbers(self) -> NDArray[np.float64]:
-        """The missing sequence numbers in ascending order; where only a count was kept, spread evenly over its gap."""
-        counts = self.counts.copy()
-        counts[list(self._bitmaps)] = 0
-        lengths = self._rows[:, 1] - self._rows[:, 0] + 1
-        places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        steps = np.repeat(lengths / np.maximum(counts, 1), counts)
-        listed = np.repeat(self.firsts, counts) + np.floor(places * steps)
-        return np.sort(np.concatenate([listed, *(self[place].numbers() for place in self._bitmaps)]))
+    def ranges(self) -> NDArray[np.int64]:
+        """Rows of the first number of a range, the one behind it, and how many of them are missing, in ascending order:
+        each gap, and pieces of up to 64 numbers of a bitmap, which bounds the memory."""
+        rows = [np.column_stack([self._rows[:, 0], self._rows[:, 1] + 1, self._rows[:, 2]])]
+        for place, bitmap in self._bitmaps.items():
+            bits = np.unpackbits(np.frombuffer(b64decode(bitmap), np.uint8), bitorder="little")
+            counts = np.pad(bits, (0, -len(bits) % 64)).reshape(-1, 64).sum(axis=1, dtype=np.int64)
+            first = self._rows[place, 0] + 64 * np.arange(len(counts))
+            ends = np.minimum(first + 64, self._rows[place, 1] + 1)
+            rows.append(np.column_stack([first, ends, counts])[counts > 0])
+        whole = np.delete(np.concatenate(rows), list(self._bitmaps), axis=0)
+        return whole[np.argsort(whole[:, 0], kind="stable")]
 
     def __len__(self) -> int:
         return len(self._rows)
