@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Literal
 
@@ -112,6 +112,8 @@ class BgpPeer:
     """Versions whose learned prefixes a script wants to read."""
     restart: Restart | None
     routes: tuple[BgpRoutes, ...]
+    learns_own_as: bool = False
+    """It learns routes with its own AS in the path, which a router takes for a loop: a script puts it into one."""
 
     @property
     def version(self) -> int:
@@ -133,7 +135,8 @@ def bgp_peers(document: Node, interfaces: Sequence[Interface]) -> tuple[BgpPeer,
                 for peer in node.children("peers"):
                     found.append(_peer(peer, _source(node, version, addresses), router_id))
     _check(found)
-    return tuple(found)
+    named = {number for peer in found for each in peer.routes for number in each.attributes.path}
+    return tuple(replace(peer, learns_own_as=peer.as_number in named) for peer in found)
 
 
 def _check(peers: Sequence[BgpPeer]) -> None:

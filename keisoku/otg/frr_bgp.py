@@ -124,9 +124,8 @@ class BgpText:
                 for text in one.texts()
             ]
             paths = [f"{far} addpath-tx-all-paths"] if version in peer.numbered else []
-            # A tester shows what it is told, also paths with its own AS, which a router takes for a loop.
-            learns = f"{far} allowas-in {_OWN_AS}"
-            return [f"{far} activate", learns, f"{far} route-map {name} out", *paths, *networks]
+            learns = [f"{far} allowas-in {_OWN_AS}"] if peer.learns_own_as else []
+            return [f"{far} activate", *learns, f"{far} route-map {name} out", *paths, *networks]
 
         return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
 
