@@ -172,8 +172,7 @@ def _merged(shifts: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _known_until_ns(sent: Sent) -> float:
     """The end of the load, or of the list of its shifts if that is not whole."""
-    is_whole = sum(by_ns for _, by_ns in sent.shifts) == sent.postponed_ns
-    return float(sent.last_sent_ns if is_whole else sent.shifts[-1][0])
+    return float(sent.shifts[-1][0] if sent.unlisted_ns else sent.last_sent_ns)
 
 
 def _going_ns(sent: Sent) -> int:

@@ -148,8 +148,7 @@ def _outage(gap: Gap, gap_ns: float, late_ns: float, sent: Sent) -> Outage:
     after_ns = 0 if gap.after_ns is None else gap.after_ns
     last_ns = end_ns if gap.before_ns is None else gap.before_ns
     # What the list of shifts leaves out, as far as it shows in the time from the frame before to the one behind.
-    unseen_ns = sent.postponed_ns - sum(by_ns for _, by_ns in sent.shifts)
-    unlisted_ns = min(unseen_ns, max(0.0, last_ns - after_ns - (gap.last - gap.first + 2) * gap_ns))
+    unlisted_ns = min(sent.unlisted_ns, max(0.0, last_ns - after_ns - (gap.last - gap.first + 2) * gap_ns))
     longest_ns = gap_ns + late_ns + unlisted_ns
     first_ns = min(_latest_ns(sent, after_ns, longest_ns), last_ns)
     begin = Between(after_ns, min(after_ns + gap_ns / 2, last_ns), first_ns)

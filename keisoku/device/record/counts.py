@@ -87,12 +87,17 @@ class Sent(_Model):
     """How often the host stopped it for longer than it may catch up."""
     shifts: list[tuple[int, int]] = []
     """The first shifts of the schedule: when the late frame was sent, and by how much later all others were due then,
-    in ns. They are all if they add up to `postponed_ns`."""
+    in ns."""
     refused_frames: int | None = None
     """Frames of those offered that the driver had no room for, so that they never left; None where it is not known."""
     gaps: Buckets
     driver_delay: DriverDelay | None = None
     """How much later than its timestamp the driver sent a frame, where the driver reports it."""
+
+    @property
+    def unlisted_ns(self) -> int:
+        """By how much the schedule was shifted besides `shifts`; 0 if they are all."""
+        return self.postponed_ns - sum(by_ns for _, by_ns in self.shifts)
 
     @property
     def left_frames(self) -> int:
