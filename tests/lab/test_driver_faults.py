@@ -11,15 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from support.tap_device import TapDevice
 
 from keisoku._core import Wire
-from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.engine.port_counters import KernelCounters
 from keisoku.device.engine.wired_port import WiredPort
-from keisoku.device.record.interference import PortEngine
+from keisoku.device.record.interference import PortCounters, PortEngine
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.device.record.validity import port_drops, reasons
 from keisoku.device.testbed import host_port
@@ -130,19 +131,24 @@ def moved(
     return thread, ready
 
 
+def counters(engine: PortEngine) -> PortCounters:
+    with closing(KernelCounters(engine, "tap0", PATH)) as kernel:
+        return kernel.read()
+
+
 def test_frames_that_our_own_program_took_are_not_drops_of_the_port(tap: TapDevice) -> None:
     """TUN and virtio-net count XDP_DROP in rx_dropped: every valid trial was called invalid."""
     frames = 93
     wire = Wire(json.dumps([place("packet", "tx0"), place("xdp", "tap0")]), [0], [1])
     try:
-        before, taken = read_counters("xdp", "tap0", PATH), dict(wire.taken())[1]
+        before, taken = counters("xdp"), dict(wire.taken())[1]
         device, ready = moved("rx0", tap, frames)
         ready.wait()
         begin(wire, frames, 2000)
         facts = finish(wire)
         device.join()
         own = dict(wire.taken())[1] - taken
-        after = read_counters("xdp", "tap0", PATH)
+        after = counters("xdp")
         change = after.model_copy(update={"taken_frames": own}).since(before)
     finally:
         wire.close()
@@ -165,11 +171,11 @@ def test_late_frames_that_our_own_program_took_are_not_drops_of_the_port(tap: Ta
         begin(wire, late, 2000)
         assert finish(wire).tracked.forwarded_frames == late
         device.join()
-        before, taken = read_counters(engine, "tap0", PATH), dict(wire.taken())[1]
+        before, taken = counters(engine), dict(wire.taken())[1]
         for frame in kept:
             tap.receive(frame)
         own = dict(wire.taken())[1] - taken
-        change = read_counters(engine, "tap0", PATH).model_copy(update={"taken_frames": own}).since(before)
+        change = counters(engine).model_copy(update={"taken_frames": own}).since(before)
     finally:
         wire.close()
     assert change.rx_dropped == late == own, "this driver counts them"
@@ -181,14 +187,14 @@ def test_frames_that_an_af_xdp_socket_got_are_neither_drops_nor_taken(tap: TapDe
     frames = 93
     wire = Wire(json.dumps([place("packet", "tx0"), place("afxdp", "tap0")]), [0], [1])
     try:
-        before = read_counters("afxdp", "tap0", PATH)
+        before = counters("afxdp")
         device, ready = moved("rx0", tap, frames)
         ready.wait()
         begin(wire, frames, 2000)
         facts = finish(wire)
         device.join()
         taken = dict(wire.taken())[1]
-        change = read_counters("afxdp", "tap0", PATH).since(before)
+        change = counters("afxdp").since(before)
     finally:
         wire.close()
     assert facts.tracked.forwarded_frames == frames
@@ -200,10 +206,10 @@ def test_a_full_transmit_queue_is_not_the_devices_loss(tap: TapDevice) -> None:
     ports = [place("xdp", "tap0", counts_refusals=True), place("packet", "rx0")]
     wire = Wire(json.dumps(ports), [0], [1])
     try:
-        before = read_counters("xdp", "tap0", PATH)
+        before = counters("xdp")
         begin(wire, 3000, 50_000)
         facts = finish(wire)
-        change = read_counters("xdp", "tap0", PATH).since(before)
+        change = counters("xdp").since(before)
     finally:
         wire.close()
     left = tap.sent()

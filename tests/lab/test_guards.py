@@ -9,12 +9,13 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from keisoku._core import Hiccups, Wire
-from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.engine.port_counters import KernelCounters
 from keisoku.device.record.interference import Interference, PortCounters
 from keisoku.device.record.trial import Facts
 from keisoku.device.record.validity import STRAYS, disturbed, port_drops
@@ -42,15 +43,12 @@ def place(port: LabPort, engine: str) -> dict[str, str]:
 def counters(lab: Lab, engine: str) -> list[PortCounters]:
     tester = lab.ports[0].namespace_path
     dut = tester.with_name(tester.name.replace("tester", "dut"))
-    return [
-        read_counters(
-            "xdp" if engine == "xdp" else "packet",
-            port.interface,
-            tester,
-            (port.dut_interface, dut) if port.dut_interface else None,
-        )
-        for port in lab.ports
-    ]
+    read = []
+    for port in lab.ports:
+        peer = (port.dut_interface, dut) if port.dut_interface else None
+        with closing(KernelCounters("xdp" if engine == "xdp" else "packet", port.interface, tester, peer)) as kernel:
+            read.append(kernel.read())
+    return read
 
 
 def overload(lab: Lab, engine: str) -> tuple[Facts, list[PortCounters]]:
@@ -152,7 +150,17 @@ def test_foreign_frames_that_the_host_refuses_are_no_drops() -> None:
 
 def test_counters_of_no_interface_are_an_error() -> None:
     with pytest.raises(EngineError, match="there is no interface nothing0"):
-        read_counters("xdp", "nothing0", None)
+        KernelCounters("xdp", "nothing0", None)
+
+
+def test_counters_of_an_interface_that_is_gone_are_an_error() -> None:
+    with Lab("cable") as lab:
+        port = lab.ports[0]
+        with closing(KernelCounters("xdp", port.interface, port.namespace_path)) as kernel:
+            assert kernel.read(3).taken_frames == 3
+            subprocess.run(["ip", "-n", port.namespace_path.name, "link", "delete", port.interface], check=True)
+            with pytest.raises(EngineError, match=f"there is no interface {port.interface} any more"):
+                kernel.read()
 
 
 BURN = """

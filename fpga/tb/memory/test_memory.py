@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 from simulate import generated_registers, simulate
 
-WORD_BITS = 9
+WORD_BITS = 8
 WORDS = 2**WORD_BITS
 RECORDS = 6 * WORDS // 8 // 5
 AREA_NUMBERS = WORDS // 8 * 32
@@ -211,7 +211,7 @@ async def test_what_has_no_room_is_counted_and_told(dut) -> None:
     assert await bench.read(COUNT_DROPPED) == 25
     assert await bench.read(STATUS) >> 1 & 1
     assert [event for _, event in await bench.records(0, RECORDS)] == sent[:RECORDS]
-    await bench.write(TAKEN, 40)
+    await bench.write(TAKEN, RECORDS // 2)
     more = [bench.some_event() for _ in range(3)]
     bench.queues[1].extend(more)
     await bench.settle()

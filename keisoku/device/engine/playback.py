@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from keisoku._core import Wire
 from keisoku.device.capture.replay import Replay
 from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.port_counters import read_all
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Gaps, Phases, Receiver, Stream, Transmitter, Trial
@@ -75,33 +77,25 @@ def play(
     receiving = len(ports) - 1
     trial, stream = _load(recording, times, between_ns, receiving)
     table = (recording.frames, recording.lengths.tobytes(), 0, False, 0)
-    wire = Wire(json.dumps([port.place(capture.kept_bytes if capture else 0) for port in ports]), [0], [receiving])
-    try:
+    places = json.dumps([port.place(capture.kept_bytes if capture else 0) for port in ports])
+    with ExitStack() as stack:
+        counters = [stack.enter_context(closing(port.open_counters())) for port in ports]
+        wire = stack.enter_context(closing(Wire(places, [0], [receiving])))
         if capture is not None:
+            stack.callback(capture.close)
+            stack.callback(wire.stop)
             seen = enumerate(ports)
             capture.begin(wire, [port.captured(number == 0, number == receiving) for number, port in seen])
-        before = _counters(ports, wire)
+        before = read_all(counters, dict(wire.taken()))
         # Recorded frames have the addresses of other hosts.
         wire.start(trial.load([stream], _STREAM, promiscuous=[receiving]), [table])
         while not wire.progress()[2]:  # finish() would delay Ctrl-C
             time.sleep(_LOOK_S)
         facts = Facts.model_validate_json(wire.finish())
-        after = _counters(ports, wire)
-        counters = {number: after[number].since(before[number]) for number in range(len(ports))}
-    finally:
-        try:
-            if capture is not None:
-                wire.stop()
-                capture.close()
-        finally:
-            wire.close()
+        after = read_all(counters, dict(wire.taken()))
+    changes = {number: after[number].since(before[number]) for number in range(len(ports))}
     (transmitter,), (receiver,) = facts.transmitters, facts.receivers
-    return Played(stream.frames, trial.duration_ns - PATIENCE_NS, transmitter, receiver, counters, facts.interrupted)
-
-
-def _counters(ports: list[WiredPort], wire: Wire) -> list[PortCounters]:
-    taken = dict(wire.taken())
-    return [port.counters(taken.get(number)) for number, port in enumerate(ports)]
+    return Played(stream.frames, trial.duration_ns - PATIENCE_NS, transmitter, receiver, changes, facts.interrupted)
 
 
 def _load(recording: Replay, times: int, between_ns: int | None, receiving: int) -> tuple[Trial, Stream]:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Literal
@@ -24,13 +25,13 @@ from keisoku.device.engine.connecting import PLACES, Connecting
 from keisoku.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.port_counters import Counters, read_all
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
 from keisoku.device.engine.watched import Parts, Watched, parts, watched
 from keisoku.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.event import Happened
-from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
@@ -122,7 +123,10 @@ class WiredEngine:
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
-        self._wire = opens(places, traffic.transmitting, traffic.receiving)
+        with ExitStack() as stack:
+            self._counters = [stack.enter_context(closing(port.open_counters())) for port in ports]
+            self._wire = opens(places, traffic.transmitting, traffic.receiving)
+            self._opened = stack.pop_all()
         self._running: _Running | None = None
         self._warm = not warm_up
         self._full_speed = FullSpeed(senders_cpu)
@@ -179,6 +183,7 @@ class WiredEngine:
         self._warm = True
         self._running = _Running(
             self._ports,
+            self._counters,
             self._wire,
             trial,
             load,
@@ -243,6 +248,7 @@ class WiredEngine:
             if self._capture is not None:
                 self._capture.close()
         finally:
+            self._opened.close()
             self._wire.close()
 
     def context(self) -> dict[str, object]:
@@ -329,6 +335,7 @@ class _Running(TrialThread):
     def __init__(
         self,
         ports: Sequence[WiredPort],
+        counters: Sequence[Counters],
         wire: Wire,
         trial: Trial,
         load: _Load | Callable[..., _Load],
@@ -350,7 +357,7 @@ class _Running(TrialThread):
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu = device_cpu
-        self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
+        self._ports, self._counters, self._wire, self._trial, self._load = ports, counters, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
         self._reset, self._events, self._streams_beside = reset, events, streams_beside
@@ -388,11 +395,11 @@ class _Running(TrialThread):
 
     def _counted(self, carry: Callable[[], str]) -> Facts:
         """The facts of a load, with the kernel's counts at the ports."""
-        before = self._counters()
+        before = read_all(self._counters, dict(self._wire.taken()))
         facts = json.loads(carry())
         for core in facts["interference"]["cores"]:
             core["of_device"] = core["cpu"] == self._device_cpu
-        after = self._counters()
+        after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         return Facts.model_validate(facts | {"counters": changes})
 
@@ -439,10 +446,6 @@ class _Running(TrialThread):
         for port, frame in self._learning:
             self._wire.learn(port, frame, max(1, LEARNING_FRAMES // frames[port]))
         self.stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
-
-    def _counters(self) -> list[PortCounters]:
-        taken = dict(self._wire.taken())
-        return [port.counters(taken.get(number)) for number, port in enumerate(self._ports)]
 
     def _check_stamps(self, facts: Facts) -> Facts:
         """Calibrations rely on the chosen timestamps: if the driver refuses them later, or takes none although it

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keisoku.device.capture.port import CapturePort
-from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.engine.port_counters import Counters, KernelCounters
 from keisoku.device.engine.stamps import StampChoice
-from keisoku.device.record.interference import PortCounters, PortEngine
+from keisoku.device.record.interference import PortEngine
 from keisoku.errors import EngineError
 from keisoku.host.link import speed_mbps
 from keisoku.host.namespace import within
@@ -50,10 +50,9 @@ class WiredPort:
     counts_refusals: bool = False
     """Count the XDP frames that its driver has no room for. Not for a veth, where they are the device's losses."""
 
-    def counters(self, taken_frames: int | None = None) -> PortCounters:
-        """The kernel's counters of it, beside those of its own program. Raises EngineError if it is gone."""
-        read = read_counters(self.engine, self.interface, self.namespace, self.peer)
-        return read.model_copy(update={"taken_frames": taken_frames})
+    def open_counters(self) -> Counters:
+        """The kernel's counters of it. Raises EngineError if it is gone."""
+        return KernelCounters(self.engine, self.interface, self.namespace, self.peer)
 
     def check_speed(self) -> None:
         """Raises EngineError if the link has another speed than when the port was found: percentages would be wrong."""

@@ -16,6 +16,7 @@ from typing import Any
 from keisoku._core import Wire
 from keisoku.clock.host_relation import plain, related
 from keisoku.clock.reference.kinds import check_master
+from keisoku.device.engine.port_counters import Counters
 from keisoku.device.engine.two_host_wire import GREETING, RECEIVES, unpacked
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.testbed.host_port import PortAddress, check, has_carrier, interface_ip
@@ -30,6 +31,7 @@ _IDLE_S = 600.0
 """A tester may rest between trials, or an operator reset a device by hand."""
 _MOST_LEARNING = 100
 _MAC_BYTES = 6
+_NOT_OPEN = "the port is not open"
 
 
 class ReceivingServer(OneClientServer):
@@ -89,6 +91,7 @@ class _Receiving:
     def __init__(self, port: WiredPort, clock: str | None) -> None:
         self._port, self._clock = port, clock
         self._wire: Wire | None = None
+        self._counters: Counters | None = None
         self._expected: tuple[Any, ...] = ()
 
     def answer(self, message: dict[str, Any], block: bytes) -> tuple[dict[str, Any], bytes]:
@@ -100,6 +103,7 @@ class _Receiving:
                 self.close()
                 self._port = replace(self._port, views=bool(message["views"]), lots=int(message["lots"]))
                 place = self._port.place()
+                self._counters = self._port.open_counters()
                 self._wire = Wire(json.dumps([place, place]), [], [RECEIVES])
             case "close":
                 self.close()
@@ -120,7 +124,9 @@ class _Receiving:
             case "taken":
                 return {"taken": self._opened.taken()}, b""
             case "counters":
-                return {"counters": self._port.counters(message["taken"]).model_dump(mode="json")}, b""
+                if self._counters is None:
+                    raise ValueError(_NOT_OPEN)
+                return {"counters": self._counters.read(message["taken"]).model_dump(mode="json")}, b""
             case "learn":
                 self._learn(block, int(message["count"]))
             case "expect":
@@ -147,11 +153,14 @@ class _Receiving:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
+        if self._counters is not None:
+            self._counters.close()
+            self._counters = None
 
     @property
     def _opened(self) -> Wire:
         if self._wire is None:
-            raise ValueError("the port is not open")
+            raise ValueError(_NOT_OPEN)
         return self._wire
 
     def _facts(self) -> dict[str, Any]:

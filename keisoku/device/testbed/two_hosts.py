@@ -10,6 +10,7 @@ from typing import Any, cast
 from keisoku._core import Wire
 from keisoku.clock.host_relation import plain
 from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.port_counters import Counters
 from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.engine.two_host_wire import GREETING, RECEIVES, SENDS, Clock, ReceivingHost, TwoHostWire
 from keisoku.device.engine.wired import WiredEngine
@@ -43,15 +44,29 @@ class LentPort(WiredPort):
         assert self.host is not None
         return phrase("{stamp} at {host}", stamp=recorded(self.stamp), host=self.host.name)
 
-    def counters(self, taken_frames: int | None = None) -> PortCounters:
-        """The kernel's counts there."""
+    def open_counters(self) -> Counters:
+        """The kernel's counters there."""
         assert self.host is not None
-        return PortCounters.model_validate(self.host.ask("counters", taken=taken_frames)[0]["counters"])
+        return _CountersThere(self.host)
 
     def check_speed(self) -> None:
         """Of the link there."""
         assert self.host is not None
         self.host.ask("speed")
+
+
+class _CountersThere:
+    """The other host has them open."""
+
+    def __init__(self, host: ReceivingHost) -> None:
+        self._host = host
+
+    def read(self, taken_frames: int | None = None) -> PortCounters:
+        """Raises EngineError if the port there is gone."""
+        return PortCounters.model_validate(self._host.ask("counters", taken=taken_frames)[0]["counters"])
+
+    def close(self) -> None:
+        """The other host closes them with its port."""
 
 
 class TwoHostsTestbed(WiredTestbed):
