@@ -16,8 +16,8 @@ def sentence(result: Result, figure: str) -> str:
 
     Where no row has it, it is the first figure that any has.
     """
-    if reason := result.failure or result.nothing_because:
-        return phrase("The measurement did not give the requested result: {reason}.", reason=reason)
+    if result.failure:
+        return phrase("The measurement did not give the requested result: {reason}.", reason=result.failure)
     if not any(figure in row.figures for row in result.rows):
         figure = next((name for row in result.rows for name in row.figures), figure)
     rows = [row for row in result.rows if figure in row.figures]
@@ -27,6 +27,8 @@ def sentence(result: Result, figure: str) -> str:
     of_frames = any(row.frame_bytes for row in rows)
     # 'Mean' says nothing outside of a table of latencies; the latency of a hop is none of frames, and no mean.
     name = head("latency" if of_frames and figure == "mean" else figure, of_frames)
+    if result.nothing_because:
+        return phrase("{name}: {figures}.", name=name, figures=result.nothing_because)
     found = phrase("{name}: {figures}.", name=name, figures=known) if rows else ""
     missing = not_measured(result)
     flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""

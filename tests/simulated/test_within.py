@@ -27,6 +27,7 @@ from keisoku.measurement.carry_out import Outcome, analyse, carry_out, resume
 from keisoku.measurement.entry import Measurement, Work
 from keisoku.measurement.table import DEVICE, MODULES, find
 from keisoku.measurement.within import fitted, no_longer_than
+from keisoku.report.sentence import sentence
 from keisoku.run.directory import RunDirectory
 
 OWN = {"address_caching": {"ageing_s": 1, "most_addresses": 200, "addresses": 20, "settle_s": 0, "learning_fps": 1e4}}
@@ -151,6 +152,7 @@ def test_procedures_that_never_began_say_why(tmp_path: Path) -> None:
     trial, loss = outcome.results
     assert all(row.figures for row in trial.rows)
     assert loss.nothing_because == "nothing was measured: stopped after 11 s"
+    assert sentence(loss, "loss") == "Frame loss: nothing was measured: stopped after 11 s."
 
 
 def test_a_time_in_which_no_size_can_be_measured_is_refused(tmp_path: Path) -> None:
