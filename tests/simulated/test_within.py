@@ -152,7 +152,7 @@ def test_procedures_that_never_began_say_why(tmp_path: Path) -> None:
     trial, loss = outcome.results
     assert all(row.figures for row in trial.rows)
     assert loss.nothing_because == "nothing was measured: stopped after 11 s"
-    assert sentence(loss, "loss") == "Frame loss: nothing was measured: stopped after 11 s."
+    assert sentence(loss, "loss") == "Loss: nothing was measured: stopped after 11 s."
 
 
 def test_a_time_in_which_no_size_can_be_measured_is_refused(tmp_path: Path) -> None:
