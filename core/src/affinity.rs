@@ -35,6 +35,9 @@ pub fn restrict(cpus: &[usize]) {
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
 }
 
+/// The nice value of threads that go before all others of their session without a real-time class.
+pub const FIRST_NICE: i32 = -20;
+
 /// Gives the calling thread priority over other threads of its session. Without the privilege nothing changes.
 pub fn hurry(nice: i32) {
     // SAFETY: setpriority takes numbers; 0 is the calling thread.

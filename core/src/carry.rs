@@ -40,8 +40,7 @@ const STOPPED_DRAIN_NS: u64 = 100_000_000;
 /// time.
 const SLACK_NS: u64 = 10_000_000;
 
-/// Priorities of the threads (nice values).
-const SEND_NICE: i32 = -20;
+/// The nice value of the thread that accounts; a sender goes before it.
 const ACCOUNT_NICE: i32 = -10;
 /// The role of a sending thread in `Interference`.
 const SENDER: &str = "sender";
@@ -139,7 +138,7 @@ pub fn carry(
                     affinity::restrict(own);
                     affinity::sleep_precisely();
                     if others.is_empty() {
-                        affinity::hurry(SEND_NICE);
+                        affinity::hurry(affinity::FIRST_NICE);
                     } else {
                         first.enter();
                     }

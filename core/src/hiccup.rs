@@ -33,8 +33,6 @@ pub use waits::Thread;
 /// that the meter stays below 0.1 % of a core, and an interruption that matters (`validity.py`) covers two points.
 const PERIOD_NS: u64 = 40_000_000;
 const LONG_NS: u64 = 1_000_000;
-/// Higher priority than everything but threads of the kernel.
-const NICE: i32 = -20;
 
 /// How late the sleeping thread of one core woke up, over all points of time.
 #[derive(Clone, Debug, Serialize)]
@@ -170,7 +168,7 @@ impl Drop for Hiccups {
 /// Sleeps on `cpu` from point to point of time, counted from `begun_ns`, until `stop`.
 fn sleep(cpu: usize, begun_ns: u64, stop: &AtomicBool) -> Lateness {
     affinity::restrict(&[cpu]);
-    affinity::hurry(NICE);
+    affinity::hurry(affinity::FIRST_NICE);
     affinity::sleep_precisely();
     let mut histogram = Histogram::default();
     let mut lateness = Lateness {

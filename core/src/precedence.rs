@@ -10,10 +10,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::affinity::hurry;
+use crate::affinity::{FIRST_NICE, hurry};
 
-/// The least nice value.
-const NICE: i32 = -20;
 /// A thread is in the real-time class for this long, and then out of it for `PAUSE_NS`. Each period of 1 s that
 /// contains a whole pause has at most 0.94 s in the class. Both may be late by a look of the accounting thread.
 const CLASS_NS: u64 = 800_000_000;
@@ -26,7 +24,7 @@ const PAUSE_NS: u64 = 60_000_000;
 /// kernels they wait for a thread without a real-time class instead, which would starve; there, and without the
 /// privilege, the thread has a nice value only.
 pub fn go_first() -> bool {
-    hurry(NICE);
+    hurry(FIRST_NICE);
     // SAFETY: the thread that asks exists.
     !soft_interrupts_wait_for_a_thread() && unsafe { set_class(libc::pthread_self(), true) }
 }

@@ -15,8 +15,6 @@ use crate::affinity;
 
 /// Longest time for one round: a thread that is not running has to be scheduled first.
 const PATIENCE_NS: u64 = 300_000_000;
-/// Both threads have priority over all others for some ms, because each waits for the other.
-const NICE: i32 = -20;
 /// Spins between two checks of the time.
 const SPINS: u32 = 10_000;
 
@@ -57,7 +55,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
     thread::scope(|scope| {
         scope.spawn(|| {
             affinity::restrict(&[core]);
-            affinity::hurry(NICE);
+            affinity::hurry(affinity::FIRST_NICE);
             for round in 1..=rounds {
                 while asked.0.load(Ordering::Acquire) != round {
                     if stop.load(Ordering::Relaxed) {
@@ -71,7 +69,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
         });
         let asking = scope.spawn(|| {
             affinity::restrict(&[reference]);
-            affinity::hurry(NICE);
+            affinity::hurry(affinity::FIRST_NICE);
             let mut bounds = Bounds::default();
             let until_ns = monotonic_ns() + PATIENCE_NS;
             for round in 1..=rounds {

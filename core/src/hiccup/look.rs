@@ -8,9 +8,6 @@ use std::thread;
 use crate::affinity;
 use crate::clock::monotonic_ns;
 
-/// Priority of a thread that sends (`carry.rs`).
-const NICE: i32 = -20;
-
 /// What was seen on one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
@@ -38,7 +35,7 @@ pub fn look(cpus: &[usize], span_ns: u64, least_ns: u64) -> Vec<Watched> {
 
 fn watch(cpu: usize, span_ns: u64, least_ns: u64) -> Watched {
     affinity::restrict(&[cpu]);
-    affinity::hurry(NICE);
+    affinity::hurry(affinity::FIRST_NICE);
     // Room for what most hosts do, so that the thread seldom stops itself.
     let mut stops = Vec::with_capacity(1024);
     let begun_ns = monotonic_ns();
@@ -108,7 +105,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 affinity::restrict(&[cpu]);
-                affinity::hurry(NICE);
+                affinity::hurry(affinity::FIRST_NICE);
                 while !done.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }

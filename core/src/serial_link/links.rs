@@ -11,8 +11,6 @@ use super::poll::{Poll, Waker};
 use super::tun::Tun;
 use crate::affinity;
 
-/// Higher priority than everything but threads of the kernel, where a real-time class is refused.
-const NICE: i32 = -20;
 const PRIORITY: i32 = 1;
 
 /// A bed in operation. Its devices are removed with it.
@@ -88,6 +86,6 @@ fn go_first(core: Option<usize>) {
     };
     // SAFETY: the kernel reads the parameter, which lives across the call; 0 is the calling thread.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) } != 0 {
-        affinity::hurry(NICE);
+        affinity::hurry(affinity::FIRST_NICE);
     }
 }
