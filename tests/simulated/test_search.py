@@ -3,7 +3,13 @@
 import pytest
 from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
+from support.trials import drive
 
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.method.method import begin
+from keisoku.device.record.counts import Buckets, Sent
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result
 
@@ -92,6 +98,35 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
     assert result.rows[0].figures == {}
     assert result.nothing_because == f"nothing was measured: {said}"
     assert result.remarks[-1] == f"64 byte: {said}"
+
+
+@pytest.mark.parametrize("starved", [1, 3, 99])
+def test_a_tester_that_was_kept_from_sending_finds_no_load_that_it_did_not_send(starved: int) -> None:
+    """Nothing was offered within the trial, so nothing was lost: "at least 100 Mframes/s" of a device of 1488."""
+    own = plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS)
+    traffic = Traffic(routes_between(own.pairs()), own.contents())
+    engine = SimulatedEngine(device(SLOW), [1, 2], traffic)
+    unrated = engine.capabilities.model_copy(update={"link_bits_per_second": None})
+    method = begin("throughput", own, unrated, Bias(exact=True), {})
+
+    def kept(index: int, trial: Trial, facts: Facts) -> Facts:
+        if not trial.flat_out or index >= starved:
+            return facts
+        tracked = facts.tracked.model_copy(update={"received_frames": 0, "forwarded_frames": 0, "lost_frames": 0})
+        nothing = Sent(
+            offered_frames=0, first_sent_ns=0, last_sent_ns=0, lag_max_ns=0, postponed_ns=0, gaps=Buckets()
+        )  # fmt: skip
+        return facts_of(nothing, tracked)
+
+    result, records = drive("throughput", method, engine, streams=0, change=kept)
+    assert result is not None
+    assert all(not record.valid for record in records[: min(starved, 4)])
+    (row,) = result.rows
+    if starved > 4:
+        assert (row.figures, row.remark) == ({}, "the host let the tester send next to nothing, time after time")
+    else:
+        figure = row.figures["throughput"]
+        assert (figure.value, figure.bound) == (pytest.approx(0.9 * LINE, rel=1e-3), "at least")
 
 
 @pytest.mark.parametrize("first", [1.0, 500.0, 1000.0, 1300.0, 1480.0])

@@ -110,6 +110,24 @@ def test_a_full_transmit_queue_is_the_testers_shortfall_and_no_load() -> None:
     assert shortfalls(record.trial, full) == []
 
 
+def test_what_a_starved_tester_offers_flat_out_is_no_load_that_the_device_passes() -> None:
+    """A host that let the sender send no frame until the trial was over made it "at least 100 Mframes/s" of a bridge:
+    nothing was offered, so nothing was lost, and the load was taken for the one asked for."""
+    flat_out = TRIAL.model_copy(update={"flat_out": True, "frames_per_second": 100e6})
+    nothing = facts(offered=0, forwarded=0, last_ns=0).model_copy(deep=True)
+    sent = nothing.transmitters[0].sent.model_copy(update={"last_sent_ns": 0, "first_sent_ns": 0})
+    nothing.transmitters[0] = nothing.transmitters[0].model_copy(update={"sent": sent})
+    assert reasons(flat_out, nothing) == ["the host let the sender send for 0 of 10,000 ms"]
+    record = TrialRecord(
+        index=0, method="test", trial=flat_out, facts=nothing, started_at="", engine_seconds=10.0, invalid_because=[],
+    )  # fmt: skip
+    assert record.offered_fps == record.load_fps == 0
+    brief = facts(offered=2000, forwarded=2000, last_ns=4_900_000_000)
+    assert reasons(flat_out, brief) == ["the host let the sender send for 4,900 of 10,000 ms"]
+    assert reasons(flat_out, facts(offered=2000, forwarded=2000, last_ns=5_100_000_000)) == []
+    assert reasons(flat_out, facts(offered=2000, forwarded=2000)) == []
+
+
 @pytest.mark.parametrize(("by_hardware", "by_kernel"), [(100, 0), (9999, 1), (0, 0)])
 def test_hardware_that_stamps_what_it_should_is_no_reason(by_hardware: int, by_kernel: int) -> None:
     assert reasons(TRIAL, stamped(by_hardware, by_kernel)) == []

@@ -18,7 +18,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.device.record.validity import TOLERANCE, disturbances, why_invalid
+from keisoku.device.record.validity import TOLERANCE, disturbances, sent_briefly, why_invalid
 from keisoku.language import joined, phrase
 
 RETRIES = 2
@@ -128,16 +128,20 @@ def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialR
 
 
 def maximum_rate(
-    setting: Setting, frame_bytes: int, seconds: float
+    setting: Setting, frame_bytes: int, seconds: float, ceiling_fps: float | None = None
 ) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
-    """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link."""
-    line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(
-        phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, line, seconds, flat_out=True
-    )
+    """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link, or
+    `ceiling_fps`. It is a frame a trial if the host let the tester send nothing, time after time."""
+    most = ceiling_fps or setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
+    for _ in range(DISTURBED_TRIES):
+        record = yield setting.trial(
+            phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, most, seconds, flat_out=True
+        )
+        if not any(sent_briefly(record.trial, port.sent) for port in record.senders):
+            break
     if record.offered_share >= 1 - TOLERANCE:
-        return line, False
-    return EVENLY * min(line, record.offered_fps), True
+        return most, False
+    return max(1 / seconds, EVENLY * min(most, record.offered_fps)), True
 
 
 def beyond_tester(record: TrialRecord) -> bool:
@@ -200,7 +204,11 @@ class _Bracket:
         """
         fps = first_fps
         if self.high_by == "ceiling" and self.high_fps >= CEILING_WITHOUT_LINK_FPS:
-            fps = yield from self._most(seconds)
+            fps, _ = yield from maximum_rate(self.setting, self.frame_bytes, seconds, self.high_fps)
+            if fps <= self.least_fps:
+                self.given_up = phrase("the host let the tester send next to nothing, time after time")
+                return
+            self.high_fps, self.high_by = fps, "tester"
         while self.low_fps < self.high_fps * (1 - self.resolution) and self.high_fps > self.least_fps:
             fell_short = self.fell_short
             passed = yield from self._try(purpose, seconds, fps)
@@ -215,13 +223,6 @@ class _Bracket:
             else:
                 fps = self.high_fps * (1 - fall)
                 fall = min(2 * fall, 0.5)
-
-    def _most(self, seconds: float) -> Generator[Trial, TrialRecord, float]:
-        """The highest load that the tester can offer evenly through this DUT, whatever becomes of the frames."""
-        purpose = phrase("maximum {frame_bytes} byte", frame_bytes=self.frame_bytes)
-        record = yield self.setting.trial(purpose, self.frame_bytes, self.high_fps, seconds, flat_out=True)
-        self.high_fps, self.high_by = EVENLY * min(self.high_fps, record.offered_fps), "tester"
-        return self.high_fps
 
     def confirm(self, seconds: float, times: int) -> Generator[Trial, TrialRecord, None]:
         """Tries both ends of the bracket so often; an end that is refuted moves outwards, each time twice as far.

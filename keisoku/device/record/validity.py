@@ -73,6 +73,7 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     found = [INTERRUPTED] if facts.interrupted else []
     found += _at_links(trial, facts)
     found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
+    found += [reason for port in facts.transmitters for reason in _kept_from_sending(trial, port.sent)]
     if facts.tester_dropped_frames:
         named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
         why = f" ({named})" if named else ""
@@ -126,6 +127,26 @@ def _stopped_by_the_host(sent: Sent) -> list[str]:
             "the host stopped the sender {interruptions} times, for {percent:.0f} % of its time",
             interruptions=sent.interruptions,
             percent=100 * sent.interrupted_share,
+        )
+    ]
+
+
+def sent_briefly(trial: Trial, sent: Sent) -> bool:
+    """Whether a sender that should send all that it can sent in less than half of the time, which shows little of what
+    it can offer: a host that starves it may keep it from sending until the trial is over."""
+    if not trial.flat_out or sent.offered_frames >= trial.frames:
+        return False
+    return 2 * (sent.going_ns - sent.first_sent_ns) < trial.duration_ns
+
+
+def _kept_from_sending(trial: Trial, sent: Sent) -> list[str]:
+    if not sent_briefly(trial, sent):
+        return []
+    return [
+        phrase(
+            "the host let the sender send for {sent_ms:,.0f} of {trial_ms:,.0f} ms",
+            sent_ms=max(0, sent.going_ns - sent.first_sent_ns) / 1e6,
+            trial_ms=trial.duration_ns / 1e6,
         )
     ]
 
