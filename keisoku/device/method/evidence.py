@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.record.trial import TrialRecord
@@ -73,11 +74,11 @@ def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
     lossless_fps = seen.lossless.load_fps if seen.lossless else 0.0
     if figure is None:
         if seen.lossless is None:
-            return row, ""
-        figures = {
-            "throughput": Quantity(value=lossless_fps, unit="frames/s", bound="at least"),
-            "bit_rate": Quantity(value=lossless_fps * row.frame_bytes * 8, unit="bit/s", bound="at least"),
-        }
+            if seen.lossy is None:
+                return row, ""
+            figures = _bound(row, seen.lossy.trial.frames_per_second, "at most")
+            return row.model_copy(update={"figures": figures, "trial": seen.lossy.index}), ""
+        figures = _bound(row, lossless_fps, "at least")
         said = phrase(
             "no search came to an end ({remark}), but {method} lost nothing at this load",
             remark=row.remark,
@@ -93,6 +94,13 @@ def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
     if figure.interval is None:
         return row, ""
     return _contradicted(row, figure, figure.interval, seen)
+
+
+def _bound(row: Row, fps: float, bound: Literal["at least", "at most"]) -> dict[str, Quantity]:
+    return {
+        "throughput": Quantity(value=fps, unit="frames/s", bound=bound),
+        "bit_rate": Quantity(value=fps * row.frame_bytes * 8, unit="bit/s", bound=bound),
+    }
 
 
 def _contradicted(row: Row, figure: Quantity, interval: Interval, seen: _Seen) -> tuple[Row, str]:
