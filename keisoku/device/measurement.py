@@ -57,6 +57,8 @@ _BIAS = TypeAdapter(Bias)
 
 def measure(work: Work[Plan]) -> None:
     """Opens the engine, begins or continues the run, and carries out its procedures."""
+    # The answer is computed and written afterwards, which takes about as long as the program's start on the same host.
+    started_s = work.waited_s()
     plan = work.settings
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
@@ -64,11 +66,14 @@ def measure(work: Work[Plan]) -> None:
     with open_engine(plan, work.tell, work.warn, _opened(work.resumed)) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, None
+
+        def spent_s() -> float:
+            return 0.0 if virtual else work.waited_s() + started_s
+
         if capabilities.on_host:
             look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
         if wanted is not None and plan.within_s is not None:
-            spent_s = 0.0 if virtual else work.elapsed_s()
-            plan = fitted(plan, capabilities, bias, plan.within_s - spent_s)
+            plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
         if work.resumed is None and (said := announcement(plan, capabilities, bias)):
             work.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
@@ -87,8 +92,7 @@ def measure(work: Work[Plan]) -> None:
             observer.planned(plan.methods, plan.frame_bytes)
         if isinstance(observer, Expecting) and not virtual:
             observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records(), refitting.plans)
-        elapsed_s = (lambda: 0.0) if virtual else work.elapsed_s
-        if not run(plan, engine, bias, directory, observer, elapsed_s, refitting.plan_of):
+        if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
             assert plan.within_s is not None
             directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
 
