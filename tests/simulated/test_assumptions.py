@@ -34,6 +34,13 @@ def test_latencies_at_heavy_loss_are_not_silent_about_it(method: str) -> None:
     assert not any("are lost" in one for one in clean.deviations)
 
 
+def test_a_deviation_of_several_sizes_is_said_once_with_the_sizes() -> None:
+    settings = plan("latency", frame_bytes=[64, 512, 1518], latency=LOADS["latency"])
+    result, records = carry_out(settings, device(HALF_LOST))
+    said = [one for one in stated([result], records)[0].deviations if "are lost" in one]
+    assert said == ["RFC 2544 §26.2: measured at a load at which frames of 64, 512, 1518 byte are lost"]
+
+
 SLOW = "[output]\nservice_bits_per_second = 6e8\nbuffer_bytes = {}"
 SLOW_FPS = 6e8 / (84 * 8)
 

@@ -49,6 +49,7 @@ def stated(results: Sequence[Result], records: Sequence[TrialRecord]) -> list[Re
 
 def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
     rows, deviations = [], list(result.deviations)
+    lossy: list[int] = []
     for row in result.rows:
         own = [one for one in records if one.valid and one.trial.frame_bytes == row.frame_bytes]
         if row.figures and result.measurement in _OF_LATENCY and (share := _lost(own)):
@@ -59,20 +60,22 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
                     percent=100 * share,
                 ),
             )
-            clause = _OF_LATENCY[result.measurement]
-            deviations.append(
-                phrase(
-                    "{clause}: measured at a load at which frames of {frame_bytes} byte are lost",
-                    clause=clause,
-                    frame_bytes=row.frame_bytes,
-                )
-            )
+            lossy.append(row.frame_bytes)
         if row.figures and result.measurement in _STEADY:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
         if result.measurement == "throughput" and "throughput" in row.figures:
             row = _by_chance(row, own)
         rows.append(row)
+    if lossy:
+        sizes = ", ".join(map(str, dict.fromkeys(lossy)))
+        deviations.append(
+            phrase(
+                "{clause}: measured at a load at which frames of {frame_bytes} byte are lost",
+                clause=_OF_LATENCY[result.measurement],
+                frame_bytes=sizes,
+            )
+        )
     return result.model_copy(update={"rows": rows, "deviations": list(dict.fromkeys(deviations))})
 
 

@@ -32,6 +32,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     average of the tagged frames, which is what RFC 2544 reports.
     """
     rows, remarks = [], []
+    below: list[int] = []
     for size in setting.plan.frame_bytes:
         given = setting.fps(setting.plan.of(LatencySettings).rate_fps, size)
         rate = given or (yield from throughput_of(setting, size))
@@ -46,12 +47,15 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rate = EVENLY * min(rate, records[-1].offered_fps)
             records = yield from _trials(setting, size, rate)
         if rate != first:
-            remarks.append(
-                phrase(
-                    "{size} byte: measured below the throughput, because the tester could not offer it again", size=size
-                )
-            )
+            below.append(size)
         rows.append(_row(setting, records))
+    if below:
+        remarks.append(
+            phrase(
+                "{size} byte: measured below the throughput, because the tester could not offer it again",
+                size=", ".join(map(str, below)),
+            )
+        )
     plan = setting.plan
     if setting.capabilities.link_bits_per_second is None:
         remarks.append(

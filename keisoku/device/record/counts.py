@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.device.record.gaps import Gaps
+from keisoku.device.record.packed import Numbers, Pairs
 
 
 class _Model(BaseModel):
@@ -20,9 +21,9 @@ class Buckets(_Model):
     """Occupied buckets of a histogram: `lower_ns <= value < upper_ns`."""
 
     negative: int = 0
-    lower_ns: list[int] = []
-    upper_ns: list[int] = []
-    counts: list[int] = []
+    lower_ns: Numbers = []
+    upper_ns: Numbers = []
+    counts: Numbers = []
 
 
 class Latency(_Model):
@@ -85,7 +86,7 @@ class Sent(_Model):
     """The part of it because the host stopped the sender between two frames; the rest is because it is too slow."""
     interruptions: int = 0
     """How often the host stopped it for longer than it may catch up."""
-    shifts: list[tuple[int, int]] = []
+    shifts: Pairs = []
     """The first shifts of the schedule: when the late frame was sent, and by how much later all others were due then,
     in ns."""
     refused_frames: int | None = None
@@ -119,7 +120,7 @@ class Ranges(_Model):
     """Sequence numbers as `(first, last)` ranges; `complete` is false if the list was cut."""
 
     count: int
-    ranges: list[tuple[int, int]]
+    ranges: Pairs
     complete: bool
 
 
@@ -158,9 +159,9 @@ class Reordering(_Model):
     """Element k counts frames that are (k + 1)-reordered."""
     threshold_frames: int
     """Largest displacement and occupancy that are counted."""
-    displacement: list[tuple[int, int]]
+    displacement: Pairs
     """Displacement (early is negative) and frames: RFC 5236's FD."""
-    occupancy: list[tuple[int, int]]
+    occupancy: Pairs
     """Buffer occupancy and arrivals: RFC 5236's FB."""
     discarded_frames: int
     """Frames displaced beyond the threshold."""

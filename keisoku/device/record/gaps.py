@@ -12,8 +12,11 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, GetCoreSchemaHandler
+from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationInfo, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
+
+from keisoku.device.record.packed import SHORT, is_stored, pack, unpack
 
 _NO_TIME = np.iinfo(np.int64).min
 
@@ -124,13 +127,43 @@ class Gaps(Sequence[Gap]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """As a list of gaps, in JSON as well."""
-        listed = handler(list[Gap])
-        return core_schema.union_schema(
-            [core_schema.is_instance_schema(cls), core_schema.no_info_after_validator_function(cls, listed)],
-            mode="left_to_right",
-            serialization=core_schema.plain_serializer_function_ser_schema(list, return_schema=listed),
+        """As a list of gaps, in JSON as well; in a run, many are packed."""
+        listed = core_schema.no_info_after_validator_function(cls, handler(list[Gap]))
+        bitmaps = core_schema.dict_schema(core_schema.int_schema(), core_schema.str_schema())
+        packed = core_schema.typed_dict_schema(
+            {
+                "packed": core_schema.typed_dict_field(core_schema.str_schema()),
+                "bitmaps": core_schema.typed_dict_field(bitmaps),
+            },
+            extra_behavior="forbid",
         )
+        return core_schema.union_schema(
+            [
+                core_schema.is_instance_schema(cls),
+                core_schema.no_info_after_validator_function(cls._unpacked, packed),
+                listed,
+            ],
+            mode="left_to_right",
+            serialization=core_schema.plain_serializer_function_ser_schema(cls._serialized, info_arg=True),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Of the list: what is packed is in runs only."""
+        return handler(TypeAdapter(list[Gap]).core_schema)
+
+    def _serialized(self, info: SerializationInfo) -> Any:
+        if not is_stored(info) or len(self) <= SHORT:
+            return list(self)
+        return {"packed": pack(self._rows), "bitmaps": self._bitmaps}
+
+    @classmethod
+    def _unpacked(cls, stored: dict[str, Any]) -> Gaps:
+        made = cls()
+        made._rows, made._bitmaps = unpack(stored["packed"], 5), stored["bitmaps"]
+        if not all(0 <= place < len(made) for place in made._bitmaps):
+            raise ValueError("a bitmap belongs to no gap")
+        return made
 
 
 def _gap(row: Sequence[int], bitmap: str | None) -> Gap:

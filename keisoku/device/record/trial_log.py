@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from keisoku.device.record.packed import STORED
 from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.directory import RunDirectory
@@ -37,7 +38,7 @@ class TrialLog:
 
     def append(self, record: TrialRecord) -> None:
         """Keeps a finished trial; returns when it is on the disk."""
-        self._directory.append_line(_TRIALS, record.model_dump_json().encode())
+        self._directory.append_line(_TRIALS, record.model_dump_json(context=STORED).encode())
 
     def frames_of(self, index: int) -> Path:
         """Where the rows of a trial's frames are kept."""
