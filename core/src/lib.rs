@@ -34,6 +34,7 @@ pub mod neighbour;
 pub mod netns;
 pub mod occupancy;
 pub mod pacing;
+pub mod packed;
 pub mod port;
 pub mod precedence;
 pub mod ranges;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::gaps::{self, Gap, Gaps, KeptAs};
 use crate::histogram::{Buckets, Histogram};
 use crate::latency::{Latencies, LatencyRecord};
+use crate::packed;
 use crate::ranges::{self, Ranges};
 use crate::reordering::{self, Late, Reordering, ReorderingRecord};
 use crate::series::{self, Interval, Series};
@@ -100,6 +101,7 @@ pub struct Tracked {
     pub reordering: Option<ReorderingRecord>,
     /// Frames that this stream did not send.
     pub foreign_frames: u64,
+    #[serde(serialize_with = "packed::gaps")]
     pub lost: Vec<Gap>,
     pub lost_kept_as: KeptAs,
     /// For each frame that was missing when a later one arrived, the latency of that one and the time from when the
