@@ -73,6 +73,8 @@ class Answer:
     states: list[tuple[str, int]]
     """How many rows are how well known, in the order of `MEANING`."""
     tables: list[Table]
+    notes: list[str]
+    """Why figures of the first table are no better known."""
     more: int
     """Rows that are only in the tables below."""
     validity: Validity | None
@@ -80,7 +82,7 @@ class Answer:
     """Such as '11 deviations from the standards'; empty where no standard is claimed."""
 
 
-NO_ANSWER = Answer([], [], 0, None, "")
+NO_ANSWER = Answer([], [], [], 0, None, "")
 """Of a page whose sentences say everything."""
 
 
@@ -117,7 +119,7 @@ def answer(
             title = (titles or {}).get(result.measurement) or result.title
             tables.append(_table(title if len(results) > 1 else "", shown))
     validity = validity or _of_rows(results)
-    return Answer([(word, states[word]) for word in MEANING if states[word]], tables, more, validity, conformity)
+    return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
 
 
 def answering(result: Result, figure: str) -> list[tuple[Row, str]]:

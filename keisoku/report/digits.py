@@ -174,7 +174,12 @@ def _with_ends(quantity: Quantity, interval: Interval, unit: str, mark: str) -> 
         digits(Quantity(value=each, unit=quantity.unit, uncertainty=width), unit)
         for each in (quantity.value, interval.lower, interval.upper)
     )
-    return Digits(value.value, "", unit, mark, f"{lower.value} … {upper.value}")
+    # Zero is exact, whatever the interval: 0.0000 would say the opposite.
+    numbers = [
+        "0" if each == 0 else shown.value
+        for each, shown in ((quantity.value, value), (interval.lower, lower), (interval.upper, upper))
+    ]
+    return Digits(numbers[0], "", unit, mark, f"{numbers[1]} … {numbers[2]}")
 
 
 def _resolution(quantity: Quantity, shown: Digits) -> str:

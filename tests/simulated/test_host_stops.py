@@ -11,6 +11,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
+from keisoku.device.method.loss import STOPPED, STOPPED_WITHOUT_LOSS
 from keisoku.device.plan.content import Content
 from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.device.record.validity import reasons
@@ -115,6 +116,23 @@ def test_a_postponed_load_makes_no_burst_that_a_device_could_lose() -> None:
     share = overloaded.tracked.lost_frames / overloaded.sent.offered_frames
     # 0.744 of 0.760 Mframes/s pass, whenever they were sent.
     assert share == pytest.approx(1 - (1e9 / 1344) / 760_000, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("host", "service", "said"),
+    [
+        (BUSY, 1e9, STOPPED_WITHOUT_LOSS),
+        (BUSY, 3e8, STOPPED),
+        ("", 1e9, ""),
+        ("", 3e8, ""),
+    ],
+)
+def test_a_loss_ratio_says_that_stops_widened_its_range(host: str, service: float, said: str) -> None:
+    output = f"[output]\nservice_bits_per_second = {service}\nbuffer_bytes = 200_000\n"
+    own = plan("loss", frame_bytes=[1518], loss={"trial_s": 0.3})
+    rows = carry_out(own, device(output + host))[0].rows
+    first = next(row for row in rows if "loss" in row.figures and (row.figures["loss"].value > 0) == (service < 1e9))
+    assert first.remark == said, first
 
 
 def test_a_trial_that_fits_between_two_stops_is_not_disturbed() -> None:

@@ -146,5 +146,10 @@ def test_a_resolution_may_have_one_side_only() -> None:
     assert digits(figure).compact == "571 (571 … 582)§"
 
 
+def test_a_zero_that_was_counted_has_no_digits_after_the_point() -> None:
+    figure = Quantity(value=0.0, unit="%", interval=Interval(lower=0.0, upper=0.0029), covers="resolution")
+    assert digits(figure).compact == "0 (0 … 0.0029)§"
+
+
 def test_counts_are_grouped() -> None:
     assert count(1488095).split(THIN_SPACE) == ["1", "488", "095"]

@@ -17,9 +17,11 @@ from rich.console import Console
 from support.one_stream import facts_of
 from support.synthetic_runs import SIZES, bounded_run, host_run, ns, page_of, router_run, sweep_run
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.device.method.loss import STOPPED_WITHOUT_LOSS
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.report.accounting import account
+from keisoku.device.report.answer import device_answer
 from keisoku.device.report.device import Device, devices
 from keisoku.device.report.histogram_plot import histogram_plot
 from keisoku.device.report.loss_list import RANGES_SHOWN, TRIALS_SHOWN, losses
@@ -332,6 +334,42 @@ def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found(
     run = replace(host_run(), results=[Result(measurement="buffering", rows=rows)])
     assert summary(devices([run])[0]) == ["Buffer: 64 byte, 2 to 1: 131\u202f070 ± 60 byte."]
     assert "No figure was measured" not in page_of([run])
+
+
+def test_the_card_says_why_a_figure_is_no_better_known() -> None:
+    """Cards said "0.000 (0.000 … 10) %" and "at least", and the reasons stood in tables far below."""
+    open_loss = Quantity(value=0.0, unit="%", interval=Interval(lower=0.0, upper=9.6), covers="resolution")
+    loads = {
+        "offered": Quantity(value=5e5, unit="frames/s"),
+        "load": Quantity(value=100.0, unit="%", uncertainty=0.0),
+    }
+    bound = Quantity(value=5e5, unit="frames/s", bound="at least")
+    results = [
+        Result(
+            measurement="throughput",
+            rows=[
+                Row(frame_bytes=size, figures={"throughput": bound}, remark="limited by the tester") for size in SIZES
+            ],
+        ),
+        Result(
+            measurement="loss",
+            rows=[
+                Row(frame_bytes=SIZES[0], figures=loads | {"loss": open_loss}, remark=STOPPED_WITHOUT_LOSS),
+                Row(
+                    frame_bytes=SIZES[1],
+                    figures=loads | {"loss": open_loss.model_copy(update={"interval": None})},
+                ),
+            ],
+        ),
+    ]
+    run = replace(host_run(), results=results)
+    assert device_answer(devices([run])[0]).notes == [
+        "Throughput: limited by the tester.",
+        f"Frame loss rate at {SIZES[0]} byte: {STOPPED_WITHOUT_LOSS}.",
+    ]
+    page = page_of([run])
+    assert "the host disturbed the tester: a loss of up to 10 % may not have shown." in page
+    assert page.index("Throughput: limited by the tester.") < page.index(STOPPED_WITHOUT_LOSS) < page.index("<svg")
 
 
 def test_a_latency_that_is_hardly_known_is_said_as_a_bound() -> None:

@@ -73,6 +73,13 @@ def loss_of(record: TrialRecord) -> Quantity:
     return loss_ratio(tracked, sent.offered_frames, samples, late_load(record, record.facts.streams))
 
 
+def stops_count(record: TrialRecord) -> bool:
+    """Whether the interval of `loss_of` is another one because the load was late at times."""
+    tracked = record.facts.tracked
+    plain = loss_ratio(tracked, record.facts.sent.offered_frames, samples_of(record, tracked))
+    return loss_of(record).interval != plain.interval
+
+
 def _widened(late: LateLoad, ratio: float, interval: tuple[float, float]) -> tuple[float, float]:
     """The interval of a loss ratio with what is known of a load that was late."""
     lower, upper = interval

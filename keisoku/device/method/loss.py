@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.loss_ratio import loss_of
+from keisoku.device.analysis.loss_ratio import loss_of, stops_count
 from keisoku.device.method import deviations
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, maximum_rate, reached_fps
 from keisoku.device.method.setting import Setting
@@ -14,6 +14,14 @@ from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
+
+STOPPED = phrase("the range is wide because the host stopped the tester for moments, after which a device loses less")
+"""Remark of a loss ratio whose load was late at times."""
+STOPPED_WITHOUT_LOSS = phrase(
+    "no frame was lost, but the host stopped the tester for moments, after which a device loses less: without them it "
+    "may lose as much as the range says"
+)
+"""The same where nothing was lost."""
 
 
 def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -94,11 +102,9 @@ def _row(record: TrialRecord, percent: float) -> Row:
         "offered": Quantity(value=record.offered_fps, unit="frames/s"),
         "load": Quantity(value=percent, unit="%", uncertainty=0.0),
     }
+    remark = joined("; ", why_invalid(record))
     if record.valid:
         figures["loss"] = loss_of(record)
-    return Row(
-        frame_bytes=record.trial.frame_bytes,
-        figures=figures,
-        trial=record.index,
-        remark=joined("; ", why_invalid(record)),
-    )
+        if stops_count(record):
+            remark = STOPPED if record.loss_ratio else STOPPED_WITHOUT_LOSS
+    return Row(frame_bytes=record.trial.frame_bytes, figures=figures, trial=record.index, remark=remark)

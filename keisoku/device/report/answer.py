@@ -22,6 +22,8 @@ CALIBRATE = "calibrate"
 """Is about the tester, not about the device."""
 _SHORT = " s instead of "
 MOST_SIZES = 16
+MOST_NOTES = 4
+"""Remarks on rows of the first table that are said below it; the tables of the procedures have all."""
 
 
 def device_answer(device: Device) -> Answer:
@@ -40,8 +42,30 @@ def device_answer(device: Device) -> Answer:
         first = own[0].measurement
         others = replace(others, tables=[replace(others.tables[0], title=titles.get(first, first))])
     return replace(
-        found, tables=[table, *(others.tables if others else [])], more=more + (others.more if others else 0)
+        found,
+        tables=[table, *(others.tables if others else [])],
+        notes=_notes(device),
+        more=more + (others.more if others else 0),
     )
+
+
+def _notes(device: Device) -> list[str]:
+    """'Throughput at 64, 128 byte: limited by the tester.': remarks on the rows whose figures the first table has."""
+    found = []
+    for name in BY_SIZE:
+        rows = [row for row in _by_size(device.result(name)).values() if row.figures]
+        sizes: dict[str, list[str]] = {}
+        for row in rows:
+            if row.remark:
+                sizes.setdefault(row.remark, []).append(str(row.frame_bytes))
+        title = PROCEDURES[name].title
+        found += [
+            phrase("{title}: {remark}.", title=title, remark=remark)
+            if len(of) == len(rows)
+            else phrase("{title} at {sizes} byte: {remark}.", title=title, sizes=", ".join(of), remark=remark)
+            for remark, of in sizes.items()
+        ]
+    return found[:MOST_NOTES]
 
 
 def _sizes(device: Device) -> tuple[Table, int]:

@@ -184,7 +184,15 @@ def _loss(device: Device) -> str:
         return ""
     worst = max(rows, key=lambda row: row.figures["loss"].value)
     if worst.figures["loss"].value == 0:
-        return phrase("It lost no frame at any load that was tried.")
+        # What a procedure remarks on a row without losses is why they may not have shown.
+        most = max((bounds[1] for row in rows if row.remark and (bounds := row.figures["loss"].bounds)), default=None)
+        if most is None:
+            return phrase("It lost no frame at any load that was tried.")
+        return phrase(
+            "It lost no frame at any load that was tried, but the host disturbed the tester: a loss of up to {most} "
+            "may not have shown.",
+            most=digits.value_text(Quantity(value=most, unit="%", uncertainty=most)),
+        )
     load, loss = worst.figures["load"], worst.figures["loss"]
     return phrase(
         "At {load} load it loses up to {loss} of {size}-byte frames.",
