@@ -22,8 +22,6 @@ CALIBRATE = "calibrate"
 """Is about the tester, not about the device."""
 _SHORT = " s instead of "
 MOST_SIZES = 16
-MOST_NOTES = 4
-"""Remarks on rows of the first table that are said below it; the tables of the procedures have all."""
 
 
 def device_answer(device: Device) -> Answer:
@@ -50,22 +48,26 @@ def device_answer(device: Device) -> Answer:
 
 
 def _notes(device: Device) -> list[str]:
-    """'Throughput at 64, 128 byte: limited by the tester.': remarks on the rows whose figures the first table has."""
-    found = []
+    """'Throughput at 64, 128 byte: limited by the tester.': of the rows whose figures the first table has, the remark
+    on most of each procedure's; the tables below have all."""
+    found, more = [], False
     for name in BY_SIZE:
         rows = [row for row in _by_size(device.result(name)).values() if row.figures]
         sizes: dict[str, list[str]] = {}
         for row in rows:
             if row.remark:
                 sizes.setdefault(row.remark, []).append(str(row.frame_bytes))
+        if not sizes:
+            continue
+        remark, of = max(sizes.items(), key=lambda entry: len(entry[1]))
+        more |= len(sizes) > 1
         title = PROCEDURES[name].title
-        found += [
+        found.append(
             phrase("{title}: {remark}.", title=title, remark=remark)
             if len(of) == len(rows)
             else phrase("{title} at {sizes} byte: {remark}.", title=title, sizes=", ".join(of), remark=remark)
-            for remark, of in sizes.items()
-        ]
-    return found[:MOST_NOTES]
+        )
+    return [*found, phrase("The tables below have remarks on more rows.")] if more else found
 
 
 def _sizes(device: Device) -> tuple[Table, int]:
