@@ -12,6 +12,7 @@ from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
 from keisoku.cli.folded import folded
 from keisoku.cli.lang import LANG
+from keisoku.errors import PlanError
 from keisoku.host.checkup.finding import Finding
 from keisoku.language import joined, phrase, translated
 
@@ -86,7 +87,12 @@ def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:
             if finding.mend is not None:
                 click.echo(translated(phrase("mended: {about}: {said}", about=finding.about, said=finding.mend.said)))
         if command:
-            return subprocess.run(command, check=False).returncode
+            try:
+                return subprocess.run(command, check=False).returncode
+            except OSError as error:
+                raise PlanError(
+                    "COMMAND", f"{command[0]} cannot be run: {error.strerror}", "check its spelling and its path"
+                ) from error
         kept = phrase("kept until Ctrl-C") if entries else phrase("there is nothing that --fix may change")
         click.echo(translated(kept))
         if entries:

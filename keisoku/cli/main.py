@@ -293,10 +293,10 @@ def _main() -> None:
         if error.ctx is None or not (new == GO_ON or any(new in each.opts for each in error.ctx.command.params)):
             new = None  # this command never had the old one
         said = f"{error.option_name} is called {new} now" if new else error.format_message().rstrip(".")
-        _say(f"{said}; see 'keisoku --help'")
+        _say(f"{said}; see '{_named(error)} --help'")
         sys.exit(FAILED)
     except click.ClickException as error:
-        _say(f"{error.format_message().rstrip('.')}; see 'keisoku --help'")
+        _say(f"{error.format_message().rstrip('.')}; see '{_named(error)} --help'")
         sys.exit(FAILED)
     except KeisokuError as error:
         _say(str(error))
@@ -307,6 +307,12 @@ def _main() -> None:
             raise
         _say(f"this needs the package {error.name}; pip install 'keisoku[{extra}]'")
         sys.exit(FAILED)
+
+
+def _named(error: click.ClickException) -> str:
+    """The command that was used wrongly, as its user writes it."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    return ctx.command_path if ctx else "keisoku"
 
 
 def _say(said: str) -> None:

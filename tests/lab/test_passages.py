@@ -72,8 +72,8 @@ def test_every_pair_of_many_ports(family: str, ports: int, tap: MakeTap) -> None
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("switch", "there is no lab device 'switch'; choose one of"),
-        ("firewal", "there is no lab device 'firewal'; choose one of firewall"),
+        ("switch", "there is no lab device 'switch'; use one of"),
+        ("firewal", "there is no lab device 'firewal'; did you mean 'firewall'?"),
         ("ovs?flow=1", "ovs cannot have a parameter flow; write ovs?flows=1 to 10000"),
         ("ovs?flows=10001", "ovs cannot have flows=10001; write"),
         ("ovs?flows=many", "ovs cannot have flows=many; write"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, instead
 from keisoku.lab.device.bgp_router import BgpRouter
 from keisoku.lab.device.bridge import Bridge
 from keisoku.lab.device.device import LabDevice
@@ -77,8 +76,7 @@ def find_device(name: str, field: str = "device") -> LabDevice:
     if family == "system":
         raise PlanError(field, "a system has no ports for frames", "give it to keisoku lab or keisoku app")
     if found is None:
-        near = get_close_matches(family, FAMILIES)
-        raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")
+        raise PlanError(field, f"there is no lab device {family!r}", instead(family, list(FAMILIES)))
     remedy = f"write {found.written()}"
     try:
         pairs = _pairs(given)
