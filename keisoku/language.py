@@ -192,13 +192,13 @@ def _value(value: Any) -> Any:
 
 
 class _Keeps:
-    """Of a pydantic model, a field of text that stays what it is; pydantic makes others plain `str`."""
+    """Of a pydantic model, a field of text that stays what it is, or is one of a file; pydantic makes plain `str`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
         return core_schema.no_info_wrap_validator_function(
-            lambda value, text: value if isinstance(value, Phrase) else text(value), handler(source)
+            lambda value, text: value if isinstance(value, Phrase) else recorded(text(value)), handler(source)
         )
 
 

@@ -67,13 +67,16 @@ def command(
     if len(devices) > 1:
         raise PlanError("runs", f"they are of {devices[0]} and of {devices[1]}", "give runs of one device")
     shown: list[Trend] = []
+    looked: list[str] = []
     for name in results:
         main = find(found[0].directory.measurement).figure_of(name, found[0].directory.plan)
         wanted = () if ALL in figures else figures or (main,)
+        looked += wanted
         tables = [figures_by_key(result_of(run, name)) for run in found]
         shown += trends(name, tables, wanted, margins_of(margins))
     if not shown:
-        raise PlanError("--figure", f"no run has the figure {', '.join(figures)}", f"name another, or '{ALL}'")
+        named = ", ".join(dict.fromkeys(looked)) or ALL
+        raise PlanError("--figure", f"no run has the figure {named}", f"name another, or '{ALL}', or measure again")
     if as_plain:
         trends_ = [as_json(trend, names) for trend in shown]
         click.echo(json.dumps({"runs": names, "figures": trends_, "notes": notes}, indent=1))

@@ -97,6 +97,13 @@ def test_results_keep_how_their_texts_are_made_and_are_english_in_files() -> Non
         assert translated(pickle.loads(pickle.dumps(result)).remarks[0]) == "損失なし"
 
 
+def test_texts_of_a_results_file_are_translated_too() -> None:
+    """A report of a stored calibration had the one English line in a Japanese table."""
+    result = Result(measurement="latency", rows=[Row(figures={}, remark="limited by the tester")])
+    with speaking("ja"):
+        assert translated(Result.model_validate_json(result.model_dump_json()).rows[0].remark) == "測定器が限界"
+
+
 def test_a_figure_keeps_its_digits_and_its_unit() -> None:
     bound = Quantity(value=570_512.0, unit="frames/s", bound="at least")
     with speaking("ja"):
