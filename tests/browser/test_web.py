@@ -47,7 +47,7 @@ def test_a_measurement_is_started_seen_reported_and_compared(browser: Any, serve
     assert len(boxes) == 2
     for box in boxes:
         box.send_keys(Keys.SPACE)
-    browser.find_element(By.CSS_SELECTOR, "#compare button").send_keys(Keys.ENTER)
+    browser.find_element(By.ID, "compare-chosen").send_keys(Keys.ENTER)
     until(browser, "document.documentElement.dataset.drawn")
     assert "gs908e" in browser.page_source and "2960" in browser.page_source
     assert browser.get_log("browser") == []
@@ -59,6 +59,7 @@ def test_the_page_is_no_wider_than_the_window(browser: Any, server: Server, widt
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
         browser.get(server.page)
+        assert not browser.find_elements(By.ID, "compare-chosen"), "there are no runs yet"
         # A telephone's window grows with what is too wide for it.
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         unnamed = """return [...document.querySelectorAll('input, select, textarea, button')]
