@@ -263,7 +263,7 @@ def standing(of: Standing) -> str:
 
 
 def _done(row: Row) -> str:
-    return phrase("done: {last}", last=row.last)
+    return phrase("done, last trial: {last}", last=row.last)
 
 
 def _counted(valid: int, repeated: int) -> str:
