@@ -296,7 +296,8 @@ def _main() -> None:
         _say(f"{said}; see '{_named(error)} --help'")
         sys.exit(FAILED)
     except click.ClickException as error:
-        _say(f"{error.format_message().rstrip('.')}; see '{_named(error)} --help'")
+        # Click lists choices in lines of their own.
+        _say(f"{' '.join(error.format_message().split()).rstrip('.')}; see '{_named(error)} --help'")
         sys.exit(FAILED)
     except KeisokuError as error:
         _say(str(error))

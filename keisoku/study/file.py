@@ -319,5 +319,6 @@ def find_studies(name: str) -> list[Study]:
     found = [study for key, study in every.items() if key == name or key.startswith(f"{name}-")]
     if not found:
         experiments = dict.fromkeys(key.split("-")[0] for key in every)
-        raise PlanError("study", f"there is no study '{name}'", f"use one of {', '.join([*experiments, *every])}")
+        known = ", ".join(dict.fromkeys([*experiments, *every]))
+        raise PlanError("study", f"there is no study '{name}'", f"use one of {known}")
     return found

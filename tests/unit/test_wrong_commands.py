@@ -15,6 +15,8 @@ from support.command_line import keisoku
         ("throughput --rx eth9", "keisoku: tx: is not given, but rx is; give both, or --dut"),
         ("throughput --dut lab:brigde", "keisoku: dut: there is no lab device 'brigde'; did you mean 'bridge'?"),
         ("trend", "keisoku: Missing argument 'RUNS...'; see 'keisoku trend --help'"),
+        ("export nodir", "'--format'. Choose from: junit, markdown, annotations,"),
+        ("study e9", "use one of e1, e2, e3, e4, e5, e1-l2, e1-l3, e1-ports, e2-clocks, e4-bulk,"),
         ("clock cost --reeds 3", "see 'keisoku clock cost --help'"),
     ],
 )
