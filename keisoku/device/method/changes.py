@@ -27,9 +27,9 @@ CHANGE = "Change"
 
 
 def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' and 'foreign' (frames). Then a
-    row for each change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of them
-    arrived.
+    """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' and 'foreign' (frames). Then
+    a row for each change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of
+    them arrived.
 
     Counts are exact. Raises PlanError without a rate.
     """
