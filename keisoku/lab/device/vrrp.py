@@ -109,10 +109,10 @@ class Vrrp(LabDevice):
     def happen(self, event: str, site: Site) -> None:
         """The master is lost: its process, or its link to the bridge."""
         if event == "master-killed":
-            site.daemons.kill("keepalived-master")
             # Its kernel lives on and has the address still: it would answer the backup's own announcements, by which
-            # the bridge learns again that the address is behind it.
+            # the bridge learns again that the address is behind it. First, so that nothing passes without VRRP.
             site.places[1].run(partial(cut, "lan"))
+            site.daemons.kill("keepalived-master")
         else:
             iproute.ip("link set dev master down")
 
