@@ -185,9 +185,10 @@ impl Changes {
     pub fn compare(&mut self, sequence: u64, is_corrupt: bool, view: u64, received_ns: u64) -> u32 {
         self.compared += 1;
         // Frames that are all alike have no variant to keep: it would be a chain of loads and stores from frame to frame.
-        let expected = match self.is_uniform {
-            true => self.first,
-            false => self.rest.expected(sequence),
+        let expected = if self.is_uniform {
+            self.first
+        } else {
+            self.rest.expected(sequence)
         };
         if expected == view && !is_corrupt {
             return EXPECTED;
