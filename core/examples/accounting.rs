@@ -21,6 +21,8 @@ const SLOTS: usize = 1024;
 /// A 64-byte frame without its FCS: Ethernet, IPv4, UDP and the signature.
 const FRAME_BYTES: usize = 60;
 const CHECKED_FROM: usize = 42;
+/// The UDP source port, by which streams differ.
+const SOURCE_PORT: std::ops::Range<usize> = 34..36;
 /// Line rate of 64-byte frames at 1 Gb/s.
 const SPACING_NS: u64 = 672;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -240,10 +242,16 @@ fn whole<const COMPARED: bool>(
 ) -> Duration {
     let mut trackers = trackers(streams);
     let mut batch = [0; BATCH];
-    let expected = header(&ring[0]);
-    let known = HashSet::from([expected]);
-    let mut changes: Vec<_> = (0..if COMPARED { streams } else { 0 })
-        .map(|_| Changes::new(vec![expected], streams as usize))
+    let expected = (0..if COMPARED { streams } else { 0 }).map(|stream| {
+        let mut frame = [0; FRAME_BYTES];
+        frame[SOURCE_PORT].copy_from_slice(&(stream as u16).to_be_bytes());
+        header(&frame)
+    });
+    let expected: Vec<u64> = expected.collect();
+    let known = expected.iter().copied().collect::<HashSet<_>>();
+    let mut changes: Vec<_> = expected
+        .into_iter()
+        .map(|view| Changes::new(vec![view], streams as usize))
         .collect();
     let mut fronts = Fronts::default();
     fronts.begin();
@@ -251,12 +259,9 @@ fn whole<const COMPARED: bool>(
         let number = order.number(round + stream * 37);
         let start = arrival as usize % SLOTS / BATCH * BATCH;
         let place = arrival as usize % BATCH;
-        sign(
-            &mut ring[start + place],
-            stream as u16,
-            number,
-            arrival * SPACING_NS,
-        );
+        let frame = &mut ring[start + place];
+        frame[SOURCE_PORT].copy_from_slice(&(stream as u16).to_be_bytes());
+        sign(frame, stream as u16, number, arrival * SPACING_NS);
         batch[place] = latencies_ps[arrival as usize % LATENCIES];
         if place < BATCH - 1 {
             return;

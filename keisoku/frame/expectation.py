@@ -25,10 +25,16 @@ _ANY = "any"
 _EXAMPLE = "write for example 'IP.ttl=-1', 'IP.dst=10.0.0.1', 'IP.id=any', 'push=Dot1Q(vlan=5)' or 'pop=Dot1Q'"
 _FIELD = re.compile(r"\s*(\w+)(?:\[(\d+)\])?\.(\w+)\s*=\s*(\S+)\s*")
 _RAW = re.compile(r"\s*insert\s*=\s*(\d+):([0-9a-fA-F]*)\s*|\s*remove\s*=\s*(\d+):(\d+)\s*")
-_WHOLE = re.compile(r"\s*(push|pop)\s*=\s*(Dot1Q|Dot1AD)(?:\(([^()]*)\))?\s*")
+_WHOLE = re.compile(r"\s*(push|pop)\s*=\s*(Dot1Q|Dot1AD|MPLS)(?:\(([^()]*)\))?\s*")
 _TAGS = {"Dot1Q": 0x8100, "Dot1AD": 0x88A8}
+_LABEL_TYPE = 0x8847
+_TYPES_BY_VERSION = {4: 0x0800, 6: 0x86DD}
+_BOTTOM = 1 << 8
+"""Of the 32 bits of a label's entry (RFC 3032 §2.1)."""
 _MACS_END = 12
+_LABEL = "MPLS"
 _TAG_BYTES = 4
+"""Of a label as well."""
 _ALIASES = {("IP", "tos"): ("dscp", "ecn"), ("IPv6", "tc"): ("dscp", "ecn")}
 """Fields of Scapy that are two fields here."""
 RELATIVE = {"ttl", "hlim"}
@@ -114,8 +120,12 @@ class Expectation:
         payload_bytes = frame_bytes - len(header)
         match kind:
             case "push":
+                if rest[0] == _LABEL:
+                    return _labelled(header, layers, int(rest[1]))
                 tag = _TAGS[str(rest[0])].to_bytes(2, "big") + int(rest[1]).to_bytes(2, "big")
                 return header[:_MACS_END] + tag + header[_MACS_END:]
+            case "pop" if rest[0] == _LABEL:
+                return _unlabelled(header, next(layer for layer in layers if layer.name == _LABEL))
             case "pop":
                 tagged = next(layer for layer in layers if layer.name == rest[0])
                 # The tag begins with the type that the header before it ends with.
@@ -156,7 +166,7 @@ class Expectation:
             if verb == "pop" and values is None:
                 return "pop", name
             if verb == "push":
-                return "push", name, _tag(self.text, values or "")
+                return "push", name, _tag(self.text, name, values or "")
         if match := _FIELD.fullmatch(self.text):
             name, number, field, value = match.groups()
             if value == _ANY:
@@ -280,14 +290,37 @@ def _number(text: str, value: str) -> int:
         raise PlanError(_WHERE, f"'{text}' has no number and no address behind '='", _EXAMPLE) from error
 
 
-def _tag(text: str, values: str) -> int:
-    """The 16 bits of a tag: priority, drop eligibility, VLAN."""
+def _labelled(header: bytes, layers: Sequence[Layer], entry: int) -> bytes:
+    """With a label in front of what follows the addresses and tags, where all labels are."""
+    follower = next((layer for layer in layers if layer.name not in ("Ether", *_TAGS)), None)
+    start = follower.start if follower else len(header)
+    if follower is None or follower.name != _LABEL:
+        entry |= _BOTTOM
+    return header[: start - 2] + _LABEL_TYPE.to_bytes(2, "big") + entry.to_bytes(_TAG_BYTES, "big") + header[start:]
+
+
+def _unlabelled(header: bytes, label: Layer) -> bytes:
+    """Without this label. Behind the last one is what the first bits say, if they are of IP."""
+    bottom, before, behind = label.field("s"), header[: label.start], header[label.end :]
+    if bottom and bottom.of(header) and behind and (version := behind[0] >> 4) in _TYPES_BY_VERSION:
+        before = before[:-2] + _TYPES_BY_VERSION[version].to_bytes(2, "big")
+    return before + behind
+
+
+def _tag(text: str, name: str, values: str) -> int:
+    """The 16 bits of a tag: priority, drop eligibility, VLAN; or the 32 of a label, without the one of the last."""
     widths = {"prio": (13, 7), "dei": (12, 1), "vlan": (0, 4095)}
+    example = "write push=Dot1Q(vlan=5, prio=0)"
+    if name == _LABEL:
+        widths, example = (
+            {"label": (12, (1 << 20) - 1), "cos": (9, 7), "ttl": (0, 255)},
+            "write push=MPLS(label=16, cos=0, ttl=64)",
+        )
     bits = 0
     for part in filter(None, (part.strip() for part in values.split(","))):
-        name, _, value = (each.strip() for each in part.partition("="))
+        field, _, value = (each.strip() for each in part.partition("="))
         number = _number(text, value) if value else -1
-        if name not in widths or not 0 <= number <= widths[name][1]:
-            raise PlanError(_WHERE, f"'{text}' has no tag that can be sent", "write push=Dot1Q(vlan=5, prio=0)")
-        bits |= number << widths[name][0]
+        if field not in widths or not 0 <= number <= widths[field][1]:
+            raise PlanError(_WHERE, f"'{text}' has no tag that can be sent", example)
+        bits |= number << widths[field][0]
     return bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -49,9 +49,9 @@ def measured(lab: Lab, streams: int = 5, rest_s: float = 0.0, **settings: Any) -
 
 
 @contextmanager
-def observed(lab: Lab, place: int = 0) -> Iterator[list[str]]:
-    """What `ip -ts monitor` says of routes and links in a namespace of the device meanwhile."""
-    command = ["ip", "netns", "exec", lab._places[place].name, "ip", "-ts", "monitor", "route", "link"]
+def observed(lab: Lab, words: Sequence[str] = ("ip", "-ts", "monitor", "route", "link")) -> Iterator[list[str]]:
+    """What the kernel says of its changes in the device's first namespace meanwhile."""
+    command = ["ip", "netns", "exec", lab._places[0].name, *words]
     found: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -119,6 +119,24 @@ def test_the_backup_takes_over_after_three_advertisements_of_a_killed_master(nam
     shortest = row.figures["interruption_least"].bounds
     assert shortest is not None and shortest[1] >= 200 * MS
     assert {impact.port_after for impact in event(record).impacts} == {2}
+
+
+@pytest.mark.parametrize("name", [pytest.param("vrrp", marks=needs(KEEPALIVED))])
+def test_a_killed_vrrp_master_does_not_answer_for_the_address_of_the_backup(name: str) -> None:
+    addresses = "bridge", "-timestamp", "monitor", "fdb"
+    with Lab(name, ports=3) as lab, observed(lab, words=addresses) as said:
+        lab.happen("master-killed")
+        deadline = time.monotonic() + 5
+        while not _virtual_is_behind(lab, "backup"):
+            assert time.monotonic() < deadline, "the backup did not take over"
+        assert _virtual_is_behind(lab, "backup")
+    behind = [line.split()[2] for line in said if line.startswith("00:00:5e:00:01:01 dev")]
+    assert behind == ["backup"], said
+
+
+def _virtual_is_behind(lab: Lab, router: str) -> bool:
+    command = ["ip", "netns", "exec", lab._places[0].name, "bridge", "fdb", "show", "dev", router]
+    return "00:00:5e:00:01:01" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.frames import CORRUPT
-from keisoku.device.record.trial import Phases, Trial
+from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.errors import PlanError
 from keisoku.run.result import Result
 
@@ -48,6 +48,24 @@ def test_a_device_that_changes_nothing_has_no_finding() -> None:
     assert result.rows[0].figures["compared"].value == 10_000
     assert result.rows[0].figures["changed"].value == 0
     assert len(result.rows) == 1
+
+
+def test_frames_that_were_cut_are_not_passed_over_where_all_others_are_unchanged() -> None:
+    def cut(index: int, trial: Trial, facts: Facts) -> Facts:
+        """As ports tell it of a device that truncated what was lost."""
+        first, *others = facts.receivers
+        foreign = {"foreign_frames": facts.tracked.lost_frames}
+        return facts.model_copy(update={"receivers": [first.model_copy(update=foreign), *others]})
+
+    wanted = plan("changes", frame_bytes=[64], changes={"trial_s": 0.2, "rate_fps": FPS}, phases=PHASES)
+    lossy = device(LINK + "[loss]\nratio = 0.01")
+    whole, _ = carry_out(wanted, lossy)
+    result, records = carry_out(wanted, lossy, cut)
+    lost = records[0].facts.tracked.lost_frames
+    assert 0 < lost == result.rows[0].figures["foreign"].value
+    assert str(result.sentence).startswith(str(whole.sentence))
+    assert f"{lost} frames were lost, and {lost} arrived without a signature" in str(result.sentence)
+    assert "signature" not in str(whole.sentence) and whole.rows[0].figures["foreign"].value == 0
 
 
 @pytest.mark.parametrize("frame_bytes", [64, 1518])

@@ -290,6 +290,19 @@ def test_the_throughput_to_groups_is_that_of_the_line_where_copies_cost_nothing(
     assert value(result.rows[0], "loss_at_maximum") == 0
 
 
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("multicast", {"groups": (1,), "trial_s": 0.01, "unicast_percent": (0,)}),
+        ("group_delay", {"groups": 1, "repetitions": 1}),
+        ("group_capacity", {"groups": 1, "most_groups": 1}),
+    ],
+)
+def test_a_row_of_ipv6_groups_has_the_size_of_their_frames(method: str, settings: dict[str, Any]) -> None:
+    result, _ = measure(method, snooping(groups=5), ports=2, protocol="mldv2", **settings)
+    assert {row.frame_bytes for row in result.rows} == {84}
+
+
 def test_a_message_that_the_tester_did_not_send_is_no_fault_of_the_device() -> None:
     def silent(_: int, trial: Trial, facts: Facts) -> Facts:
         return facts.model_copy(update={"beside": facts.beside[1:]})

@@ -14,6 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
 
 LINK = "link_bits_per_second = 100_000_000\nports = 3\n[output]\nbuffer_bytes = 1_000_000\n"
+NOT_TOLD = "not told against 46: one of both had no frames waiting all the time"
 QUICK = {"trial_s": 0.5, "window_s": 0.25, "pause_s": 0.15}
 
 
@@ -59,6 +60,23 @@ def test_strict_priority_is_told_from_weights_and_the_weights_are_found() -> Non
     assert shares == pytest.approx([50, 200 / 7, 100 / 7, 50 / 7], abs=1)
     assert together["DSCP 46"].figures["loss"].value == 0
     assert together["DSCP 0"].figures["loss"].value > 50
+
+
+def test_weights_are_told_beside_a_class_that_its_policer_keeps_from_competing() -> None:
+    policed = "priority = 2\npolicer = { bits_per_second = 7_000_000, burst_bytes = 20_000 }"
+    toml = queue(46, policed) + queue(18, "weight = 3.0") + queue(0, "weight = 1.0")
+    order = rows(measured(toml, [46, 18, 0]), SHARING)
+    assert not order["DSCP 46"].figures and "not told against" in order["DSCP 46"].remark
+    assert inside(order["DSCP 18"].figures["weight"], 3.0) and order["DSCP 0"].figures["weight"].value == 1
+    assert all(order[name].remark == f"shared by weight; {NOT_TOLD}" for name in ("DSCP 18", "DSCP 0"))
+
+
+def test_the_latency_of_a_class_is_that_of_all_its_frames_and_not_of_its_ports_as_repetitions() -> None:
+    row = rows(measured(queue(8) + queue(0), [8, 0], size=700), CLASSES)["DSCP 0"]
+    low, mean, p99, high = (row.figures[name] for name in ("min", "mean", "p99", "max"))
+    assert low.value <= mean.value <= p99.value <= high.value
+    for figure in (mean, p99, high):
+        assert figure.uncertainty is not None and figure.uncertainty < high.value / 4, row
 
 
 @pytest.mark.parametrize("kind", ["drr", "wfq"])

@@ -258,6 +258,21 @@ def test_tags_are_pushed_and_popped() -> None:
     assert applied(expectations(["pop=Dot1Q"]), tagged.front, tagged.length) == sent.front
 
 
+@pytest.mark.parametrize("inner", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("tag", [None, Dot1Q(vlan=5)])
+def test_labels_are_pushed_and_popped_with_the_bottom_of_the_stack_and_the_type_in_front(
+    inner: str, tag: Packet | None
+) -> None:
+    front = Ether(**MACS) if tag is None else Ether(**MACS) / tag
+    plain, one = front / STACKS[inner].payload, front / MPLS(label=16, cos=3, s=1, ttl=9) / STACKS[inner].payload
+    two = front / MPLS(label=1000, cos=0, s=0, ttl=255) / one[MPLS]
+    chain = [header(each) for each in (plain, one, two)]
+    pushes = "push=MPLS(label=16, cos=3, ttl=9)", "push=MPLS(label=1000, ttl=255)"
+    for before, after, push in zip(chain, chain[1:], pushes, strict=False):
+        assert applied(expectations([push]), before.front, before.length) == after.front
+        assert applied(expectations(["pop=MPLS"]), after.front, after.length) == before.front
+
+
 @pytest.mark.parametrize(
     ("before", "after", "found"),
     [
@@ -280,7 +295,20 @@ def test_what_a_device_did_is_learnt_as_words_that_do_it_again(before: str, afte
 
 
 @pytest.mark.parametrize(
-    "text", ["", "IP.ttl", "IP.ttl=", "ttl=-1", "IP.dst=1.2.3.", "push=Dot1Q(vlan=5000)", "insert=1:a", "pop=IP"]
+    "text",
+    [
+        "",
+        "IP.ttl",
+        "IP.ttl=",
+        "ttl=-1",
+        "IP.dst=1.2.3.",
+        "push=Dot1Q(vlan=5000)",
+        "insert=1:a",
+        "pop=IP",
+        "push=MPLS(label=1048576)",
+        "push=MPLS(vlan=5)",
+        "push=Dot1Q(label=5)",
+    ],
 )
 def test_what_is_no_change_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(PlanError, match="write"):

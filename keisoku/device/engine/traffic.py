@@ -72,6 +72,8 @@ class Route:
     """How much longer the device makes a frame on this route."""
     arrives: Mapping[str, str] = field(default_factory=dict)
     """For each of `forward.stacks`, the same headers as they arrive, where they are known."""
+    last_hop_mac: str | None = None
+    """From which a router's frames arrive; None if it is not known, or nobody compares it."""
 
 
 def local_mac(port: int) -> str:

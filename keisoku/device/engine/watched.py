@@ -150,9 +150,8 @@ def _known(route: Route, kind: str) -> tuple[Expectation, ...]:
     if route.forward.next_hop_mac == route.forward.receiver_mac or kind == "ethernet":
         return ()
     hops = "IP.ttl=-1" if kind == "ipv4" else "IPv6.hlim=-1"
-    return expectations(
-        (f"Ether.dst={route.forward.receiver_mac}", f"Ether.src={route.back.next_hop_mac}", hops),
-    )
+    own = route.last_hop_mac or "any"
+    return expectations((f"Ether.dst={route.forward.receiver_mac}", f"Ether.src={own}", hops))
 
 
 def _by_stacks(route: Route, kind: str) -> tuple[Expectation, ...]:

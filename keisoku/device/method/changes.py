@@ -27,8 +27,9 @@ CHANGE = "Change"
 
 
 def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' (frames). Then a row for each
-    change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of them arrived.
+    """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' and 'foreign' (frames). Then
+    a row for each change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of
+    them arrived.
 
     Counts are exact. Raises PlanError without a rate.
     """
@@ -65,10 +66,12 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
         )
     compared, changed, further = totals(facts)
     found = findings(facts)
+    lost, foreign = facts.tracked.lost_frames, sum(receiver.foreign_frames for receiver in facts.receivers)
     figures = {
         "compared": _frames(compared),
         "changed": _frames(changed),
-        "lost": _frames(facts.tracked.lost_frames),
+        "lost": _frames(lost),
+        "foreign": _frames(foreign),
     }
     if compared:
         figures["changed_share"] = Quantity(value=100 * changed / compared, unit="%", uncertainty=0.0)
@@ -86,7 +89,16 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
         frames = sum(one.frames for one in left)
         case = phrase("{left} further changes", left=len(left))
         listed.append(Row(frame_bytes=size, case=case, group=CHANGE, figures={"frames": _frames(frames)}))
-    return [whole, *listed], verdict(compared, changed, further, found, len(facts.streams))
+    said = verdict(compared, changed, further, found, len(facts.streams))
+    if lost and foreign:
+        cut = phrase(
+            "{lost} frames were lost, and {foreign} arrived without a signature, as frames that the device truncated or"
+            " fragmented do",
+            lost=digits.count(lost),
+            foreign=digits.count(foreign),
+        )
+        said = joined("; ", [said, cut])
+    return [whole, *listed], said
 
 
 def verdict(compared: int, changed: int, further: int, found: Sequence[Finding], streams: int) -> str:

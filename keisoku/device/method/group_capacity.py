@@ -54,7 +54,7 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'groups', then a row a trial with groups 'offered', 'forwarded' and 'flooded'."""
     settings = setting.plan.of(GroupCapacitySettings)
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
+    for size in group_flows.sizes(setting, settings.protocol):
         seen: list[Seen] = []
         low, high, groups = 0, settings.most_groups + 1, min(settings.groups, settings.most_groups)
         while high - low > 1:
@@ -88,11 +88,8 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
     joining = ports[:-1] or ports
     data_ns = round((groups / settings.join_fps + settings.settle_s) * NS_PER_S)
     test_ns = max(1, round(groups / settings.test_fps * NS_PER_S))
-    frame_bytes = group_flows.size_for(settings.protocol, size)
     flows = [
-        group_flows.data(
-            settings.protocol, joining, groups, start_ns=data_ns, duration_ns=test_ns, frame_bytes=frame_bytes
-        )
+        group_flows.data(settings.protocol, joining, groups, start_ns=data_ns, duration_ns=test_ns, frame_bytes=size)
     ]
     # The ports leave when the frames are through.
     leave_ns = data_ns + test_ns + round(settings.settle_s * NS_PER_S)
@@ -112,7 +109,7 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
             )
     whole_s = leave_ns / NS_PER_S + groups / settings.join_fps
     trial = setting.trial(
-        phrase("{groups} groups, {size} byte", groups=groups, size=size), frame_bytes, settings.test_fps, whole_s
+        phrase("{groups} groups, {size} byte", groups=groups, size=size), size, settings.test_fps, whole_s
     )
     rest_ns = max(trial.phases.rest_ns, round(settings.leave_s * NS_PER_S))
     return trial.model_copy(

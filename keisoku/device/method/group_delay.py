@@ -75,7 +75,7 @@ def group_delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         problem = "the last port is the one that has joined the groups before, and no other one receives"
         raise PlanError("group_delay.known", problem, "use three ports or more")
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
+    for size in group_flows.sizes(setting, settings.protocol):
         records = []
         for number in range(1, settings.repetitions + 1):
             records.append((yield from _punctual(_trial(setting, size, number), settings)))
@@ -171,7 +171,7 @@ def _trial(setting: Setting, size: int, number: int) -> Trial:
         repetitions=settings.repetitions,
         size=size,
     )
-    trial = setting.trial(purpose, group_flows.size_for(settings.protocol, size), fps, whole_s)
+    trial = setting.trial(purpose, size, fps, whole_s)
     return trial.model_copy(update={"flows": tuple(flows)})
 
 

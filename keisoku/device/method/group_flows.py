@@ -24,9 +24,10 @@ def receivers(setting: Setting) -> list[int]:
     return list(range(1, len(setting.plan.port_fields())))
 
 
-def size_for(protocol: Protocol, frame_bytes: int) -> int:
-    """The plan's size, or that of the smallest test frame with an IPv6 header if this is larger."""
-    return max(frame_bytes, LEAST_IPV6_BYTES) if is_ipv6(protocol) else frame_bytes
+def sizes(setting: Setting, protocol: Protocol) -> list[int]:
+    """The plan's, of which those below the smallest test frame with an IPv6 header are that one."""
+    least = LEAST_IPV6_BYTES if is_ipv6(protocol) else 0
+    return list(dict.fromkeys(max(size, least) for size in setting.plan.frame_bytes))
 
 
 def data(
@@ -53,7 +54,7 @@ def data(
         headers=made.headers,
         modify=made.modify,
         timed=timed,
-        frame_bytes=(size_for(protocol, frame_bytes),),
+        frame_bytes=(frame_bytes,),
     )
 
 

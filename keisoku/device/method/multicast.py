@@ -40,10 +40,10 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """For each size, number of groups and share of unicast frames a row of all ports: 'throughput' (frames/s sent),
     'aggregated' (frames/s received by all ports together), 'loss_at_maximum' (%); then a row a port at the throughput:
     'loss', 'unicast_loss' (%), 'min', 'mean', 'max' (ns)."""
-    plan, settings = setting.plan, setting.plan.of(MulticastSettings)
+    settings = setting.plan.of(MulticastSettings)
     rows: list[Row] = []
     found: list[str] = []
-    for size in plan.frame_bytes:
+    for size in group_flows.sizes(setting, settings.protocol):
         for groups in settings.groups:
             for unicast_percent in settings.unicast_percent:
                 case = _Case(groups, unicast_percent)
@@ -93,7 +93,6 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
     settings, ports = setting.plan.of(MulticastSettings), group_flows.receivers(setting)
     start_ns = round((case.groups / settings.join_fps + settings.settle_s) * NS_PER_S)
     data_ns = round(settings.trial_s * NS_PER_S)
-    frame_bytes = group_flows.size_for(settings.protocol, size)
     unicast = case.unicast_percent / 100
     flows = [
         group_flows.data(
@@ -103,7 +102,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
             share=1 - unicast,
             start_ns=start_ns,
             duration_ns=data_ns,
-            frame_bytes=frame_bytes,
+            frame_bytes=size,
         )
     ]
     if unicast:
@@ -114,7 +113,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
                 share=unicast / len(ports),
                 start_ns=start_ns,
                 duration_ns=data_ns,
-                frame_bytes=(frame_bytes,),
+                frame_bytes=(size,),
             )
             for port in ports
         ]
@@ -127,7 +126,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
                 share=burden_fps / fps,
                 start_ns=start_ns,
                 duration_ns=data_ns,
-                frame_bytes=(frame_bytes,),
+                frame_bytes=(size,),
             )
             for one, other in group_flows.burdened(ports)
         ]
@@ -147,7 +146,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
     whole_s = (start_ns + data_ns) / NS_PER_S
     trial = setting.trial(
         phrase("{name}, {fps:,.0f} frames/s, {size} byte", name=case.name, fps=fps, size=size),
-        frame_bytes,
+        size,
         fps,
         whole_s,
     )

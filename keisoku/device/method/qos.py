@@ -24,6 +24,7 @@ from keisoku.device.method.rfc8239 import FullRate, full_rate, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.class_settings import QosSettings
 from keisoku.device.record.counts import Jitter
+from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
@@ -90,6 +91,8 @@ class _Classes:
     full: FullRate
     ecn: bool
     spoiled: list[str] = field(default_factory=list)
+    held_back: set[int] = field(default_factory=set)
+    """Classes whose own policer or shaper kept them from competing with another one."""
 
     @property
     def settings(self) -> QosSettings:
@@ -164,12 +167,15 @@ class _Classes:
         for (one, other), window in pairs.items():
             both = {code: window.served(code) for code in (one, other)}
             seconds = len(both[one]) * window.interval_ns / NS_PER_S
-            limited = any(self._is_limited(sum(both[code]) / seconds, limits.get(code)) for code in both if seconds)
+            limited = {
+                code for code in both if seconds and self._is_limited(sum(both[code]) / seconds, limits.get(code))
+            }
             held = sum(stream.tracked.lost_frames for stream in window.streams)
             for own, beside in ((one, other), (other, one)):
                 told = sharing(both[own], both[beside])
                 if not held or (limited and told.kind == "weighted"):
                     told = Sharing("unknown")
+                    self.held_back |= limited
                 found[own][beside] = told
         return found
 
@@ -211,11 +217,17 @@ class _Classes:
                 value=sum(stream.tracked.reordered.count for stream in own), unit="frames", uncertainty=0
             ),
         }
-        latencies = [stream.tracked.latency for stream in own if stream.tracked.latency is not None]
-        if latencies:
-            samples = [samples_of(record, stream.tracked) for stream in own if stream.tracked.latency is not None]
+        # Of all ports together: streams of one trial are no repetitions of it.
+        whole = all_tracked([stream.tracked for stream in own], 0)
+        if whole.latency is not None:
+            samples = [samples_of(record, whole)]
             figures |= latency_figures(
-                self.setting.bias, latencies, self.size, record.offered_fps, percents={"p99": 99.0}, samples=samples
+                self.setting.bias,
+                [whole.latency],
+                self.size,
+                record.offered_fps,
+                percents={"p99": 99.0},
+                samples=samples,
             )
         figures |= self._jitter([stream.tracked.jitter for stream in own if stream.tracked.jitter is not None])
         marks = [found for stream in own if (found := marked(stream)) is not None]
@@ -261,20 +273,33 @@ class _Classes:
         return self._row(LIMITS, code, figures, remark)
 
     def _order_row(self, code: int, order: Mapping[int, Mapping[int, Sharing]]) -> Row:
-        own = order[code]
-        if not own:
+        if not order[code]:
             return self._row(SHARING, code, {}, joined("; ", self.spoiled))
-        unknown = [other for other, told in own.items() if told.kind == "unknown"]
+        unknown = [other for other, told in order[code].items() if told.kind == "unknown"]
+        untold = []
         if unknown:
             listed = ", ".join(map(str, unknown))
-            remark = phrase("not told against {listed}: one of both had no frames waiting all the time", listed=listed)
-            return self._row(SHARING, code, {}, remark)
+            untold = [
+                phrase("not told against {listed}: one of both had no frames waiting all the time", listed=listed)
+            ]
+        # Those that compete have an order among themselves, whoever is held back beside them.
+        competing = set(order) - self.held_back if unknown and code not in self.held_back else set(order)
+        order = {
+            one: {other: told for other, told in beside.items() if other in competing}
+            for one, beside in order.items()
+            if one in competing
+        }
+        own = order[code]
+        if not own or any(told.kind == "unknown" for told in own.values()):
+            return self._row(SHARING, code, {}, joined("; ", untold))
         levels = {one: sum(told.kind == "behind" for told in order[one].values()) for one in order}
         ahead = [one for one, told in own.items() if told.kind == "behind"]
         figures = {"level": Quantity(value=1 + len({levels[one] for one in ahead}), unit="", uncertainty=0)}
         beside = {one: told.ratio for one, told in own.items() if told.kind == "weighted" and told.ratio is not None}
         if not beside:
-            return self._row(SHARING, code, figures, phrase("strict priority: alone at its level"))
+            return self._row(
+                SHARING, code, figures, joined("; ", [phrase("strict priority: alone at its level"), *untold])
+            )
         smallest = max(beside, key=lambda one: beside[one].value)
         largest = beside[smallest]
         if largest.value >= 1:
@@ -283,7 +308,7 @@ class _Classes:
             figures["weight"] = Quantity(value=1.0, unit="", uncertainty=0)
         guaranteed = 100 / (1 + sum(1 / ratio.value for ratio in beside.values()))
         figures["guaranteed"] = Quantity(value=guaranteed, unit="%")
-        return self._row(SHARING, code, figures, phrase("shared by weight"))
+        return self._row(SHARING, code, figures, joined("; ", [phrase("shared by weight"), *untold]))
 
     def _row(self, group: str, code: int, figures: dict[str, Quantity], remark: str, trial: int | None = None) -> Row:
         case = f"{self.settings.field.upper()} {code}"

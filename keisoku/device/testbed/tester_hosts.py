@@ -52,7 +52,14 @@ class TesterHosts(ABC):
             device_ip = str(self.gateways[one]) if behind else None
             return Addressing(self._macs[one], next_hop, self._macs[other], ips, device_ip=device_ip)
 
-        return [Route(one, other, addressing(one, other), addressing(other, one, True)) for one, other in wanted.pairs]
+        def last_hop(other: int) -> str | None:
+            """Nobody is asked in vain: only what compares headers needs to know from where frames arrive."""
+            return gateway_mac(other) if wanted.changes and other < len(self.gateways) else None
+
+        return [
+            Route(one, other, addressing(one, other), addressing(other, one, True), last_hop_mac=last_hop(other))
+            for one, other in wanted.pairs
+        ]
 
     @abstractmethod
     def gateway_mac(self, port: int) -> str:

@@ -19,7 +19,7 @@ from keisoku.lab.device import frr, iproute
 from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.frr import Line, Routing, Speaker
 from keisoku.lab.device.interface import whole_frames
-from keisoku.lab.device.nftables import NFT
+from keisoku.lab.device.nftables import NFT, cut, rejoin
 from keisoku.lab.device.parameter import time_ns
 from keisoku.lab.device.passage import Passage, routed
 from keisoku.lab.device.port import LabPort
@@ -31,12 +31,6 @@ _LINES = {"upper": ("198.18.128.1", "198.18.128.2"), "lower": ("198.18.128.5", "
 """Addresses of the first router and of the middle one."""
 _FAR_LINES = {"upper": ("198.18.128.10", "198.18.128.9"), "lower": ("198.18.128.14", "198.18.128.13")}
 """Of the last router and of the middle one."""
-_CUT = "".join(
-    f"add table netdev cut\n"
-    f"add chain netdev cut {hook} {{ type filter hook {hook} device near priority 0; policy drop; }}\n"
-    for hook in ("ingress", "egress")
-)
-"""Every frame between the first router and the middle one is dropped, in both directions."""
 _PATIENCE_S = 40.0
 _LOOK_S = 0.02
 
@@ -138,7 +132,7 @@ class Diamond(LabDevice):
             case "link-down":
                 upper.place.run(partial(iproute.ip, "link set dev near down"))
             case "neighbour-lost":
-                upper.place.run(partial(NFT.run, "-f", "-", text=_CUT))
+                upper.place.run(partial(cut, "near"))
             case "next-hop-killed":
                 upper.place.run(partial(forward, "0"))
                 frr.kill(_router(site, upper), self.routing, self.bfd_ms)
@@ -152,7 +146,7 @@ class Diamond(LabDevice):
             case "link-down":
                 upper.place.run(partial(iproute.ip, "link set dev near up"))
             case "neighbour-lost":
-                upper.place.run(partial(NFT.run, "delete", "table", "netdev", "cut"))
+                upper.place.run(rejoin)
             case "next-hop-killed":
                 upper.place.run(partial(forward, "1"))
                 upper.place.run(

@@ -184,3 +184,21 @@ def withhold(interface: str, *matches: str) -> None:
         text=f"add table netdev {interface}\n"
         f"add chain netdev {interface} out {{ type filter hook egress device {interface} priority 0; }}\n{rules}",
     )
+
+
+def cut(interface: str) -> None:
+    """Nothing leaves and enters by this interface any more, although it keeps its carrier."""
+    NFT.run(
+        "-f",
+        "-",
+        text="add table netdev cut\n"
+        + "".join(
+            f"add chain netdev cut {hook} {{ type filter hook {hook} device {interface} priority 0; policy drop; }}\n"
+            for hook in ("ingress", "egress")
+        ),
+    )
+
+
+def rejoin() -> None:
+    """Undoes `cut` in this namespace."""
+    NFT.run("delete", "table", "netdev", "cut")

@@ -21,7 +21,7 @@ from keisoku.lab.device.bridge import bridge
 from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.interface import set_sysctl, whole_frames
 from keisoku.lab.device.kernel_part import KernelPart
-from keisoku.lab.device.nftables import NFT, withhold
+from keisoku.lab.device.nftables import NFT, cut, rejoin, withhold
 from keisoku.lab.device.parameter import time_ns
 from keisoku.lab.device.passage import Passage, routed
 from keisoku.lab.device.port import LabPort
@@ -109,15 +109,17 @@ class Vrrp(LabDevice):
     def happen(self, event: str, site: Site) -> None:
         """The master is lost: its process, or its link to the bridge."""
         if event == "master-killed":
+            # Its kernel lives on and has the address still: it would answer the backup's own announcements, by which
+            # the bridge learns again that the address is behind it. First, so that nothing passes without VRRP.
+            site.places[1].run(partial(cut, "lan"))
             site.daemons.kill("keepalived-master")
-            site.places[1].run(partial(forward, "0"))
         else:
             iproute.ip("link set dev master down")
 
     def mend(self, event: str, site: Site) -> None:
         """It is there again, and becomes the master again because of its priority."""
         if event == "master-killed":
-            site.places[1].run(partial(forward, "1"))
+            site.places[1].run(rejoin)
             site.places[1].run(partial(self._start, site, "master", site.places[1]))
         else:
             iproute.ip("link set dev master up")

@@ -62,7 +62,8 @@ def comparisons(watched: Watched) -> list[Comparison]:
     """One for each stream. Raises PlanError for what the instrument cannot compare."""
     if watched.free_bits:
         problem = "the FPGA instrument compares whole headers, in which no field may become anything"
-        raise PlanError("expect", problem, "leave '=any' out, or use xdp, afxdp or packet ports")
+        remedy = "leave '=any' out, give the --gateway of each port, or use xdp, afxdp or packet ports"
+        raise PlanError("expect", problem, remedy)
     found = []
     for table in watched.expected:
         frames = [table.frame(place) for place in range(table.count)]
