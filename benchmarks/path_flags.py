@@ -14,6 +14,7 @@ import math
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import Pool
@@ -84,8 +85,8 @@ def seen(seed: int, slow: bool = False) -> Seen:
         "outage": (bed.outages, bool(bed.outages) and bed.outages_met(kept)),
     }
     for name, (hop, can_be) in truth.items():
-        _count(found, name, {hop} - {0}, _hops_flagged(result, name), can_be)
-    _count(found, "limit on replies", set(bed.limited), _hops_limited(result), bool(bed.limited))
+        enter(found, name, {hop} - {0}, hops_flagged(result, name), can_be)
+    enter(found, "limit on replies", set(bed.limited), hops_limited(result), bool(bed.limited))
     _rates(found, bed, fitted, result)
     if bed.kink_is_hidden:
         found.slowed = _slowed(bed, fitted, result)
@@ -93,7 +94,7 @@ def seen(seed: int, slow: bool = False) -> Seen:
     return found
 
 
-def _count(found: Seen, name: str, truth: set[int], flagged: set[int], can_be: bool) -> None:
+def enter(found: Seen, name: str, truth: set[int], flagged: set[int], can_be: bool) -> None:
     """Enters right flags, those on wrong hops, and false alarms."""
     kind = "with" if truth else "without"
     found.hits[name, kind] += 1
@@ -106,12 +107,14 @@ def _count(found: Seen, name: str, truth: set[int], flagged: set[int], can_be: b
         found.wrong.append(f"{name}: truth {sorted(truth)}, found {sorted(flagged)}")
 
 
-def _hops_flagged(result: Result, name: str) -> set[int]:
+def hops_flagged(result: Result, name: str) -> set[int]:
+    """Numbers of the hops that a flag of this name says first."""
     texts = [flag.text for flag in result.flags if flag.name == name]
     return {int(number) for text in texts for number in re.findall(r"hop (\d+)", text)[:1]}
 
 
-def _hops_limited(result: Result) -> set[int]:
+def hops_limited(result: Result) -> set[int]:
+    """Numbers of the hops whose router is said to limit its replies."""
     rows = [row for row in result.rows if row.group != HOP and "reply_interval" in row.figures]
     return {int(row.case.split()[0]) for row in rows}
 
@@ -139,7 +142,7 @@ def _slowed(bed: RandomPath, fitted: PathFit, result: Result) -> str:
     bounds = None if place is None or "forward" not in rows[place].figures else rows[place].figures["forward"].bounds
     if place is None or bounds is None:
         return SLOWED[0]
-    flagged = any(bed.kink[0] in _hops_flagged(result, name) for name in ("kink", "slow-router", "hidden-stages"))
+    flagged = any(bed.kink[0] in hops_flagged(result, name) for name in ("kink", "slow-router", "hidden-stages"))
     said = fitted.verdicts[place].shared_rate is not None or _is_bounded(bed, fitted, place)
     if bounds[0] <= bed.out_bps(bed.kink[0]) <= bounds[1]:
         return SLOWED[1]
@@ -162,6 +165,18 @@ def _losses(found: Seen, bed: RandomPath, result: Result) -> None:
             found.losses.append(bounds[0] <= 100 * (1 - passed) <= bounds[1])
 
 
+def print_detectors(found: Sequence[Seen]) -> None:
+    """The table of hits and false alarms."""
+    print(
+        "| detector | paths with it | flagged on its hop | that can be seen | flagged | other hop | without | false |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    total: Counter[tuple[str, str]] = sum((one.hits for one in found), Counter())
+    names = ("with", "hit", "can be seen", "hit of those", "other hop", "without", "false")
+    for name in DETECTORS:
+        print(f"| {name} | {' | '.join(str(total[name, kind]) for kind in names)} |")
+
+
 def main() -> None:
     """Measures the paths and prints the tables."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -174,14 +189,7 @@ def main() -> None:
     with Pool(chosen.processes) as pool:
         found = pool.map(partial(seen, slow=chosen.slow), seeds, chunksize=1)
     print(f"seeds {seeds[0]} to {seeds[-1]}, every second one\n")
-    print(
-        "| detector | paths with it | flagged on its hop | that can be seen | flagged | other hop | without | false |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    total: Counter[tuple[str, str]] = sum((one.hits for one in found), Counter())
-    names = ("with", "hit", "can be seen", "hit of those", "other hop", "without", "false")
-    for name in DETECTORS:
-        print(f"| {name} | {' | '.join(str(total[name, kind]) for kind in names)} |")
+    print_detectors(found)
     print(
         "\n| paths with | number | rates in their interval | without a figure | losses in theirs | median s | most s |"
     )

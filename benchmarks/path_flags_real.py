@@ -1,14 +1,19 @@
 """The flags of `keisoku path one-packet` on real kernels: tbf, hidden stages, losses, and the limit of Linux.
 
 `python benchmarks/path_flags_real.py [NAME …]` (needs root) lays each path in namespaces, measures it for at most the
-seconds given, and prints a row for each with the rates, the loss of the last hop, and all flags. Judges nothing.
+seconds given, and prints a row for each with the rates, the loss of the last hop, and all flags. `--random COUNT
+[--seed N]` draws paths by chance in place of those with names: up to three hops, one of which may have a bucket or
+hidden stages, losses of 0.5 to 5 % on each link, and MTUs; it also prints a table of hits and false alarms.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from path_flags import Seen, enter, hops_flagged, hops_limited, print_detectors
 
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
@@ -21,6 +26,7 @@ from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sockets import HopSockets
 from keisoku.report import digits
+from keisoku.run.result import Result
 
 M = 1_000_000
 PORT = 33435
@@ -50,8 +56,55 @@ BEDS = {
 }
 
 
-def row(name: str, bed: Bed) -> str:
-    """Measures a path."""
+RATES = (5, 10, 20, 50, 100, 100, 200, 500)
+"""Mb/s of drawn links; the lab's own cannot keep time beyond."""
+STEP, NARROW, FASTEST_BUCKET, BURST_FRAMES = 1.35, 0.5, 200 * M, 40
+"""What can be seen, as in virtual time (tests/support/random_path.py)."""
+
+
+def drawn(seed: int) -> Bed:
+    """A path by chance."""
+    chosen = random.Random(seed)
+    mtu = chosen.choice((1500, 1500, 1500, 576))
+    hops = [Hop(chosen.choice(RATES) * M, mtu=mtu) for _ in range(chosen.randint(1, 3))]
+    place = chosen.randrange(len(hops))
+    trait = chosen.choice(("none", "bucket", "bucket", "stages", "stages"))
+    if trait == "bucket":
+        rate = round(min(hop.forward_bps for hop in hops[: place + 1]) * chosen.uniform(0.1, 0.6))
+        hops[place] = Hop(rate, mtu=mtu, bucket_bytes=round((mtu + 14) * chosen.uniform(2, 30)))
+    elif trait == "stages":
+        hops[place] = replace(hops[place], stages=(hops[place].forward_bps,) * chosen.randint(1, 2))
+    if chosen.random() < 0.3:
+        lossy = chosen.randrange(len(hops))
+        if hops[lossy].bucket_bytes is None:
+            hops[lossy] = replace(hops[lossy], loss=chosen.uniform(0.005, 0.05))
+    return Bed(tuple(hops))
+
+
+def compared(seed: int, bed: Bed, answer: Result) -> Seen:
+    """The flags of a drawn path beside what is on it. Nothing else that a flag says is on any."""
+    found = Seen(seed, set())
+    before = [min((hop.forward_bps for hop in bed.hops[:at]), default=1e12) for at in range(len(bed.hops))]
+    bucket, stages, can_bucket, can_stages = 0, 0, False, False
+    for number, (hop, first) in enumerate(zip(bed.hops, before, strict=True), 1):
+        if hop.bucket_bytes is not None:
+            # The kernel's bucket is on a veth pair, which is no slower itself.
+            bucket = number
+            narrow = hop.forward_bps <= min(NARROW * first, FASTEST_BUCKET)
+            can_bucket = narrow and hop.bucket_bytes <= BURST_FRAMES * hop.mtu
+        elif hop.stages:
+            stages = number
+            can_stages = first >= STEP * hop.forward_bps / (1 + len(hop.stages))
+    truth = {"token-bucket": (bucket, can_bucket), "hidden-stages": (stages, can_stages)}
+    for name in ("token-bucket", "hidden-stages", "kink", "slow-router", "outage"):
+        place, can_be = truth.get(name, (0, False))
+        enter(found, name, {place} - {0}, hops_flagged(answer, name), can_be)
+    enter(found, "limit on replies", set(), hops_limited(answer), False)
+    return found
+
+
+def measure(name: str, bed: Bed) -> tuple[str, Result]:
+    """Measures a path; its row, and the result."""
     with PathLab(list(bed.hops), icmp=bed.icmp) as lab:
         settings = OnePacketSettings(host=lab.target_address, budget_s=bed.budget_s, port=PORT)
         kept: list[HopProbe] = []
@@ -74,15 +127,44 @@ def row(name: str, bed: Bed) -> str:
         for one in answer.rows
         if (why := one.remark.partition("hidden stages not checked: ")[2])
     ]
-    return f"| {name} | {rates} | {lost} | {', '.join(limits) or '–'} | {seconds:.0f} | {', '.join(said) or '–'} |"
+    return (
+        f"| {name} | {rates} | {lost} | {', '.join(limits) or '–'} | {seconds:.0f} | {', '.join(said) or '–'} |",
+        answer,
+    )
+
+
+def described(bed: Bed) -> str:
+    """A drawn path in words."""
+    links = []
+    for hop in bed.hops:
+        extra = (
+            f" tbf {hop.bucket_bytes} byte" if hop.bucket_bytes else f" x{1 + len(hop.stages)}" if hop.stages else ""
+        )
+        links.append(f"{hop.forward_bps / M:.3g}{extra}" + (f" loss {100 * hop.loss:.1f} %" if hop.loss else ""))
+    return f"{', '.join(links)}; MTU {bed.hops[0].mtu}"
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("name", nargs="*", choices=[[], *BEDS])
+    options.add_argument("--random", type=int, default=0)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    seeds = range(chosen.seed, chosen.seed + chosen.random)
     print("| path | rates, Mb/s | lost to the last hop and back | limits on replies | s | flags |")
     print("|---|---|---|---|---|---|")
-    for name in sys.argv[1:] or BEDS:
-        print(row(name, BEDS[name]), flush=True)
+    for name in [] if seeds else chosen.name or BEDS:
+        print(measure(name, BEDS[name])[0], flush=True)
+    found = []
+    for seed in seeds:
+        bed = drawn(seed)
+        line, answer = measure(f"{seed}: {described(bed)}", bed)
+        print(line, flush=True)
+        found.append(compared(seed, bed, answer))
+    if found:
+        print()
+        print_detectors(found)
 
 
 if __name__ == "__main__":

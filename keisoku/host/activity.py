@@ -21,17 +21,6 @@ INTERVAL_S = 0.5
 SAMPLE_S = 0.05
 _KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns of /proc/stat (proc(5)). Those behind them, of guests, are in the first two already."""
-_IDLE = ("idle", "iowait")
-
-
-@dataclass(frozen=True)
-class CpuTime:
-    """Of one CPU, in ns, in steps of the kernel's tick."""
-
-    name: str
-    busy_ns: int
-    """Neither idle nor waiting for a disk."""
-    all_ns: int
 
 
 @dataclass(frozen=True)
@@ -60,8 +49,6 @@ class ActivityInterval:
     """Times at which a CPU stopped receiving packets although more were there."""
     backlog_drops: int
     """Packets for which a CPU's receive backlog had no room."""
-    of_cpus: tuple[CpuTime, ...] = ()
-    """Of each CPU that was there throughout."""
 
 
 class ActivityWatch:
@@ -74,7 +61,7 @@ class ActivityWatch:
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
-        self._before, self._cpus = self._read()
+        self._before = self._read()
         self._runnable: list[int] = []
         self._thread = threading.Thread(target=self._watch, name="keisoku-activity", daemon=True)
         self._thread.start()
@@ -94,7 +81,7 @@ class ActivityWatch:
                 self._keep()
 
     def _keep(self) -> None:
-        (now, cpus), before = self._read(), self._before
+        now, before = self._read(), self._before
         change = {name: now[name] - before[name] for name in now if name in before}
         # The thread that samples runs itself.
         seen = [max(0, count - 1) for count in self._runnable]
@@ -113,19 +100,13 @@ class ActivityWatch:
                 retransmitted=change["retransmitted"],
                 squeezed=change["squeezed"],
                 backlog_drops=change["dropped"],
-                of_cpus=tuple(
-                    CpuTime(name, cpu.busy_ns - self._cpus[name].busy_ns, cpu.all_ns - self._cpus[name].all_ns)
-                    for name, cpu in cpus.items()
-                    if name in self._cpus
-                ),
             )
         )
-        self._before, self._cpus, self._runnable = now, cpus, []
+        self._before, self._runnable = now, []
 
-    def _read(self) -> tuple[dict[str, int], dict[str, CpuTime]]:
-        """Counts by name; those of each CPU."""
-        stat = Path("/proc/stat").read_text()
-        read = _kinds_ns(stat.partition("\n")[0])
+    def _read(self) -> dict[str, int]:
+        """Counts by name."""
+        read = _kinds_ns(Path("/proc/stat").read_text().partition("\n")[0])
         with suppress(OSError, IndexError, ValueError):
             pressure = Path("/proc/pressure/cpu").read_text().partition("\n")[0]
             read["waited"] = int(pressure.rpartition("total=")[2]) * 1000
@@ -133,19 +114,7 @@ class ActivityWatch:
         read["dropped"] = sum(int(line[1], 16) for line in backlogs)
         read["squeezed"] = sum(int(line[2], 16) for line in backlogs)
         read["retransmitted"] = sum(within(named(place), _retransmitted) for place in self._namespaces)
-        return read | {"at": time.monotonic_ns()}, cpu_times(stat)
-
-
-def cpu_times(stat: str) -> dict[str, CpuTime]:
-    """Of each CPU since the host started, by its name, from the text of /proc/stat."""
-    found = {}
-    for line in stat.splitlines():
-        name = line.partition(" ")[0]
-        if name.startswith("cpu") and name != "cpu":
-            kinds_ns = _kinds_ns(line)
-            all_ns = sum(kinds_ns.values())
-            found[name] = CpuTime(name, all_ns - sum(kinds_ns[kind] for kind in _IDLE), all_ns)
-    return found
+        return read | {"at": time.monotonic_ns()}
 
 
 def _kinds_ns(line: str) -> dict[str, int]:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keisoku.host.activity import ActivityWatch
+from keisoku.host.thread_watch import STREAMS, Look, ThreadWatch
 from keisoku.run.result import Result
-from keisoku.study.busiest_cpu import BUSIEST, EVERY_S, Intervals, busiest
+from keisoku.study.cpu_wanted import CPU, wanted
 from keisoku.study.file import LoadStep
 from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import most_bps, with_share
@@ -27,7 +27,7 @@ def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
     rates = ",".join([str(step.slow_bps)] * step.slow_clients + ["none"])
     line = "" if step.server_bps is None else f"&server-rate={step.server_bps}"
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))
-    with ActivityWatch(interval_s=EVERY_S) as watch:
+    with ThreadWatch(STREAMS) as watch:
         outcome = run_step(
             "app load",
             path,
@@ -40,18 +40,18 @@ def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
             rest_s=step.rest_s,
         )
     runs = outcome.directory.rows(RUNS).to_pylist()
-    return with_cpus(with_lines(outcome.results[0], step), runs, watch.intervals)
+    return with_cpus(with_lines(outcome.results[0], step), runs, watch.looks)
 
 
-def with_cpus(result: Result, runs: Sequence[Mapping[str, Any]], intervals: Intervals) -> Result:
-    """`cpu` is how busy the busiest CPU was while a row's client sent, in percent; `runs` are the raw rows."""
+def with_cpus(result: Result, runs: Sequence[Mapping[str, Any]], looks: Sequence[Look]) -> Result:
+    """`cpu` is the time in which streams wanted a CPU while a row's client sent, in %; `runs` are the raw rows."""
     spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for run in runs:
         spans.setdefault((group_title(run["pattern"]), run["client"]), []).append((run["began_ns"], run["ended_ns"]))
     rows = []
     for row in result.rows:
-        busy = busiest(intervals, spans.get((row.group, row.case.partition(",")[0]), []))
-        rows.append(row if busy is None else row.model_copy(update={"figures": {**row.figures, BUSIEST: busy}}))
+        cpu = wanted(looks, spans.get((row.group, row.case.partition(",")[0]), []))
+        rows.append(row if cpu is None else row.model_copy(update={"figures": {**row.figures, CPU: cpu}}))
     return result.model_copy(update={"rows": rows})
 
 

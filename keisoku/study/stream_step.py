@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from keisoku.host.activity import ActivityWatch
 from keisoku.host.place import Place
+from keisoku.host.thread_watch import STREAMS, ThreadWatch
 from keisoku.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
@@ -19,7 +19,7 @@ from keisoku.run.result import Result
 from keisoku.stream.measure import bare_server
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.settings import NONE
-from keisoku.study.busiest_cpu import EVERY_S, with_busiest
+from keisoku.study.cpu_wanted import with_cpu
 from keisoku.study.file import StreamStep
 from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import ETHERNET_BYTES, most_bps, with_share
@@ -30,7 +30,7 @@ _BUCKET_S, _QUEUE_S = 0.002, 0.02
 
 def measure_stream(step: StreamStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
-    with _way(step) as (host, port), ActivityWatch(interval_s=EVERY_S) as watch:
+    with _way(step) as (host, port), ThreadWatch(STREAMS) as watch:
         outcome = run_step(
             "stream tcp",
             path,
@@ -43,7 +43,7 @@ def measure_stream(step: StreamStep, path: Path, receivers: Receivers) -> Result
             ceiling=NONE,
         )
     (result,) = outcome.results
-    result = with_busiest(result, watch.intervals)
+    result = with_cpu(result, watch.looks)
     return result if step.rate_bps is None else with_share(result, "throughput", most_bps(step.rate_bps, step.mtu))
 
 

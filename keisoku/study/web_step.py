@@ -9,9 +9,10 @@ import math
 from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.host.activity import ActivityWatch
+from keisoku.host.thread_watch import REQUESTS, ThreadWatch
+from keisoku.lab.system.web_server import NGINX
 from keisoku.run.result import Result
-from keisoku.study.busiest_cpu import EVERY_S, with_busiest
+from keisoku.study.cpu_wanted import with_cpu
 from keisoku.study.file import WebStep
 from keisoku.study.step import Receivers, run_step
 from keisoku.study.truth import ETHERNET_BYTES, TCP_HEADERS
@@ -27,7 +28,7 @@ FIN; more bytes of options in the first. The server's own FIN is in its last seg
 def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
-    with ActivityWatch(interval_s=EVERY_S) as watch:
+    with ThreadWatch(REQUESTS, NGINX.name) as watch:
         outcome = run_step(
             "app load",
             path,
@@ -39,7 +40,7 @@ def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
             repetitions=step.repetitions,
             rest_s=0.5,
         )
-    return with_busiest(with_line(outcome.results[0], step), watch.intervals)
+    return with_cpu(with_line(outcome.results[0], step), watch.looks)
 
 
 def sizes(step: WebStep) -> dict[int, float]:

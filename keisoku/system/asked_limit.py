@@ -28,8 +28,12 @@ class AskedLimit:
         self._settle_s = settle_s
         self._now: Limit | str = phrase("nothing was set yet")
         self._lost = 0
-        self.passed_s = 0.0
-        """All that was observed, used or not."""
+        self._began_s = system.now_s()
+
+    @property
+    def passed_s(self) -> float:
+        """Time since the first interval could begin, also what a busy host takes between intervals."""
+        return self._system.now_s() - self._began_s
 
     def interval(self, limit: Limit, seconds: float, purpose: str, why: str = "", settles: int = 1) -> KeptInterval:
         """The next interval, under that limit; not `used` if the ports had another one in it.
@@ -68,6 +72,5 @@ class AskedLimit:
 
     def _observe(self, limit: Limit, seconds: float, purpose: str, why: str, used: bool) -> KeptInterval:
         observation = self._system.observe(seconds)
-        self.passed_s += observation.seconds
         asked = KeptInterval(purpose, why, limit, used, observation, self._system.truth())
         return asked if asked.as_asked(self._clients) else asked.unused()

@@ -35,6 +35,9 @@ class System(Protocol):
         The observation holds the seconds that it really covers. Raises EngineError if nothing could be observed.
         """
 
+    def now_s(self) -> float:
+        """Time of the system in s, from any origin: it passes between intervals, too. Virtual in a simulated one."""
+
     def truth(self) -> State | None:
         """What really bounded the whole system in the last interval; None where that is unknown.
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from support.command_line import Ended, outcome_of, start
 
+from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
+from keisoku.path.one_packet.sockets import HopSockets
+from keisoku.path.one_packet.wire import HopPacket
 from keisoku.run.directory import RunDirectory
 
 pytestmark = pytest.mark.lab
@@ -103,3 +106,16 @@ def test_host_that_refuses_and_path_that_drops_everything_are_one_sentence(tmp_p
         gone = keisoku(tmp_path, "one-packet", f"192.0.2.1@{lab.tester_namespace}", "--timeout", "300ms")
         assert gone.code == 2
         assert "no route leads to it" in gone.stderr
+
+
+def test_a_slow_shaper_at_this_hosts_own_port_ended_the_command() -> None:
+    """Packets for which the socket had no room: 'Resource temporarily unavailable', and nothing was measured."""
+    with (
+        PathLab([Hop(500_000, bucket_bytes=9334), Hop(20 * M)], icmp="unlimited") as lab,
+        HopSockets(Place(lab.target_address, lab.tester_namespace), 33435) as wire,
+    ):
+        train = wire.exchange([HopPacket(64, size) for size in range(1500, 1300, -1)], 1_000_000)
+        # What is behind it in the shaper's queue waits for room, and for all that is before it.
+        (alone,) = wire.exchange([HopPacket(64, 100)], 10_000_000_000)
+    assert all(reply.rtt_ns is None for reply in train[-20:])
+    assert alone.rtt_ns is not None

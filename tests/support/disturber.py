@@ -46,11 +46,18 @@ class Disturber:
     """
 
     def __init__(
-        self, stop_ms: float = STOP_MS, every_ms: float = EVERY_MS, seed: int = 1, cpus: Sequence[int] | None = None
+        self,
+        stop_ms: float = STOP_MS,
+        every_ms: float = EVERY_MS,
+        seed: int = 1,
+        cpus: Sequence[int] | None = None,
+        together: bool = False,
     ) -> None:
         self._arguments = ["--stop-ms", str(stop_ms), "--every-ms", str(every_ms), "--seed", str(seed)]
         if cpus is not None:
             self._arguments += ["--cpus", ",".join(map(str, cpus))]
+        if together:
+            self._arguments.append("--together")
         self.taken: list[Taken] = []
 
     def __enter__(self) -> Disturber:
@@ -68,8 +75,8 @@ class Disturber:
         self.taken = [Taken(**json.loads(line)) for line in told.splitlines()]
 
 
-def moments(cpu: int, stop_ns: int, every_ns: int, seed: int) -> Iterator[int]:
-    """When the stops of a CPU begin, in ns from the start: one in each period, at a random moment of it."""
+def moments(cpu: int | None, stop_ns: int, every_ns: int, seed: int) -> Iterator[int]:
+    """When the stops of a CPU (None: of all) begin, in ns from the start: one in each period, at a random moment."""
     chosen = random.Random(f"{seed} {cpu}")
     begin_ns = 0
     while True:
@@ -87,11 +94,11 @@ def _end_with_parent(parent: int) -> None:
         raise SystemExit
 
 
-def _disturb(cpu: int, began_ns: int, stop_ns: int, every_ns: int, seed: int, account: bool) -> None:
+def _disturb(cpu: int, began_ns: int, stop_ns: int, every_ns: int, options: argparse.Namespace) -> None:
     """Stops a CPU again and again until this process is ended; then tells what it took."""
     stops = taken_ns = 0
     try:
-        for begin_ns in moments(cpu, stop_ns, every_ns, seed):
+        for begin_ns in moments(None if options.together else cpu, stop_ns, every_ns, options.seed):
             now_ns = time.monotonic_ns()
             if began_ns + begin_ns < now_ns - every_ns:
                 continue  # The host itself was away for longer than a period: nothing is made up for.
@@ -102,7 +109,7 @@ def _disturb(cpu: int, began_ns: int, stop_ns: int, every_ns: int, seed: int, ac
             stops += 1
             taken_ns += now_ns - from_ns
     finally:
-        if account:
+        if options.account:
             taken = {"cpu": cpu, "stops": stops, "taken_ns": taken_ns, "span_ns": time.monotonic_ns() - began_ns}
             os.write(1, json.dumps(taken).encode() + b"\n")
 
@@ -117,7 +124,7 @@ def _started(cpu: int, began_ns: int, options: argparse.Namespace) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _end_with_parent(parent)
         stop_ns, every_ns = round(options.stop_ms * 1e6), round(options.every_ms * 1e6)
-        _disturb(cpu, began_ns, stop_ns, every_ns, options.seed, options.account)
+        _disturb(cpu, began_ns, stop_ns, every_ns, options)
     except SystemExit:
         pass
     finally:
@@ -131,6 +138,7 @@ def _options() -> argparse.Namespace:
     options.add_argument("--every-ms", type=float, default=EVERY_MS, help="length of a period (100)")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--cpus", help="such as 0,1 (all)")
+    options.add_argument("--together", action="store_true", help="stop all CPUs at the same moments")
     options.add_argument("--account", action="store_true", help="print 'ready', and at the end what was taken")
     options.add_argument("command", nargs="*", help="a command that is run meanwhile")
     chosen = options.parse_args()

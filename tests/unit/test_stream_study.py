@@ -29,7 +29,7 @@ def _e5(off: float = 1.0, named: str = "", error: float = 0.0) -> list[Cell]:
         rows = _rates("Message", **{f"{size} byte": off * most for size in step.sizes})
         if error:
             rows = [_uncertain(row, error) for row in rows]
-            rows.append(Row(case="busiest CPU", figures={"cpu": Quantity(value=100.0, unit="%")}))
+            rows.append(Row(case="threads", figures={"cpu": Quantity(value=100.0, unit="%")}))
         result = Result(measurement="stream tcp", rows=rows)
         results[step.name] = with_share(result, "throughput", most) if step.rate_bps else result
     for transfer in study.transfer:

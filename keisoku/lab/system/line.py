@@ -40,8 +40,10 @@ def join(name: str, bridge_name: str | None) -> None:
 
 def rated(name: str, rate_bps: int, queue_bytes: int) -> None:
     """Limit `name` to this rate; frames that find the queue full are dropped."""
-    # One millisecond of the rate: the kernel's timers can keep a bucket of that size full at all rates used here.
-    burst = max(2 * _FRAME_BYTES, rate_bps // 8 // 1000)
+    # A bucket that runs over forgets the time by which the kernel's timer came late. So it holds what a busy host may
+    # be late by, 20 ms, or 20 frames if those are less; at high rates one millisecond, which is more than these.
+    per_ms = rate_bps // 8 // 1000
+    burst = max(2 * _FRAME_BYTES, per_ms, min(20 * per_ms, 20 * _FRAME_BYTES))
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
         ip.tc("add", "tbf", index, _ROOT, rate=rate_bps // 8, burst=burst, limit=queue_bytes)

@@ -76,13 +76,7 @@ _SCHEMA = pa.schema(
 )
 
 
-_CPU = pa.struct([("name", pa.string()), ("busy_ns", pa.int64()), ("all_ns", pa.int64())])
-_KINDS = {
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "int | None": pa.int64(),
-    "tuple[CpuTime, ...]": pa.list_(_CPU),
-}
+_KINDS = {"int": pa.int64(), "float": pa.float64(), "int | None": pa.int64()}
 _ACTIVITY = pa.schema(
     [("trial", pa.int64()), *((field.name, _KINDS[str(field.type)]) for field in fields(ActivityInterval))]
 )

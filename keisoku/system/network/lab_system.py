@@ -5,6 +5,7 @@ The search and the governor see the network only, never the load.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -80,6 +81,10 @@ class LabSystem:
     def observe(self, seconds: float) -> Observation:
         """At the clients' ports."""
         return self._network.observe(seconds)
+
+    def now_s(self) -> float:
+        """CLOCK_MONOTONIC."""
+        return time.monotonic()
 
     def truth(self) -> State | None:
         """Unknown: a lab's hosts are real."""

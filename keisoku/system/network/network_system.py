@@ -96,6 +96,10 @@ class NetworkSystem:
         took_s = (after[first].at_ns - before[first].at_ns) / 1e9
         return Observation(took_s, views, self._server_line_bps)
 
+    def now_s(self) -> float:
+        """CLOCK_MONOTONIC."""
+        return time.monotonic()
+
     def truth(self) -> State | None:
         """Unknown."""
         return None

@@ -16,6 +16,7 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -67,6 +68,10 @@ class RemoteSystem:
             return Observation(told["seconds"], clients, told["server_line_bps"])
         except (KeyError, TypeError) as error:
             raise EngineError(f"the keisoku at {self._file.host} is of another version: {error}") from error
+
+    def now_s(self) -> float:
+        """CLOCK_MONOTONIC."""
+        return time.monotonic()
 
     def truth(self) -> State | None:
         """Unknown."""

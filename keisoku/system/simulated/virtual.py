@@ -59,6 +59,10 @@ class VirtualSystem:
         self._at_s += observation.seconds
         return observation
 
+    def now_s(self) -> float:
+        """Virtual time, which passes in intervals only."""
+        return self._at_s
+
     def truth(self) -> State | None:
         """From the simulation's inside."""
         return None if self._system.truth is None else self._system.truth.whole

@@ -1,0 +1,44 @@
+"""How long `keisoku app govern` takes, on a system that takes time between intervals, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keisoku.measurement.carry_out import carry_out
+from keisoku.measurement.table import find
+from keisoku.run.settings import parsed
+from keisoku.system import set_up
+from keisoku.system.opening import open_system
+from keisoku.system.simulated.virtual import VirtualSystem
+
+PAUSE_S = 0.7
+
+
+def test_a_busy_host_no_longer_makes_governing_longer_than_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """11 minutes took more than 13 on one: what passed between intervals of 1 s was not counted."""
+    ended: list[float] = []
+
+    class Slow(VirtualSystem):
+        """Between two intervals, reading takes time of its own."""
+
+        def now_s(self) -> float:
+            return super().now_s() * (1 + PAUSE_S)
+
+        def __exit__(self, *told: object) -> None:
+            ended.append(self.now_s())
+            super().__exit__(*told)
+
+    def slow(name: str, seed: int) -> Any:
+        system = open_system(name, seed)
+        assert isinstance(system, VirtualSystem)
+        return Slow(system.name, system.timetable, system.seed)
+
+    monkeypatch.setattr(set_up, "open_system", slow)
+    entry = find("app govern")
+    carry_out(entry, parsed(entry.settings, {"system": "sim:e4", "duration_s": 60.0}), tmp_path / "run")
+    assert 60 <= ended[0] < 60 + 2 * (1 + PAUSE_S)
