@@ -23,7 +23,6 @@ from keisoku.lab.frr import PROGRAMS, FrrRouter
 from keisoku.lab.lifetime import Lifetime
 from keisoku.lab.lsa_count import Kind, LsaCount
 
-
 _TRUNK = "-trunk"
 """Ends the name of the macvlan upon which the interface of a VLAN is."""
 
