@@ -124,9 +124,9 @@ class Agent:
         version, helps = _BOOL(), _INT()
         self._check("agt_init1", len(words), listed, ctypes.byref(version), ctypes.byref(helps))
         self._check("ncxmod_load_module", _DEFAULTS, None, None, None)
-        for module, feature in (name.split(":") for name in absent):
+        for name in absent:
             # The option of netconfd for it ends version 2.13 with a segmentation fault.
-            yuma.agt_disable_feature(module.encode(), feature.encode())
+            yuma.agt_disable_feature(*(word.encode() for word in name.split(":")))
         self._check("agt_init2")
         self._check("agt_commit_validate_register", b"keisoku", self._validate)
         self._check("agt_commit_complete_register", b"keisoku", self._complete)

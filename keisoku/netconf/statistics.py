@@ -6,7 +6,7 @@ depends on the order of arrivals is there only if they came in order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
@@ -125,7 +125,7 @@ def total(parts: Sequence[Counts], packets: int, octets: int | None, test_frames
     return replace(whole, packets=packets, octets=octets, test_frames=test_frames)
 
 
-def _leaves(values: dict[str, int | None]) -> str:
+def _leaves(values: Mapping[str, int | None]) -> str:
     return "".join(f"<{name}>{value}</{name}>" for name, value in values.items() if value is not None)
 
 
