@@ -7,14 +7,16 @@ clock. While one sends, others can be deleted, but nothing can be added. It know
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import Occupied, PlanError
 from keisoku.netconf.model import Interface, interfaces
 from keisoku.netconf.statistics import Counts, Sent, of_stream, total
 from keisoku.netconf.translation import configuration, flow_names, ports, yang_path
+from keisoku.otg.configuration import Configuration
 from keisoku.otg.controller import Controller
 from keisoku.service.traffic import EndedTraffic
 
@@ -93,13 +95,10 @@ class Datastore:
             path = next((one.path for one in wanted if one.name in changed or one.name in new), "/interfaces")
             problem = f"the traffic-generator of {going[0]} sends, and nothing can be added meanwhile"
             raise Occupied(path, problem, "wait until its frames are sent, or delete it in the same commit")
-        self._stop(gone)
         if changed or moved:
-            speed = self._speed
-            found = self._seen_by_all()
-            self._controller.adopt(ports(wanted), lambda testbed: configuration(wanted, testbed, speed))
-            self._places = places
-            self._keep(found)
+            self._replace(wanted, gone)
+        else:
+            self._stop(gone)
         self._interfaces = tuple(wanted)
         kept = {one.name for one in wanted if one.analyzes}
         self._analyzers = {name: each for name, each in self._analyzers.items() if name in kept}
@@ -107,6 +106,20 @@ class Datastore:
         if changed:
             self._traffic += 1
             self._set("start", [name for each in changed if (of := after[each]) for name in flow_names(each, of)])
+
+    def _replace(self, wanted: Sequence[Interface], gone: Sequence[str]) -> None:
+        def accept(testbed: Testbed | None) -> Configuration:
+            found = configuration(wanted, testbed, self._speed)
+            # Only now, as a datastore that is refused changes nothing. What was counted goes with the configuration.
+            self._stop(gone)
+            for name, one in self._analyzers.items():
+                if self._traffic > one.since:
+                    one.before, one.since = one.before + self._seen(name), self._traffic
+            self._interfaces, self._places = (), []
+            return found
+
+        self._controller.adopt(ports(wanted), accept)
+        self._places = [one.name for one in wanted]
 
     def _going(self) -> list[str]:
         """Interfaces whose generators send."""
@@ -124,15 +137,6 @@ class Datastore:
         transmit = {"state": state, "flow_names": list(flows)}
         traffic = {"choice": "flow_transmit", "flow_transmit": transmit}
         self._controller.set_control_state({"choice": "traffic", "traffic": traffic})
-
-    def _seen_by_all(self) -> dict[str, Counts]:
-        """What each analyzer has seen of the traffic that a new configuration forgets."""
-        return {name: self._seen(name) for name, one in self._analyzers.items() if self._traffic > one.since}
-
-    def _keep(self, found: Mapping[str, Counts]) -> None:
-        for name, counts in found.items():
-            one = self._analyzers[name]
-            self._analyzers[name] = _Analyzer(one.before + counts, self._traffic)
 
     def _seen(self, name: str) -> Counts:
         """At a port, of the present or the last traffic."""

@@ -313,12 +313,9 @@ class Controller:
             return self._replace(make(self._session.configuration.document, document))
 
     def adopt(self, wanted: Sequence[ConfiguredPort], accept: Accept) -> Document:
-        """Replaces everything by what another API than OTG configures: these ports, and what `accept` makes of them.
-
-        As `set_config` otherwise; only while no traffic runs.
-        """
+        """Replaces everything by what another API than OTG configures: these ports, and what `accept` makes of them. It
+        ends traffic; as `set_config` otherwise."""
         with self._lock:
-            self._check_still("stop it first")
             return self._adopt(wanted, accept)
 
     def _replace(self, document: Document) -> Document:

@@ -170,6 +170,13 @@ def test_nothing_is_added_while_a_generator_sends(controller: Controller, store:
     assert store.analyzer(P1).packets == 10
 
 
+def test_a_refused_datastore_stops_nothing(store: Datastore) -> None:
+    store.commit(_only())
+    with pytest.raises(PlanError):
+        store.commit(_only(frame_size=70_000))
+    assert store.generator(P1).transmitting
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
