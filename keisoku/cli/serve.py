@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -30,6 +30,16 @@ import click
     "--gnmi-port",
     type=click.IntRange(0, 65535),
     help="TCP port for gNMI, such as 50051; 0: any free port; without it no gNMI. Needs the package pygnmi.",
+)
+@click.option(
+    "--netconf-port",
+    type=click.IntRange(1, 65535),
+    help="TCP port for NETCONF over ssh, such as 830; without it no NETCONF. Needs root and --user root.",
+)
+@click.option(
+    "--netconf-keys",
+    type=click.Path(path_type=Path),
+    help="File of public keys, as authorized_keys, of those who may use NETCONF.",
 )
 @click.option("--no-grpc", is_flag=True, help="Serve HTTP only.")
 @click.option(
@@ -78,6 +88,8 @@ def command(
     http_port: int,
     grpc_port: int,
     gnmi_port: int | None,
+    netconf_port: int | None,
+    netconf_keys: Path | None,
     no_grpc: bool,
     certificate: Path | None,
     key: Path | None,
@@ -118,6 +130,8 @@ def command(
     except ValueError:
         raise PlanError("payload_start", f"'{payload_start}' is not hexadecimal", "write it as 0A0B0C") from None
     defaults = Defaults(None if speed is None else bit_rate("speed", speed), start)
+    if (netconf_port is None) != (netconf_keys is None):
+        raise PlanError("netconf_keys", "NETCONF has a port, and keys of those who may use it", "give both")
     left = undo_left()
 
     listening = Listening(
@@ -130,7 +144,8 @@ def command(
         kept.extend(give_up_root(user, labs) or ())
         left.extend(undo_left())  # the journal of that user
 
-    with Server(listening, Controller(seed, runs, take_over, defaults), become) as server:
+    controller = Controller(seed, runs, take_over, defaults)
+    with Server(listening, controller, become) as server, ExitStack() as stack:
         for done in left:
             click.echo(f"{done}, which a killed run had left")
         if kept:
@@ -138,6 +153,12 @@ def command(
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         gnmi = "" if server.gnmi_location is None else f"; gNMI at {server.gnmi_location}"
         click.echo(f"OTG at {server.url}{grpc}{gnmi}; end with Ctrl-C")
+        if netconf_port is not None and netconf_keys is not None:
+            from keisoku.netconf.server import NetconfServer, SshListening  # only who wants it has its programs
+
+            where = SshListening(listen, netconf_port, netconf_keys)
+            netconf = stack.enter_context(NetconfServer(where, controller, defaults.speed))
+            click.echo(f"NETCONF at ssh://{netconf.user}@{listen}:{netconf_port}, key {netconf.fingerprint}")
         click.echo(f"page for a browser: {server.page}")
         with suppress(KeyboardInterrupt):
             server.wait()

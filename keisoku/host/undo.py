@@ -28,8 +28,8 @@ from keisoku.host.namespace import Namespace, uninterrupted
 
 FOLDER = Path("/run/keisoku")
 """Root's journal: in memory, as the changes themselves are."""
-CHROOTS = ("/run/lldpd",)
-"""Where daemons lock themselves up; they make the folder themselves if there is none."""
+CHROOTS = ("/run/lldpd", "/run/sshd")
+"""Where daemons lock themselves up, if there was no such folder before."""
 _ENTRY = re.compile(r"(\d+)-(\d+)-(\d+)\.json")
 _numbers = itertools.count(1)
 

@@ -1,4 +1,4 @@
-"""Daemons of a lab: children in the DUT's namespace, with a directory named after the namespace."""
+"""Daemons: children in the namespace of a lab or of the host, with a directory of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from keisoku.errors import EngineError
 from keisoku.host.child import Child
-from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program
 from keisoku.host.undo import record, undo
 
@@ -22,10 +21,10 @@ _URGENT_NICE = -15
 
 
 class Daemons:
-    """The daemons of one namespace."""
+    """The daemons of one directory, which has the name of their namespace if that is one of a lab."""
 
-    def __init__(self, namespace: Namespace) -> None:
-        self.directory = FOLDER / namespace.name
+    def __init__(self, name: str) -> None:
+        self.directory = FOLDER / name
         self._stack = ExitStack()
         self._children: dict[str, Child] = {}
 
@@ -49,7 +48,7 @@ class Daemons:
         several of one program apart. An `urgent` one goes before ordinary processes, as a protocol with short timers
         must.
 
-        Must be called within the namespace. Raises EngineError with the daemon's last line of output if it ends first.
+        Must be called within their namespace. Raises EngineError with the last line of output if it ends first.
         """
         if core is not None:
             os.sched_setaffinity(0, {core})  # of this short-lived thread, and so of its child

@@ -90,7 +90,7 @@ class TesterAgents(Lifetime):
             link = f"link add link {place.port} name {place.name} {into} type macvlan mode private"
             within(place.port_namespace, partial(iproute.ip, link))
             namespace.run(partial(iproute.ip, *_interfaces(place)))
-            daemons = Daemons(namespace)
+            daemons = Daemons(namespace.name)
             self._made.append((namespace, daemons))
             daemons.make_directory(passable=True)
             namespace.run(partial(_start, daemons, place))

@@ -87,7 +87,7 @@ class TesterLags(Lifetime):
                 link = f"link add link {one.port} name {name} {into} type macvlan mode passthru"
                 within(one.port_namespace, partial(iproute.ip, link))
                 namespace.run(partial(iproute.ip, f"link set dev {name} up"))
-        self._daemons = daemons = Daemons(namespace)
+        self._daemons = daemons = Daemons(namespace.name)
         self._switch = switch = namespace.run(lambda: Vswitch(daemons, None))
         for number, place in enumerate(self._places):
             namespace.run(partial(_build, switch, number, place))

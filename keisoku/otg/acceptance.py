@@ -35,12 +35,12 @@ def accepted(node: Node, document: Document, testbed: Testbed | None, defaults: 
             path = f"{flow.path}.metrics.timestamps"
             raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
     for flow in found.flows:
-        _check_frames(flow)
+        check_frames(flow)
     return found
 
 
-def _check_frames(flow: Flow) -> None:
-    """Builds the frames once, so that invalid ones are refused with their path before any traffic."""
+def check_frames(flow: Flow) -> None:
+    """Builds the frames once, so that invalid ones are refused with their path before any traffic. Raises PlanError."""
     try:
         for transmit, receive in flow.ways:
             # Without addresses of devices; ranges of routes alone make fields vary.

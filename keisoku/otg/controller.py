@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeVar
 from keisoku import __version__
 from keisoku.device.calibration.store import bias
 from keisoku.device.engine.engine import Engine
-from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.otg.acceptance import accepted
@@ -26,7 +25,7 @@ from keisoku.otg.access import Ownership
 from keisoku.otg.aggregation import PATIENCE_S
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
-from keisoku.otg.configuration import NO_DEFAULTS, Configuration, Defaults, ports
+from keisoku.otg.configuration import NO_DEFAULTS, Configuration, ConfiguredPort, Defaults, ports
 from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import LinkEvent, LinkState
 from keisoku.otg.device import Address, Interface
@@ -38,6 +37,7 @@ from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, lag_
 from keisoku.otg.node import Node
 from keisoku.otg.protocols import Protocols
 from keisoku.otg.session import TrafficSession
+from keisoku.otg.spoilt import spoilt
 from keisoku.otg.telemetry import Telemetry
 from keisoku.otg.testbed import answer, engine_of, next_hop, opened
 from keisoku.run.directory import RUNS
@@ -47,6 +47,8 @@ from keisoku.service.traffic import EndedTraffic, Last
 
 Document = dict[str, Any]
 _Answer = TypeVar("_Answer")
+Accept = Callable[[Testbed | None], Configuration]
+"""Makes a configuration for opened ports, of which there may be none. Raises PlanError."""
 API_VERSIONS = ">=1.0.0,<2.0.0"
 """A client compares its own version with this text: with a plain version every other client would refuse to work."""
 _FIRST_STREAM = 1
@@ -310,17 +312,26 @@ class Controller:
             self._check_still("stop it first")
             return self._replace(make(self._session.configuration.document, document))
 
+    def adopt(self, wanted: Sequence[ConfiguredPort], accept: Accept) -> Document:
+        """Replaces everything by what another API than OTG configures: these ports, and what `accept` makes of them. It
+        ends traffic; as `set_config` otherwise."""
+        with self._lock:
+            return self._adopt(wanted, accept)
+
     def _replace(self, document: Document) -> Document:
         self._check_open()
         node = checked(document)
-        wanted = ports(node)
+        return self._adopt(ports(node), lambda testbed: accepted(node, document, testbed, self._defaults))
+
+    def _adopt(self, wanted: Sequence[ConfiguredPort], accept: Accept) -> Document:
+        self._check_open()
         if wanted:
             self._runs.check_idle()
         locations = tuple(port.location for port in wanted)
         kept = locations == self._locations
         testbed = self._testbed if kept else opened(wanted) if wanted else None
         try:
-            found = accepted(node, document, testbed, self._defaults)
+            found = accept(testbed)
             speakers = Protocols(found)
             if testbed is not None:
                 speakers.check(testbed)
@@ -493,21 +504,9 @@ class Controller:
             capture.remove()
 
     def _spoilt(self) -> list[str]:
-        """Why the last traffic is invalid for the device, because of the tester or its host, for the answer to a
-        client. A stop does not make a flow without an end invalid."""
-        session = self._session
+        """Why the last traffic is invalid for the device, for the answer to a client."""
         self._said = True
-        if session.trial is None or session.facts is None:
-            return []
-        load, facts = session.trial, session.facts
-        if load.switches:
-            # Flows that were never started were not intended; interruptions of others were intended by the script.
-            pairs = zip(load.flows, load.switches, strict=True)
-            load = load.model_copy(update={"flows": tuple(flow for flow, switch in pairs if not switch.waits)})
-        if session.switched:
-            facts = facts.model_copy(update={"interrupted": True})
-        found = reasons(load, facts)
-        return [reason for reason in found if reason != INTERRUPTED]
+        return spoilt(self._session)
 
     def _of_ended(self) -> list[str]:
         """What a client must know of the last traffic."""

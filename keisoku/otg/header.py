@@ -9,7 +9,7 @@ from keisoku.otg.header_fields import CONTROL_FRAMES, KINDS, HeaderKind
 from keisoku.otg.node import Node
 from keisoku.otg.pattern import Values, values
 
-_ETHERNET_BYTES = 14
+ETHERNET_BYTES = 14
 NO_PAUSE = "received pause frames hold no traffic back"
 
 
@@ -132,12 +132,17 @@ def _custom(node: Node, first: bool) -> list[Layer]:
         custom.refuse("is not hexadecimal", "write it as 0A0B0C", "bytes")
     if not first:
         return [Layer("Raw", node.path, {"load": octets}, {})]
-    if len(octets) < _ETHERNET_BYTES:
-        custom.refuse("is shorter than an Ethernet header", f"give {_ETHERNET_BYTES} bytes or more", "bytes")
+    if len(octets) < ETHERNET_BYTES:
+        custom.refuse("is shorter than an Ethernet header", f"give {ETHERNET_BYTES} bytes or more", "bytes")
+    return written(octets, node.path)
+
+
+def written(octets: bytes, path: str) -> list[Layer]:
+    """The layers of a frame that is written byte by byte from its Ethernet header on, which it has whole."""
     macs = {"dst": octets[:6].hex(":"), "src": octets[6:12].hex(":")}
-    ethernet = Layer("Ether", node.path, {**macs, "type": int.from_bytes(octets[12:14], "big")}, {})
-    rest = octets[_ETHERNET_BYTES:]
-    return [ethernet, Layer("Raw", node.path, {"load": rest}, {})] if rest else [ethernet]
+    ethernet = Layer("Ether", path, {**macs, "type": int.from_bytes(octets[12:14], "big")}, {})
+    rest = octets[ETHERNET_BYTES:]
+    return [ethernet, Layer("Raw", path, {"load": rest}, {})] if rest else [ethernet]
 
 
 def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:

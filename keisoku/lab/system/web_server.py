@@ -28,7 +28,7 @@ class WebServer:
 
     def __init__(self, namespace: Namespace, address: str, shape: SystemShape) -> None:
         self._namespace, self._address, self._shape = namespace, address, shape
-        self._daemons = Daemons(namespace)
+        self._daemons = Daemons(namespace.name)
 
     def start(self) -> None:
         """Starts nginx and waits until it listens. Raises EngineError with its last line of output if it does not."""
