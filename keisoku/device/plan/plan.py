@@ -191,8 +191,8 @@ class Plan(_OfProcedures):
                 wanted = f"{least} ports" + (" or a multiple" if procedure.ports_in_blocks else " or more")
                 raise PlanError("ports", f"{procedure.name} needs {wanted}, not {ports}", "list them with --ports")
         if self.dut is None and not self.ports and (self.tx is None) != (self.rx is None):
-            given, absent = ("tx", "rx") if self.rx is None else ("rx", "tx")
-            raise PlanError(absent, f"is not given, but {given} is", "give both, or --dut")
+            present, absent = ("tx", "rx") if self.rx is None else ("rx", "tx")
+            raise PlanError(absent, f"is not given, but {present} is", "give both, or --dut")
         if self.dut is None and not self.ports and self.tx is None:
             raise PlanError(
                 "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
