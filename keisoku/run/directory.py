@@ -230,10 +230,11 @@ class RunDirectory:
 
     def disk_error(self, name: str, error: OSError) -> KeisokuError:
         """What to raise, with the remedy, when a file of the run cannot be written."""
-        said = f"run directory: cannot write {self.path / name}: {error.strerror}; make room or choose another --out"
-        if (self.path / _PLAN).exists():
-            said += f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'"
-        return KeisokuError(said)
+        kept = (self.path / _PLAN).exists()
+        return KeisokuError(
+            f"run directory: cannot write {self.path / name}: {error.strerror}; make room or choose another --out"
+            + (f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'" if kept else "")
+        )
 
 
 def free_path(name: str, folder: Path = RUNS) -> Path:
