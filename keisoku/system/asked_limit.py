@@ -7,6 +7,7 @@ themselves say what is set (`ClientView.limit_bps`), and what they say is what a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from keisoku.errors import EngineError
 from keisoku.language import phrase
@@ -28,7 +29,7 @@ class AskedLimit:
         self._settle_s = settle_s
         self._now: Limit | str = phrase("nothing was set yet")
         self._lost = 0
-        self._began_s = system.now_s()
+        self._began_s = self._seen_s = system.now_s()
 
     @property
     def passed_s(self) -> float:
@@ -72,5 +73,8 @@ class AskedLimit:
 
     def _observe(self, limit: Limit, seconds: float, purpose: str, why: str, used: bool) -> KeptInterval:
         observation = self._system.observe(seconds)
+        ended_s = self._system.now_s()
+        observation = replace(observation, pause_s=max(0.0, ended_s - self._seen_s - observation.seconds))
+        self._seen_s = ended_s
         asked = KeptInterval(purpose, why, limit, used, observation, self._system.truth())
         return asked if asked.as_asked(self._clients) else asked.unused()

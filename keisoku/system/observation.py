@@ -66,6 +66,13 @@ class Observation:
     clients: tuple[ClientView, ...]
     server_line_bps: float | None = None
     """Line rate of the port that all answers come from; None if that is not known, or if there are several."""
+    pause_s: float = 0.0
+    """What passed before it since the interval before: a busy host takes time to set a limit and to read the ports."""
+
+    @property
+    def passed_s(self) -> float:
+        """From the end of the interval before to the end of this one."""
+        return self.pause_s + self.seconds
 
     @property
     def bits_per_second(self) -> float:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from support.virtual_path import Limiter, rfc792, rfc1812, whole
 
 from keisoku.path.one_packet.covariance import FORWARD, REVERSE
+from keisoku.path.one_packet.fit import fit_path
+from keisoku.path.one_packet.flags import flags_of
 from keisoku.path.one_packet.icmp_limit import IcmpLimit
 from keisoku.path.one_packet.minimum import hop_samples
 from keisoku.path.one_packet.probe import HopProbe, by_source, from_row
@@ -307,3 +309,19 @@ def test_sources_of_time_differ_by_their_noise() -> None:
 
 def test_too_few_repeats_make_no_repetitions() -> None:
     assert source_rows([hop(1, size, 1000) for size in (64, 100, 200)] * 8, {}) == []
+
+
+def test_trains_that_a_busy_host_sent_slowly_ruled_no_shaper_out() -> None:
+    """'A shaper with a large burst' was all that a hop could be, also one above the rate of slow trains."""
+    generator = np.random.default_rng(3)
+    probes = [
+        hop(1, int(size), round(50_000 + generator.exponential(300)))._replace(reply_bytes=56)
+        for _ in range(10)
+        for size in SIZES
+    ]
+    for number in range(5):
+        for place in range(64):
+            sent = hop(1, 1500 - place, 50_000)._replace(sent_ns=place * 500_000, train=number, place=place)
+            probes.append(sent._replace(reply_bytes=56))
+    (flag,) = [one for one in flags_of(fit_path(probes), True) if one.name == "not-serialising"]
+    assert "a rate above 23.5 Mb/s" in flag.text  # 1468 bytes each half a millisecond, on average

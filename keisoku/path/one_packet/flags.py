@@ -59,6 +59,13 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 "{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst",
                 where=where,
             )
+            if (train := path.trains[segment.last_hop]).limited_by_sender:
+                text = phrase(
+                    "{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst or a "
+                    "rate above {rate:,.3g} Mb/s, at which this host sent its trains",
+                    where=where,
+                    rate=train.rate / 1e6,
+                )
             flags.append(Flag(name="not-serialising", text=text))
         if verdict.slower is not None:
             text = phrase(

@@ -120,7 +120,7 @@ def govern(
     while True:
         observation = yield replace(command, states=inference.clients)
         inference.observe(observation)
-        account.passed(observation.seconds)
+        account.passed(observation.passed_s)
         command = loop.send(observation)
 
 
@@ -181,7 +181,7 @@ def _lost_s(objective: Objective, under: Sequence[Observation], none: Sequence[O
     scores = [objective.score(at) for at in none]
     best = max(scores)
     level = best + math.log(sum(math.exp(score - best) for score in scores) / len(scores))
-    return max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - level) for at in under))
+    return max(0.0, sum(at.passed_s * -math.expm1(objective.score(at) - level) for at in under))
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
@@ -224,7 +224,7 @@ class _Search:
         self._shown = shown
         self._none = list(shown)
         """All observations without a limit, in order."""
-        self._each_s = (settings.settle + 1) * sum(at.seconds for at in shown) / len(shown)
+        self._each_s = (settings.settle + 1) * sum(at.passed_s for at in shown) / len(shown)
         self.changed = phrase("the load changed during the search")
         """When the load changed, if it did."""
 
