@@ -33,7 +33,7 @@ MOST = {
     "devices": 300,
     "lab": 590,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
-    "replay": 690,
+    "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
 FIRST_FRAME = 580

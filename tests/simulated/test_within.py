@@ -229,7 +229,7 @@ def test_sizes_of_a_search_share_the_time_where_trials_take_longer_than_thought(
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[: len(lines) // 2]))
     part = analyse(outcome.directory).results[0].rows
-    finished = [row.frame_bytes for row in part if row.figures]
+    finished = [row.frame_bytes for row in part if row.remark != "the run was ended before"]
     assert finished and part[: len(finished)] == result.rows[: len(finished)]
     assert resume(outcome.directory.path).results == outcome.results
 

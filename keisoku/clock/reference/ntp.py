@@ -10,6 +10,7 @@ import math
 import secrets
 import socket
 import time
+from collections import Counter
 
 from keisoku import _core
 from keisoku._core import StampedSocket
@@ -44,13 +45,18 @@ class NtpClient:
         if len(found) == 4 and found[3]:  # a link-local address and its interface
             address = f"{address.partition('%')[0]}%{found[3]}"
         self.last: ntp.Answer | None = None
-        self.stamped_by_kernel = True
+        self._stamped: Counter[bool] = Counter()
         try:
             self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, int(found[1])))
         except EngineError as error:
             raise EngineError(f"ntp:{target}: cannot be reached: {error}") from error
         self.ends = address, str(self._socket.address[0])
         """Addresses of the server, and of this host towards it."""
+
+    @property
+    def stamped_by_kernel(self) -> bool:
+        """Whether the kernel stamped both messages of most exchanges: it takes a while to begin with it."""
+        return self._stamped[True] >= self._stamped[False]
 
     def reading(self) -> Reading:
         """One exchange that was answered."""
@@ -80,7 +86,7 @@ class NtpClient:
             translation = Translation(first, last)
         except ValueError:
             return None
-        self.stamped_by_kernel &= sent_ns is not None and received_ns is not None
+        self._stamped[sent_ns is not None and received_ns is not None] += 1
         self.last = answer
         return exchange(before, after, sent_ns, received_ns, answer, translation)
 

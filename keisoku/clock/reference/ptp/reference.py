@@ -52,7 +52,7 @@ class PtpClient:
         """`pause_s`: at most so often the master is asked to send."""
         self.announce: Message | None = None
         """The master's last Announce."""
-        self.stamped_by_kernel = True
+        self._stamped: Counter[bool] = Counter()
         self.ahead: tuple[int, int] | None = None
         """By how much the master's UTC was ahead of CLOCK_REALTIME at the last reading, and its bound, in ns."""
         self.port = PtpPort(master, theirs, own)
@@ -154,10 +154,15 @@ class PtpClient:
         found = exchange(departed_ns, arrived, left, received_ns, rate)
         if found is None:
             raise _Incomplete("a message arrived before it left, by the master's stamps")
-        self.stamped_by_kernel &= sync.kernel_ns is not None and left_ns is not None
+        self._stamped[sync.kernel_ns is not None and left_ns is not None] += 1
         assert self.announce is not None
         self.ahead = ahead_ns(found, between, rate, self.announce)
         return found
+
+    @property
+    def stamped_by_kernel(self) -> bool:
+        """Whether the kernel stamped both messages of most exchanges: it takes a while to begin with it."""
+        return self._stamped[True] >= self._stamped[False]
 
     def _sync(self, until_ns: int) -> Heard | None:
         """The newest, once there is one."""
