@@ -23,16 +23,13 @@ from keisoku.lab.frr import PROGRAMS, FrrRouter
 from keisoku.lab.lifetime import Lifetime
 from keisoku.lab.lsa_count import Kind, LsaCount
 
-_TRUNK = "-trunk"
-"""Ends the name of the macvlan upon which the interface of a VLAN is."""
-
 
 @dataclass(frozen=True)
 class RouterInterface:
     """An interface with the addresses of one of the tester's routers."""
 
     name: str
-    """At most 9 characters."""
+    """At most 15 characters."""
     port: str
     """The interface of the port on which it is."""
     port_namespace: Path | None
@@ -40,8 +37,6 @@ class RouterInterface:
     addresses: tuple[str, ...]
     """With the length of their prefix: 198.18.1.5/24."""
     gateways: tuple[str, ...]
-    vlan: int | None = None
-    """Number of the VLAN of 802.1Q in which it is; None: without a tag."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +117,14 @@ def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Itera
     for one in place.interfaces:
         if one.port_namespace == port:
             # Private: two routers of the tester meet through the device, never by a short cut in the kernel.
-            name = one.name if one.vlan is None else f"{one.name}{_TRUNK}"
             yield (
-                f"link add link {one.port} name {name} address {one.mac} group {iproute.UPON_PORT} "
+                f"link add link {one.port} name {one.name} address {one.mac} group {iproute.UPON_PORT} "
                 f"netns {namespace.name} type macvlan mode private"
             )
 
 
 def _addresses(place: RouterPlace) -> Iterable[str]:
     for metric, one in enumerate(place.interfaces, 1):
-        if one.vlan is not None:
-            yield f"link set {one.name}{_TRUNK} up addrgenmode none"
-            yield f"link add link {one.name}{_TRUNK} name {one.name} type vlan id {one.vlan}"
         yield f"link set {one.name} up"
         versions = [ip_interface(address).version for address in one.addresses]
         own = [*one.addresses, *([_link_local(one.mac)] if 6 in versions else [])]

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from keisoku.device.testbed.host_port import interface_ip, resolve_mac
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import PlanError
-from keisoku.lab.device.kernel_part import VLAN, absence
 from keisoku.lab.frr import ISISD, OSPFD, USER, other_user
 from keisoku.lab.tester_routers import TesterRouters
 from keisoku.otg.agents import Agents
@@ -80,9 +79,6 @@ class Protocols:
                 raise PlanError(path, problem, f"start the server with --user {USER}")
             if interface.lag is not None:
                 continue
-            if interface.vlan is not None and absence(VLAN) is not None:
-                problem = f"this kernel has no interfaces in VLANs ({VLAN.module}, {VLAN.option}), at which FRR speaks"
-                raise PlanError(f"{interface.path}.vlans", problem, "leave it out, or use another kernel")
             place = testbed.interface(interface.port)
             if place is None:
                 problem = "there is no interface of this host at the port, and FRR speaks at interfaces"
