@@ -17,7 +17,7 @@ from keisoku.cli.main import keisoku
 
 OTHERS = {
     *("--set-eee", "--in-guest", "--latency-correction", "--tag", "--file", "--write", "--only"),
-    *("--privileged", "--network"),
+    *("--privileged", "--network", "--random"),
 }
 """Options of other programs, and of scripts of benchmarks and tests."""
 FOR_USERS = [path for path in PAGES if path.is_relative_to(ROOT / "docs") or path == ROOT / "README.md"]
