@@ -67,17 +67,19 @@ def share(part: int, whole: int, together: float = 1.0) -> Quantity:
 
 def loss_of(record: TrialRecord) -> Quantity:
     """The loss ratio of all frames of a trial that offered some."""
-    tracked = record.facts.tracked
-    sent = record.facts.sent
+    return loss_and_lateness(record)[0]
+
+
+def loss_and_lateness(record: TrialRecord) -> tuple[Quantity, bool]:
+    """That loss ratio, and whether its interval is another one because the load was late at times."""
+    tracked, offered_frames = record.facts.tracked, record.facts.sent.offered_frames
     samples = samples_of(record, tracked)
-    return loss_ratio(tracked, sent.offered_frames, samples, late_load(record, record.facts.streams))
-
-
-def stops_count(record: TrialRecord) -> bool:
-    """Whether the interval of `loss_of` is another one because the load was late at times."""
-    tracked = record.facts.tracked
-    plain = loss_ratio(tracked, record.facts.sent.offered_frames, samples_of(record, tracked))
-    return loss_of(record).interval != plain.interval
+    plain = loss_ratio(tracked, offered_frames, samples)
+    late = late_load(record, record.facts.streams)
+    if late is None:
+        return plain, False
+    found = loss_ratio(tracked, offered_frames, samples, late)
+    return found, found.interval != plain.interval
 
 
 def _widened(late: LateLoad, ratio: float, interval: tuple[float, float]) -> tuple[float, float]:

@@ -64,7 +64,7 @@ def _row(one: Seen, size: int) -> Row:
     facts = one.record.facts.opening
     if not row.figures or facts is None or facts.sent.going_ns <= 0:
         return row
-    span_ns = facts.sent.going_ns - facts.sent.first_sent_ns
+    span_ns = facts.sent.sending_ns
     rate = (facts.sent.offered_frames - 1) * 1e9 / span_ns if span_ns > 0 else one.opening.frames_per_second
     offered = Quantity(value=rate, unit="connections/s", uncertainty=1e9 / span_ns if span_ns > 0 else None)
     kept = {name: row.figures[name] for name in ("valid", "refused", "forgotten")}

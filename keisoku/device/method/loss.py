@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.loss_ratio import loss_of, stops_count
+from keisoku.device.analysis.loss_ratio import loss_and_lateness
 from keisoku.device.method import deviations
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, maximum_rate, reached_fps
 from keisoku.device.method.setting import Setting
@@ -104,7 +104,7 @@ def _row(record: TrialRecord, percent: float) -> Row:
     }
     remark = joined("; ", why_invalid(record))
     if record.valid:
-        figures["loss"] = loss_of(record)
-        if stops_count(record):
+        figures["loss"], is_wider = loss_and_lateness(record)
+        if is_wider:
             remark = STOPPED if record.loss_ratio else STOPPED_WITHOUT_LOSS
     return Row(frame_bytes=record.trial.frame_bytes, figures=figures, trial=record.index, remark=remark)

@@ -111,6 +111,12 @@ class Sent(_Model):
         return self.last_sent_ns - self.interrupted_ns
 
     @property
+    def sending_ns(self) -> int:
+        """From the first frame to the last without the time in which the host stopped the sender; below 0 if nothing
+        but a stop lies between them."""
+        return self.going_ns - self.first_sent_ns
+
+    @property
     def interrupted_share(self) -> float:
         """Share of the load's time in which the host stopped the sender."""
         return self.interrupted_ns / self.last_sent_ns if self.last_sent_ns > 0 else 0.0

@@ -565,7 +565,7 @@ class TrialRecord(_Model):
 def _offered_fps(sent: Sent, trial: Trial) -> float:
     if not sent.offered_frames:
         return 0.0
-    span_ns = sent.going_ns - sent.first_sent_ns
+    span_ns = sent.sending_ns
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
     if sent.refused_frames:

@@ -136,7 +136,7 @@ def sent_briefly(trial: Trial, sent: Sent) -> bool:
     it can offer: a host that starves it may keep it from sending until the trial is over."""
     if not trial.flat_out or sent.offered_frames >= trial.frames:
         return False
-    return 2 * (sent.going_ns - sent.first_sent_ns) < trial.duration_ns
+    return 2 * sent.sending_ns < trial.duration_ns
 
 
 def _kept_from_sending(trial: Trial, sent: Sent) -> list[str]:
@@ -145,7 +145,7 @@ def _kept_from_sending(trial: Trial, sent: Sent) -> list[str]:
     return [
         phrase(
             "the host let the sender send for {sent_ms:,.0f} of {trial_ms:,.0f} ms",
-            sent_ms=max(0, sent.going_ns - sent.first_sent_ns) / 1e6,
+            sent_ms=max(0, sent.sending_ns) / 1e6,
             trial_ms=trial.duration_ns / 1e6,
         )
     ]
