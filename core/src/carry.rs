@@ -150,7 +150,7 @@ pub fn carry(
         let sends_there = ahead_ns.is_some();
         while sends() || (sends_there && watch.sent.get().is_none() && !interrupted) {
             // SAFETY: the threads are joined after this loop.
-            unsafe { pauses.look(&firsts, monotonic_ns()) };
+            unsafe { pauses.look(&firsts) };
             controls.iter().for_each(|control| control.refill());
             account.drain(receivers, watch, monotonic_ns());
             let offered = controls.iter().map(|control| control.offered()).sum();
