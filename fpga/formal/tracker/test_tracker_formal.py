@@ -43,7 +43,7 @@ MUTANTS = {
     "does_not_mark": ("-D AHEAD=1", "STATE_TAIL: write = !closing;", "STATE_TAIL: write = closing;"),
     "does_not_clear": ("-D AHEAD=1", "write_seen = 1'b0;", "write_seen = seen_read;"),
     "reorders_twice": ("-D BEHIND", "STATE_FOUND: write = !seen;", "STATE_FOUND: write = seen;"),
-    "leaks_at_the_start": ("-D AHEAD=1", "if (!seen && !leaving[NUMBER_BITS]) begin", "if (!seen) begin"),
+    "leaks_at_the_start": ("-D AHEAD=1", "if (!seen && !leaving[NUMBER_BITS]) open <=", "if (!seen) open <="),
     "ends_early": ("-D FLUSH", "(NUMBER_BITS + 1)'(WINDOW - 1);\n", "(NUMBER_BITS + 1)'(WINDOW - 2);\n"),
     "does_not_stand": ("-D AHEAD=3", "= state != STATE_SWEEP || !lost_valid;", "= 1'b1;"),
 }

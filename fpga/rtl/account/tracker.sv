@@ -182,21 +182,21 @@ module tracker
         state   <= STATE_VERDICT;
       end
 
-      STATE_SWEEP:
-      if (move) begin
-        slot <= slot + 1'b1;
-        if (reading) left <= left - 1'b1;
-        reading <= reading && left != 1;
-        read    <= reading;
-        decide  <= read;
-        if (decide) begin
-          leaving <= next_leaving;
-          if (!seen && !leaving[NUMBER_BITS]) begin
-            open      <= 1'b1;
-            open_last <= last_leaving[NUMBER_BITS-1:0];
+      STATE_SWEEP: begin
+        // Not asked whether the sweep stands: until it goes on nobody looks, and then it is the same number.
+        if (decide && !seen && !leaving[NUMBER_BITS]) open_last <= last_leaving[NUMBER_BITS-1:0];
+        if (move) begin
+          slot <= slot + 1'b1;
+          if (reading) left <= left - 1'b1;
+          reading <= reading && left != 1;
+          read    <= reading;
+          decide  <= read;
+          if (decide) begin
+            leaving <= next_leaving;
+            if (!seen && !leaving[NUMBER_BITS]) open <= 1'b1;
           end
+          if (!reading && !read && !decide) state <= STATE_TAIL;
         end
-        if (!reading && !read && !decide) state <= STATE_TAIL;
       end
 
       // Numbers that the jump left behind without their ever having been in the window.

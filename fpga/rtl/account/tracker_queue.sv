@@ -12,7 +12,7 @@ module tracker_queue #(
     input  wire              in_valid,
     output logic             refused,
     output logic             crowded,    // three quarters full: the consumer must not dawdle
-    output logic             empty,      // nothing in it, nothing shown
+    output logic             empty,      // nothing in it, nothing shown, a clock ago
     output logic [WIDTH-1:0] out,
     output logic             out_valid,
     input  wire              out_ready
@@ -24,6 +24,7 @@ module tracker_queue #(
   logic [WIDTH-1:0] read;
   pointer_t written, taken, level;
   logic full, write, fetching, reading, fetched;
+  logic waits;  // an entry that is not shown: a clock late, so it says nothing of the clock in which one is taken
 
   // An entry is shown one clock after it was written at the earliest. It stays in the memory while it is shown, so that
   // the memory's own register can show it.
@@ -42,7 +43,9 @@ module tracker_queue #(
     full    <= level >= pointer_t'(2 ** LOG2_DEPTH - 4);
     refused <= in_valid && full && !rst;
     if (write) written <= written + 1'b1;
-    fetching <= !fetching && !reading && !fetched && !out_valid && written != taken;
+    waits    <= written != taken && !out_valid;
+    fetching <= !fetching && !reading && !fetched && !out_valid && waits;
+    empty    <= written == taken && !out_valid && !fetching && !reading && !fetched;
     reading  <= fetching;
     fetched  <= reading;
     if (fetched) out_valid <= 1'b1;
@@ -55,14 +58,14 @@ module tracker_queue #(
       full      <= '0;
       written   <= '0;
       taken     <= '0;
+      waits     <= '0;
+      empty     <= '0;
       fetching  <= '0;
       reading   <= '0;
       fetched   <= '0;
       out_valid <= '0;
     end
   end
-
-  assign empty = written == taken && !out_valid && !fetching && !reading && !fetched;
 
 endmodule
 

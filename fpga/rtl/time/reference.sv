@@ -57,22 +57,25 @@ module reference
   logic [31:0] number, ticks;
   logic [15:0] losses;
   logic full;
+  // A mark is made a tick later: what is counted for it need not lie beside what counts edges.
+  logic made;
 
   always_ff @(posedge time_clk) begin
+    made <= due && !restart && !time_rst;
     if (time_rst || restart) ticks <= '1;  // of the first mark: not known
-    else if (due) ticks <= 32'd1;
+    else if (made) ticks <= 32'd1;
     else if (!full) ticks <= ticks + 1'b1;
-    full <= &ticks[31:1] && !due && !restart;
+    full <= &ticks[31:1] && !made && !restart;
     if (time_rst || restart) begin
       number <= '0;
       losses <= '0;
       mark   <= '0;
     end else begin
-      if (due) number <= number + 1'b1;
+      if (made) number <= number + 1'b1;
       if (expired && present && !rising) losses <= losses + 1'b1;
-      mark <= due;
+      mark <= made;
     end
-    if (due) begin
+    if (made) begin
       mark_number <= number;
       mark_losses <= losses;
       mark_ticks  <= ticks;
