@@ -72,9 +72,12 @@ def _summary(findings: list[Finding]) -> str:
         if problems == 1
         else phrase("{problems} problems", problems=problems)
     )
+    notes = sum(finding.grade == "note" for finding in findings)
+    if notes:
+        said = phrase("{said}; findings that limit what a figure can say, marked ·: {notes}", said=said, notes=notes)
     if not mendable:
         return said
-    return phrase("{said}; --fix mends {mendable} of them for as long as a command runs", said=said, mendable=mendable)
+    return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)
 
 
 def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:
