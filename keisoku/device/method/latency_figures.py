@@ -23,8 +23,8 @@ LINK_TOLERANCE = 1e-4
 SHARED_CORE = 1.6
 """How much longer a core takes while another hardware thread uses it too: 1.4 to 1.8 were measured (docs/guards.md)."""
 UNSEEN_SLOWDOWN = 1.015
-"""By so much runs differ in what the meter of the core's speed does not see: other guests' use of the memory, a clock that
-follows its heat, and whether a run of a second meets a slow spell (docs/guards.md)."""
+"""By so much runs differ in what the meter of the core's speed does not see: other guests' use of the memory, a clock
+that follows its heat, and whether a run of a second meets a slow spell (docs/guards.md)."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
