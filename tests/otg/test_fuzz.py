@@ -31,5 +31,6 @@ def test_our_own_paths_answer_as_their_document_says(server: Server) -> None:
     run = some_run(server.url)
     answers = fuzz(server.url, requests_of(own_document(run)), OWN_CHECKS, examples=16)
     answers += fuzz(server.url, requests_of(openapi()), OWN_CHECKS, examples=3)
-    assert {200, 201, 400, 404} <= answers.keys() and max(answers) < 500
+    assert {200, 400, 404} <= answers.keys() and max(answers) < 500
+    assert answers[201] + answers[409] > 0  # started, or the ports were in use by one that was
     assert answers_still(server.url)
