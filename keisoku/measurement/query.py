@@ -138,6 +138,8 @@ def _tables(directory: RunDirectory) -> dict[str, _Content]:
 
 
 def _answered(paths: Sequence[Path], sql: str, take: Callable[[duckdb.DuckDBPyConnection, str], _Found]) -> _Found:
+    if not sql.strip():
+        raise PlanError("query", "it is empty", "write for example 'select * from figures'")
     runs = [RunDirectory.open(path) for path in paths]
     for run in runs:
         if not run.holds_rows:
