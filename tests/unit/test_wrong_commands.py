@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,10 @@ from keisoku.run.directory import RunDirectory, free_path
         ("query nosuch", "keisoku: query: a run and a query are needed; write keisoku query RUN 'select"),
         ("ab throughput --dut sim:gs908e --margin 5ns", "keisoku: --margin: unknown unit 'ns'; use one of %"),
         ("stream file . 127.0.0.1", "keisoku: SOURCE: . is a directory, not a file; give the path of a readable file"),
+        (
+            "throughput --dut sim:gs908e --size 64 --duration 1ms --engine xdp",
+            "keisoku: engine: a simulated device has no ports of the kernel; leave it out, or use a lab",
+        ),
         (
             "latency --dut sim:gs908e --size 64 --calibration nosuch.json",
             "keisoku: calibration: latencies are exact here, so none is subtracted; leave it out",
@@ -86,6 +91,21 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wrong_command_about_a_run_is_told_what_to_type(measured: Path, command: str, said: str) -> None:
     done = keisoku(*command.split(), cwd=measured)
     assert done.code == 2 and said in " ".join(done.stderr.split()), done.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "analyse"])
+@pytest.mark.parametrize("kept", [("plan.toml", "context.json"), ("plan.toml", "context.json", "facts.json")])
+def test_a_run_that_was_killed_before_its_first_trial_has_no_report(
+    measured: Path, tmp_path: Path, command: str, kept: tuple[str, ...]
+) -> None:
+    """It was said to be analysed, with exit code 0, or to be of no use."""
+    (tmp_path / "cut").mkdir()
+    for name in kept:
+        shutil.copy(measured / "run" / name, tmp_path / "cut")
+    done = keisoku(command, "cut", cwd=tmp_path)
+    said = "keisoku: run: cut holds no finished trial; continue it with 'keisoku run --resume cut'"
+    assert done.code == 2 and " ".join(done.stderr.split()) == said, done.stdout + done.stderr
+    assert keisoku("run", "--resume", "cut", cwd=tmp_path).code == 0
 
 
 def test_an_empty_query_is_a_sentence(measured: Path) -> None:
