@@ -68,6 +68,8 @@ def query(path: Path, sql: str, *others: Path) -> Answer:
 
     def take(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         found = connection.execute(sql)
+        if found is None:  # DuckDB found no statement, which its types do not say
+            raise PlanError("query", "it is empty", "write for example 'select * from figures'")
         return Answer([column[0] for column in found.description or ()], found.fetchall())
 
     return _answered([path, *others], sql, take)
@@ -138,8 +140,6 @@ def _tables(directory: RunDirectory) -> dict[str, _Content]:
 
 
 def _answered(paths: Sequence[Path], sql: str, take: Callable[[duckdb.DuckDBPyConnection, str], _Found]) -> _Found:
-    if not sql.strip():
-        raise PlanError("query", "it is empty", "write for example 'select * from figures'")
     runs = [RunDirectory.open(path) for path in paths]
     for run in runs:
         if not run.holds_rows:

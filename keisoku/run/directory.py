@@ -235,12 +235,16 @@ class RunDirectory:
     def disk_error(self, name: str, error: OSError) -> KeisokuError:
         """What to raise, with the remedy, when a file of the run cannot be written."""
         kept = _is_there(self.path / _PLAN)
-        remedy = "make room or choose another --out"
-        if kept and isinstance(error, PermissionError):
-            remedy = "do it as the owner of the run, or with a copy of it"
-        elif kept:
-            remedy += f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'"
-        return KeisokuError(f"run directory: cannot write {self.path / name}: {error.strerror}; {remedy}")
+        others = kept and isinstance(error, PermissionError)
+        return KeisokuError(
+            f"run directory: cannot write {self.path / name}: {error.strerror}; "
+            + ("do it as the owner of the run, or with a copy" if others else "make room or choose another --out")
+            + (
+                f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'"
+                if kept and not others
+                else ""
+            )
+        )
 
 
 def free_path(name: str, folder: Path = RUNS) -> Path:

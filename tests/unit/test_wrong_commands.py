@@ -108,9 +108,10 @@ def test_a_run_that_was_killed_before_its_first_trial_has_no_report(
     assert keisoku("run", "--resume", "cut", cwd=tmp_path).code == 0
 
 
-def test_an_empty_query_is_a_sentence(measured: Path) -> None:
+@pytest.mark.parametrize("sql", [" ", ";", "/* nothing */"])
+def test_an_empty_query_is_a_sentence(measured: Path, sql: str) -> None:
     """It was a traceback."""
-    done = keisoku("query", "run", " ", cwd=measured)
+    done = keisoku("query", "run", sql, cwd=measured)
     assert done.code == 2 and done.stderr.startswith("keisoku: query: it is empty; write for example"), done.stderr
 
 
@@ -160,7 +161,7 @@ def test_what_may_not_be_read_is_not_called_damaged_or_missing(measured: Path, n
 
 def test_who_may_not_write_into_a_run_is_not_told_to_make_room(measured: Path) -> None:
     refused = RunDirectory.open(measured / "run").disk_error("result.json", PermissionError(13, "Permission denied"))
-    assert str(refused).endswith("Permission denied; do it as the owner of the run, or with a copy of it")
+    assert str(refused).endswith("Permission denied; do it as the owner of the run, or with a copy")
 
 
 def test_a_result_that_may_not_be_read_is_not_called_unfinished(
