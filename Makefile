@@ -55,9 +55,14 @@ test-docs: $(BUILT)
 # Every fault of docs/reliability.md as often as its table says: 200 kills, a thousand malformed files of each kind.
 test-faults: $(BUILT)
 	@./setup.sh test
-	$(PY) -m pytest -rs tests/faults --long
-	$(PY) -m pytest -rs tests/lab/test_truth.py -k hostile --long
+	$(PY) -m pytest -rsP tests/faults --long
+	$(PY) -m pytest -rsP tests/lab/test_truth.py -k hostile --long
 	$(PY) tests/support/otg_fuzz.py
+	$(PY) -m pytest -rs tests/otg/test_fuzz.py tests/otg/test_slow_clients.py \
+		tests/unit/test_run_directory.py tests/unit/test_phase_log.py tests/unit/test_difference_clock.py \
+		tests/lab/test_bad_input.py tests/lab/test_killed_limit.py tests/lab/test_killed_path.py tests/lab/test_clean.py \
+		tests/lab/test_govern.py tests/lab/test_capture.py tests/lab/test_driver_faults.py \
+		tests/lab/test_convergence.py tests/lab/test_rfc2544.py
 
 # What also has to be green before a release, and is too long for CI on two cores: ladders of the lab and of virtual time,
 # the page of a run of every measurement, a client in Go, all cases of drivers, and the lab devices of kernel parts in

@@ -51,6 +51,12 @@ def quantity(field: str, text: str, units: dict[str, float]) -> float:
     return value
 
 
+def unit_of(text: str) -> str:
+    """The unit of a quantity as it was written; empty if it has none."""
+    match = _QUANTITY.fullmatch(text)
+    return match[2] if match else ""
+
+
 def rate(field: str, text: str) -> float:
     """A positive rate in frames/s."""
     return _positive(field, text, quantity(field, text, RATE_UNITS))

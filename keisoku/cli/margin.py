@@ -10,9 +10,9 @@ import click
 from keisoku.analysis.difference import Margin
 from keisoku.errors import PlanError
 from keisoku.run.criterion import figure_units
-from keisoku.units import quantity
+from keisoku.units import quantity, unit_of
 
-_MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
+_MARGIN = re.compile(r"(?:([\w.]+)=)?([^=]+)")
 
 margin_option = click.option(
     "--margin",
@@ -34,7 +34,9 @@ def margins_of(texts: Sequence[str]) -> dict[str, Margin]:
         if amount.endswith("%"):
             value = Margin(share=quantity("--margin", amount, {"%": 0.01}))
         elif name:
-            value = Margin(amount=quantity("--margin", amount, figure_units()))
+            value = Margin(amount=quantity("--margin", amount, figure_units()), unit=unit_of(amount))
+        elif not unit_of(amount):
+            raise PlanError("--margin", f"'{text}' is no share of a figure", "write 5%, p99=10% or mean=200ns")
         else:
             raise PlanError(
                 "--margin", f"'{text}' has a unit that some figures do not have", "name the figure: mean=200ns"

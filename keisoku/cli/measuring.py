@@ -41,8 +41,8 @@ def _time_s(option: str, text: str) -> float:
     return 0.0 if text.strip() in ("0", "0s", "0 s") else duration_ns(option, text) / 1e9
 
 
-def _percent(option: str, text: str) -> str:
-    return text.removesuffix("%").strip()
+def _percent(option: str, text: str) -> float:
+    return quantity(option, text, {"%": 1.0, "": 1.0})
 
 
 _UNITS = (

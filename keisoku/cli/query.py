@@ -10,15 +10,16 @@ from pathlib import Path
 import click
 
 from keisoku.cli.columns import columns
+from keisoku.errors import PlanError
 
 
 @click.command("query")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.argument("sql")
+@click.argument("runs", metavar="RUN...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("sql", metavar="SQL", required=False)
 @click.option(
     "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="format of the answer"
 )
-def command(runs: tuple[Path, ...], sql: str, form: str) -> None:
+def command(runs: tuple[Path, ...], sql: str | None, form: str) -> None:
     """Answers an SQL query about RUN: its table `figures`, and its raw rows.
 
     Of several runs each table has the rows of all, and the column `directory` says of which run a row is. They may be
@@ -37,6 +38,9 @@ def command(runs: tuple[Path, ...], sql: str, form: str) -> None:
     keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
     keisoku query RUN RUN "select directory, value from figures where figure = 'throughput'"
     """
+    if not runs or sql is None:
+        # Of one word alone nobody knows which of both it is.
+        raise PlanError("query", "a run and a query are needed", "write keisoku query RUN 'select * from figures'")
     from keisoku.measurement.query import query  # DuckDB loads slowly
 
     answer = query(runs[0], sql, *runs[1:])

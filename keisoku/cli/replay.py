@@ -85,7 +85,7 @@ def command(
     fixed = fps("--rate", rate)
     recording = replay(file, scale, frames_per_second=fixed, port=interface)
     if capture is None and snap:
-        raise PlanError("snap", "there is no capture", "name a file with --capture, or leave it out")
+        raise PlanError("--snap", "there is no capture", "name a file with --capture, or leave it out")
     sizes = [int(recording.lengths.max()) + _FCS_BYTES]
     between_ns = None if fixed is None else round(1e9 / fixed)
     with ExitStack() as stack:

@@ -63,6 +63,11 @@ def command(
             raise PlanError("--out", "a run is continued in its own directory", "leave it out")
         typed = {"duration_s": ("--duration", duration), "within_s": ("--within", within)}
         changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
-        with watching() as display:
-            outcome = go_on(resume, changes, **display.receivers)
+        try:
+            with watching() as display:
+                outcome = go_on(resume, changes, **display.receivers)
+        except PlanError as error:
+            if error.field not in changes:
+                raise
+            raise PlanError(typed[error.field][0], error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))

@@ -128,10 +128,10 @@ def command(
     try:
         start = bytes.fromhex(payload_start or "")
     except ValueError:
-        raise PlanError("payload_start", f"'{payload_start}' is not hexadecimal", "write it as 0A0B0C") from None
-    defaults = Defaults(None if speed is None else bit_rate("speed", speed), start)
+        raise PlanError("--payload-start", f"'{payload_start}' is not hexadecimal", "write it as 0A0B0C") from None
+    defaults = Defaults(None if speed is None else bit_rate("--speed", speed), start)
     if (netconf_port is None) != (netconf_keys is None):
-        raise PlanError("netconf_keys", "NETCONF has a port, and keys of those who may use it", "give both")
+        raise PlanError("--netconf-keys", "NETCONF has a port, and keys of those who may use it", "give both")
     left = undo_left()
 
     listening = Listening(

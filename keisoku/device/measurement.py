@@ -140,9 +140,13 @@ def analyse(directory: RunDirectory) -> Findings:
         capabilities = Capabilities.model_validate(directory.facts["capabilities"])
         bias = _BIAS.validate_python(directory.facts["bias"])
     except (KeyError, ValueError) as error:
+        if not records:
+            raise _no_trial(directory) from error
         raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
     ended = directory.facts.get("ended", "")
     found_results = results_of(plan, capabilities, bias, records, ended, plans_of(directory))
+    if not (records or found_results):
+        raise _no_trial(directory)
     said = directory.context.get("stamps_replaced", [])
     results = [
         marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records)
@@ -153,6 +157,11 @@ def analyse(directory: RunDirectory) -> Findings:
     if any(record.method == "convergence" for record in records):
         files["flows"] = flow_rows(records)
     return Findings(results, files=files, detail=found)
+
+
+def _no_trial(directory: RunDirectory) -> PlanError:
+    remedy = f"continue it with 'keisoku run --resume {directory.path}'"
+    return PlanError("run", f"{directory.path} holds no finished trial", remedy)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:

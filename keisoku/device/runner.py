@@ -14,7 +14,7 @@ from typing import Protocol
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.device.method.method import begin
+from keisoku.device.method.method import NoMoreTrials, begin, so_far
 from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
@@ -134,20 +134,23 @@ def _finished_sizes(
 ) -> Result | None:
     """What a method found for the sizes whose trials are all there: it is asked again, for those alone."""
     sizes = plan.frame_bytes
-    found = None
+    found, measured = None, 0
     for count in range(len(sizes) - 1, 0, -1):
         fewer = plan.model_copy(update={"frame_bytes": sizes[:count]})
         # A method that looks at all sizes together asks for other trials than those of the whole plan.
         with suppress(NoMoreTrials, PlanError):
             found, _ = _driven(name, fewer, capabilities, bias, earlier, recall, index, len(sizes))
+            measured = count
             break
+    with suppress(NoMoreTrials):
+        part, _ = _driven(name, plan, capabilities, bias, earlier, recall, index, cut=True)
+        found = part if part.rows else found
     if found is None and not ended:
         return None
-    measured = sizes[:count] if found else ()
     why = ended or phrase("the run was ended before")
     found = found or Result(measurement=name, rows=[])
-    said = phrase("{why}: {measured} of {sizes} sizes were measured", why=why, measured=len(measured), sizes=len(sizes))
-    rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[len(measured) :]]
+    said = phrase("{why}: {measured} of {sizes} sizes were measured", why=why, measured=measured, sizes=len(sizes))
+    rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[measured:]]
     return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
 
 
@@ -188,21 +191,23 @@ def _driven(
     carry_out: CarryOut,
     index: int,
     sizes: int | None = None,
+    cut: bool = False,
 ) -> tuple[Result, int]:
-    """The result of one method, whose first trial has this index, and the index after its last. Raises NoMoreTrials."""
+    """The result of one method, whose first trial has this index, and the index after its last. Raises NoMoreTrials; if
+    `cut`, only of a method that has nothing by itself before its end."""
     method = begin(name, plan, capabilities, bias, earlier, sizes)
     reply: TrialRecord | None = None
     while True:
         try:
             trial = method.send(reply)  # type: ignore[arg-type]  # a fresh generator takes None
+            reply = carry_out(index, name, trial)
+            index += 1
         except StopIteration as stop:
             return stop.value, index
-        reply = carry_out(index, name, trial)
-        index += 1
-
-
-class NoMoreTrials(Exception):
-    """There are no more recorded trials, or there is no time for another one."""
+        except NoMoreTrials as over:
+            if not cut:
+                raise
+            return so_far(method, over), index
 
 
 def _same(record: TrialRecord, index: int, method: str, trial: Trial) -> TrialRecord:

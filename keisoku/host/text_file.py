@@ -28,7 +28,7 @@ def check_regular(field: str, path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        raise _unreadable(field, path, error) from error
+        raise unreadable(field, path, error) from error
     if not stat.S_ISREG(mode):
         what = "a directory" if stat.S_ISDIR(mode) else "a pipe or a device"
         raise PlanError(field, f"{path} is {what}, not a file", "give the path of a readable file")
@@ -41,7 +41,7 @@ def read_bytes(field: str, path: Path, most_bytes: int = MOST_BYTES) -> bytes:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
     except OSError as error:
-        raise _unreadable(field, path, error) from error
+        raise unreadable(field, path, error) from error
     if len(content) > most_bytes:
         raise PlanError(field, f"{path} is longer than {most_bytes >> 10} KiB", "give a file that is shorter")
     return content
@@ -88,6 +88,7 @@ def _inside(value: object) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
-def _unreadable(field: str, path: Path, error: OSError | ValueError) -> PlanError:
+def unreadable(field: str, path: Path, error: OSError | ValueError) -> PlanError:
+    """What to raise for a file that the host does not let us read."""
     reason = getattr(error, "strerror", None) or str(error)
     return PlanError(field, f"cannot read {path}: {reason}", "check the path and its permissions")

@@ -137,6 +137,9 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
         raise KeisokuError(
             f"run: a run of {measurement.name} cannot be continued; analyse what it holds with 'keisoku analyse {path}'"
         )
+    for name in changes or {}:
+        if name not in measurement.settings.model_fields:
+            raise PlanError(name, f"{path} is a run of {measurement.name}, which has no such setting", "leave it out")
     settings = parsed(measurement.settings, {**directory.plan, **(changes or {})})
     return carry_out(measurement, settings, resume=directory, **watching)
 

@@ -21,7 +21,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.language import phrase
 from keisoku.measurement.baseline import check_this_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
-from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, plots, sentence_of
+from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, nothing_in_common, plots, sentence_of
 from keisoku.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
 from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
@@ -67,7 +67,8 @@ def measure(work: Work[PairedSettings]) -> None:
                 work.directory.know(**_kept_as_facts(settings.against, kept))
         used = _used(settings, done)[:pair]
         a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
-        found = judged(entry, settings, a, [runs[each, "b"] for each in range(1, pair + 1)], used)
+        b = [runs[each, "b"] for each in range(1, pair + 1)]
+        found = judged(entry, settings, a, b, used)
         many = len({each.of.measurement for each in found}) > 1
         said = "; ".join(sentence_of(each, settings, many) for each in found)
         if len(found) > TOLD:
@@ -75,7 +76,7 @@ def measure(work: Work[PairedSettings]) -> None:
                 "{ended} of {count} figures are decided", ended=sum(each.said.ended for each in found), count=len(found)
             )
         work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
-        if used[-1] >= 1 or (found and all(each.said.ended for each in found)):
+        if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
             return
 
 

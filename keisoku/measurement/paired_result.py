@@ -65,6 +65,18 @@ def judged(
     return judgements
 
 
+def nothing_in_common(settings: PairedSettings, a: Sequence[Side], b: Sequence[Side]) -> bool:
+    """Whether more pairs would not help: no row has a figure that was asked for, or no row is on both sides."""
+    results = [[result for each in side for result in each] for side in (a, b)]
+    known = {name for side in results for result in side for row in result.rows for name in row.figures}
+    if settings.figure and known and known.isdisjoint(settings.figure):
+        return True
+    of_a, of_b = (
+        {(result.measurement, row.frame_bytes, row.case) for result in side for row in result.rows} for side in results
+    )
+    return bool(of_a and of_b) and of_a.isdisjoint(of_b)
+
+
 def compared(
     settings: PairedSettings, found: Sequence[Judged], a: Sequence[Side], b: Sequence[Side], remarks: Sequence[str]
 ) -> Result:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keisoku.errors import PlanError, shown
 from keisoku.host.text_file import read_toml
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import DEVICE, find
+from keisoku.run.directory import FORMAT
 from keisoku.run.settings import RunSettings, parsed
 
 
@@ -21,14 +23,20 @@ def read(
     Raises PlanError if the file cannot be read or is wrong.
     """
     values = read_toml("plan file", path)
-    values.pop("format", None)  # of the directory that the plan was copied from
+    version = values.pop("format", FORMAT)  # of the directory that the plan was copied from
+    if version != FORMAT:
+        problem = f"{path} has format {shown(version)}, and this version of keisoku reads format {FORMAT}"
+        raise PlanError("format", problem, "use the version that wrote it, or remove it to have the plan read as it is")
     return of_values({**values, **(changes or {})}, usual)
 
 
 def of_values(values: Mapping[str, Any], usual: str = DEVICE) -> tuple[Measurement[Any], RunSettings]:
     """The same of a plan's values. Raises PlanError if they are wrong."""
     values = dict(values)
-    measurement = find(str(values.pop("measurement", usual)))
+    name = values.pop("measurement", usual)
+    if not isinstance(name, str):
+        raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
+    measurement = find(name)
     settings = parsed(measurement.settings, values)
     assert isinstance(settings, RunSettings)
     return measurement, settings

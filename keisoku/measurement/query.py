@@ -68,6 +68,8 @@ def query(path: Path, sql: str, *others: Path) -> Answer:
 
     def take(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         found = connection.execute(sql)
+        if found is None:  # DuckDB found no statement, which its types do not say
+            raise PlanError("query", "it is empty", "write for example 'select * from figures'")
         return Answer([column[0] for column in found.description or ()], found.fetchall())
 
     return _answered([path, *others], sql, take)

@@ -37,6 +37,6 @@ def listening(
         else:
             found = int(server.add_secure_port(f"{host}:{port}", certificates.credentials()))
     except RuntimeError as error:
-        raise EngineError(f"cannot listen on {address} port {port}: {error}") from error
+        raise EngineError(f"grpc_port: cannot listen on {address} port {port}: {error}; choose another") from error
     server.start()
     return found, f"{host}:{found}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
@@ -148,7 +149,8 @@ class Server:
             self._socket = socket.create_server((listening.address, listening.http_port), family=family)
         except OSError as error:
             where = f"{listening.address} port {listening.http_port}"
-            raise EngineError(f"cannot listen on {where}: {error.strerror}") from error
+            reason = os.strerror(error.errno or 0)  # Python's own repeats the address
+            raise EngineError(f"http_port: cannot listen on {where}: {reason}; choose another") from error
         try:
             self._settled()
         except BaseException:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked, without_rounding
 from keisoku.analysis.quantity import Quantity
+from keisoku.errors import PlanError
+from keisoku.run.criterion import units_of
 from keisoku.run.result import Result
 
 _CONDITIONS = {
@@ -139,6 +141,7 @@ def judge(
             if name not in one or name not in other:
                 missing.append((key, name))
                 continue
+            check_unit(name, one[name], margins)
             way, margin = better(name, one[name].unit), margins.get(name, default)
             judged.append(
                 Judged(
@@ -154,6 +157,15 @@ def judge(
                 )
             )
     return judged, missing
+
+
+def check_unit(name: str, figure: Quantity, margins: Mapping[str, Margin]) -> None:
+    """Raises PlanError if the margin of this figure is written in a unit that it does not have."""
+    margin = margins.get(name)
+    if margin is None or margin.unit is None or margin.unit in (units := units_of(figure)):
+        return
+    problem = f"{name} is not in {margin.unit}" if margin.unit else f"the margin of {name} has no unit"
+    raise PlanError("--margin", problem, f"use one of %, {', '.join(unit for unit in units if unit)}")
 
 
 def regressions(judged: Collection[Judged]) -> list[Judged]:

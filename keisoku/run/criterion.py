@@ -17,7 +17,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row, place
-from keisoku.units import RATE_UNITS, quantity
+from keisoku.units import RATE_UNITS, quantity, unit_of
 
 _FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -83,6 +83,10 @@ class Criterion:
         figures = [row.figures[self.figure] for row in rows if self.figure in row.figures]
         if lines and self.figure in ("slope", "constant"):
             figures, missing = [getattr(line, self.figure) for line in lines], None
+        unit = unit_of(self.limit)
+        if strange := next((figure for figure in figures if unit not in units_of(figure)), None):
+            # Known only now, and no reason to withhold what was measured.
+            return Verdict(self.text, False, strange, _other_unit(unit, strange))
         judged = [(self._holds(figure), figure) for figure in figures]
         if missing is not None and all(holds is not False for holds, _ in judged):
             return Verdict(self.text, False, None, _not_measured(missing))
@@ -94,7 +98,7 @@ class Criterion:
 
     def _holds(self, figure: Quantity) -> bool | None:
         """Whether the comparison holds wherever the figure may lie; None where it is a bound that leaves it open."""
-        compare, limit = _COMPARE[self.comparison], quantity("require", self.limit, _units(figure))
+        compare, limit = _COMPARE[self.comparison], quantity("require", self.limit, units_of(figure))
         holds = compare(figure.value, limit)
         if not figure.bound:
             return holds
@@ -107,6 +111,13 @@ class Criterion:
     def _is_meant(self, row: Row) -> bool:
         meant = self.row.lower()
         return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
+
+
+def _other_unit(unit: str, figure: Quantity) -> str:
+    units = ", ".join(name for name in units_of(figure) if name)
+    if not unit:
+        return phrase("the criterion has no unit, and the figure has: write one of {units}", units=units)
+    return phrase("no such figure is in {unit}: write one of {units}", unit=unit, units=units)
 
 
 def _not_measured(row: Row) -> str:
@@ -139,7 +150,8 @@ def figure_units() -> dict[str, float]:
     return {unit: factor for units in _UNITS.values() for unit, factor in units.items()}
 
 
-def _units(figure: Quantity) -> dict[str, float]:
+def units_of(figure: Quantity) -> dict[str, float]:
+    """The units in which this figure may be written, and their factors to its own."""
     return _UNITS.get(figure.unit, {"": 1.0, figure.unit: 1.0})
 
 

@@ -21,7 +21,7 @@ import tomlkit
 from pydantic import ValidationError
 
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.host.text_file import read_bytes, read_toml
+from keisoku.host.text_file import read_bytes, read_toml, unreadable
 from keisoku.run.result import Result
 
 if TYPE_CHECKING:  # Arrow loads slowly, and runs of devices do not need it
@@ -56,11 +56,11 @@ class RunDirectory:
 
         Raises PlanError if the directory holds a run, or files that are no run's, among which one would be lost.
         """
-        if (path / _PLAN).exists():
+        if _is_there(path / _PLAN):
             raise PlanError(
                 "out", f"{path} already holds a run", "choose another directory, or continue it with --resume"
             )
-        if path.exists() and not path.is_dir():
+        if _is_there(path) and not path.is_dir():
             raise PlanError("out", f"{path} is a file", "choose a directory, which need not exist yet")
         if foreign := _foreign(path):
             raise PlanError("out", f"{path} holds {foreign}, which is no run's", "choose a new or an empty directory")
@@ -77,6 +77,8 @@ class RunDirectory:
             plan = read_toml("run", path / _PLAN, _MOST_BYTES)
             context = json.loads(read_bytes("run", path / _CONTEXT, _MOST_BYTES))
         except (PlanError, ValueError, RecursionError) as error:
+            if isinstance(error, PlanError) and isinstance(error.__cause__, PermissionError):
+                raise
             raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
         if not isinstance(context, dict):
             raise PlanError("run", f"{path / _CONTEXT} is damaged", "measure again")
@@ -205,6 +207,8 @@ class RunDirectory:
         """The results. Raises PlanError if the run is not finished."""
         try:
             return [Result.model_validate(result) for result in json.loads((self.path / _RESULT).read_bytes())]
+        except PermissionError as error:
+            raise unreadable("run", self.path / _RESULT, error) from error
         except (OSError, ValueError, TypeError, RecursionError, ValidationError) as error:
             raise PlanError(
                 "run",
@@ -230,10 +234,16 @@ class RunDirectory:
 
     def disk_error(self, name: str, error: OSError) -> KeisokuError:
         """What to raise, with the remedy, when a file of the run cannot be written."""
-        kept = (self.path / _PLAN).exists()
+        kept = _is_there(self.path / _PLAN)
+        others = kept and isinstance(error, PermissionError)
         return KeisokuError(
-            f"run directory: cannot write {self.path / name}: {error.strerror}; make room or choose another --out"
-            + (f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'" if kept else "")
+            f"run directory: cannot write {self.path / name}: {error.strerror}; "
+            + ("do it as the owner of the run, or with a copy" if others else "make room or choose another --out")
+            + (
+                f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'"
+                if kept and not others
+                else ""
+            )
         )
 
 
@@ -241,10 +251,19 @@ def free_path(name: str, folder: Path = RUNS) -> Path:
     """A directory in `folder` that does not exist yet: the time, then the name."""
     stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}"
     path, number = folder / stem, 1
-    while path.exists():
+    while _is_there(path):
         number += 1
         path = folder / f"{stem}-{number}"
     return path
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file or directory. One whose folder may not be looked into, or whose name no file can
+    have, counts as none: writing it will say why not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _foreign(path: Path) -> str:

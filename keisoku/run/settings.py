@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
@@ -122,17 +123,51 @@ def parsed(
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise setting_error(error, named) from error
+        raise setting_error(error, named, kind) from error
 
 
-def setting_error(error: ValidationError, named: Callable[[str], str] = lambda field: field) -> PlanError:
-    """The first of pydantic's errors as one sentence."""
+def setting_error(
+    error: ValidationError,
+    named: Callable[[str], str] = lambda field: field,
+    kind: type[BaseModel] | None = None,
+) -> PlanError:
+    """The first of pydantic's errors as one sentence; `kind` is what was not valid, if a spelling may be meant."""
     first = error.errors(include_url=False)[0]
     place = first["loc"]
     if len(place) > 1 and isinstance(place[-1], int) and not isinstance(first["input"], Mapping):
         place = place[:-1]  # a number or a text in a list is known by its value
     field = ".".join([named(str(place[0])), *(str(part) for part in place[1:])]) if place else "plan"
-    return PlanError(field, *_words(first))
+    problem, remedy = _words(first)
+    if first["type"] == "extra_forbidden" and (meant := _meant(kind, place)):
+        remedy = f"did you mean '{named(meant) if len(place) == 1 else meant}'?"
+    elif remedy == _WORDS["float_type"][1] and place:
+        unit = next((unit for ending, unit in _UNITS.items() if str(place[-1]).endswith(ending)), "")
+        remedy += f" of {unit}" if unit else ""
+    return PlanError(field, problem, remedy)
+
+
+def _meant(kind: type[BaseModel] | None, place: tuple[int | str, ...]) -> str:
+    """The name of a setting that is like the one at `place`; empty if there is none."""
+    for part in place[:-1]:
+        if kind is None or str(part) not in kind.model_fields:
+            return ""
+        annotation = kind.model_fields[str(part)].annotation
+        models = [one for one in (annotation, *get_args(annotation)) if isinstance(one, type)]
+        kind = next((one for one in models if issubclass(one, BaseModel)), None)
+    close = get_close_matches(str(place[-1]), list(kind.model_fields) if kind else [], n=1)
+    return close[0] if close else ""
+
+
+_UNITS = {
+    "_s": "seconds",
+    "_ns": "nanoseconds",
+    "_fps": "frames per second",
+    "_rps": "requests per second",
+    "_bps": "bits per second",
+    "_percent": "percent",
+    "_m": "metres",
+}
+"""What a number is counted in, by the end of the setting's name."""
 
 
 _WORDS = {

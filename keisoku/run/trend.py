@@ -12,7 +12,7 @@ from keisoku.analysis.difference import Better, Margin
 from keisoku.analysis.e_divisive import changes
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import combined
-from keisoku.run.comparison import Figures, Key, better
+from keisoku.run.comparison import Figures, Key, better, check_unit
 
 Turn = Literal["regression", "better", "different", "within the margin"]
 
@@ -62,8 +62,10 @@ def trends(
         rows = [table.get(key, {}) for table in tables]
         for name in dict.fromkeys(name for row in rows for name in row):
             if not figures or name in figures:
+                values = [row.get(name) for row in rows]
+                check_unit(name, next(value for value in values if value is not None), margins)
                 margin = margins.get(name, margins.get("", Margin()))
-                found.append(_trend(measurement, key, name, [row.get(name) for row in rows], margin))
+                found.append(_trend(measurement, key, name, values, margin))
     return found
 
 

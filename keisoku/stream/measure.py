@@ -5,6 +5,7 @@ It does the I/O between both ends; the analysis computes the figures.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,9 @@ from keisoku.stream.settings import MEASURED, StreamSettings
 CHECKS = 5
 _CEILING = {"ceiling_path", "ceiling_missing"}
 """Facts of the ceiling, or why it cannot be measured."""
+
+_HEADERS_BYTES = 28
+"""Of UDP and IPv4, which the bare path speaks."""
 
 Told = Callable[[str], None]
 
@@ -116,6 +120,15 @@ def _cells(settings: StreamSettings) -> list[Cell]:
     return [Cell(place, size) for place in range(len(settings.setups())) for size in settings.size_bytes]
 
 
+def carried(settings: StreamSettings, mtu: int) -> list[Cell]:
+    """The cells that a path of this MTU can carry: the kernel cuts no segment of an offload into fragments."""
+    most = mtu - _HEADERS_BYTES if settings.protocol == "udp" else math.inf
+    setups = settings.setups()
+    return [
+        cell for cell in _cells(settings) if cell.message_bytes <= most or setups[cell.setup].get("offload") != "on"
+    ]
+
+
 def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> None:
     if reason := available():
         run.know(ceiling_missing=reason)
@@ -125,8 +138,11 @@ def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> No
         for place, setup in enumerate(settings.setups())
         if all(_is_first(settings, *level) for level in setup.items())
     ]
-    cells = [cell for cell in _cells(settings) if cell.setup in plain]
     mtu = max((int(level) for level in settings.factor.get("mtu", ())), default=1500)
+    cells = [cell for cell in carried(settings, mtu) if cell.setup in plain]
+    if not cells:
+        run.know(ceiling_missing=phrase("no message fits the bare path, whose MTU is {mtu} byte", mtu=mtu))
+        return
     with bare_server(mtu) as (lab, server), ExitStack() as stack:
         place = Place(TARGET_ADDRESS, lab.tester_namespace)
         path = Path(settings, place, server.port, stack)

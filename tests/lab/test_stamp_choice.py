@@ -57,6 +57,11 @@ def test_the_best_timestamps_fall_back_to_the_kernels_where_the_driver_takes_non
                 assert testbed.remarks == []
                 return
             facts, _ = engine.finish()
+            # A busy host can keep the sender from its CPU for as long as the trial is.
+            for _ in range(3):
+                if facts.sent.offered_frames == 0:
+                    engine.start(trial(plan), stream=1, seed=0)
+                    facts, _ = engine.finish()
         finally:
             engine.close()
             testbed.close()

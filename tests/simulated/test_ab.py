@@ -201,3 +201,18 @@ def test_of_two_pairs_each_side_is_first_once() -> None:
     firsts = [order(seed, pair)[0] for seed in range(50) for pair in range(1, 41)]
     assert all({one, other} == {"a", "b"} for one, other in zip(firsts[::2], firsts[1::2], strict=True))
     assert 0.4 < firsts[::2].count("a") / 1000 < 0.6
+
+
+@pytest.mark.parametrize(
+    ("b", "more", "said"),
+    [
+        ("--size 64", ["--figure", "p99"], "no run has any of the figures p99; there are throughput"),
+        ("--size 128", [], "no pair has a figure of throughput (64-byte frames) on both sides"),
+    ],
+)
+def test_sides_that_no_pair_can_compare_end_with_the_first(tmp_path: Path, b: str, more: list[str], said: str) -> None:
+    """They were measured until the time was over, ten minutes if nothing is given."""
+    command = words("ab throughput --dut sim:gs908e --duration 1ms --out run")
+    done = keisoku(*command, "--a", "--size 64", "--b", b, *more, cwd=tmp_path, timeout_s=120)
+    assert done.code == 2 and said in " ".join(done.stderr.split()), done.stderr
+    assert len((tmp_path / "run" / "runs.jsonl").read_text().splitlines()) == 2

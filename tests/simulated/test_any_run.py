@@ -139,7 +139,11 @@ def test_what_an_interrupted_run_holds_is_analysed_before_it_goes_on(tmp_path: P
     )
     analysed = keisoku("analyse", "cut", "--json", cwd=tmp_path)
     assert analysed.code == 0, analysed.stderr
-    assert [result["measurement"] for result in json.loads(analysed.stdout)["results"]] == ["throughput"]
+    throughput, loss = json.loads(analysed.stdout)["results"]
+    assert (throughput["measurement"], loss["measurement"]) == ("throughput", "loss")
+    assert "loss" in loss["rows"][0]["figures"] and not loss["rows"][-1]["figures"]
+    (said,) = loss["remarks"]
+    assert said.startswith("the run was ended before: ") and said.endswith(" of 4 sizes were measured")
     done = keisoku("run", "--resume", "cut", "--json", cwd=tmp_path)
     assert [result["measurement"] for result in json.loads(done.stdout)["results"]] == ["throughput", "loss"]
 

@@ -139,6 +139,28 @@ def test_a_time_that_is_over_keeps_the_sizes_that_are_finished_and_goes_on_later
     assert spent_s(again) == 18
 
 
+def test_loads_of_a_size_that_was_not_finished_are_shown(tmp_path: Path) -> None:
+    """A loss rate that was cut in its only size showed nothing, though loads had been measured."""
+    device = tmp_path / "slow.toml"
+    device.write_text("[output]\nservice_bits_per_second = 3.7e8\nbuffer_bytes = 6400\n")
+    given = {
+        "phases": {"rest_s": 0.5, "drain_s": 0.5, "learning_wait_s": 0.0},
+        "loss": {"trial_s": 1.0, "maximum_fps": 1e6},
+    }
+    plan = plan_of("loss", 7, dut=f"sim:{device}", frame_bytes=[64, 512], **given)
+    outcome, _ = measured(plan, tmp_path / "run")
+    (result,) = outcome.results
+    loads = [(row.frame_bytes, row.figures["load"].value) for row in result.rows if row.figures]
+    assert loads == [(64, 100), (64, 90), (64, 80)]
+    assert [(row.frame_bytes, row.remark) for row in result.rows if not row.figures] == [
+        (64, "stopped after 7 s"),
+        (512, "stopped after 7 s"),
+    ]
+    assert "stopped after 7 s: 0 of 2 sizes were measured" in result.remarks
+    again = resume(outcome.directory.path, {"within_s": 60})
+    assert again.results[0].rows[:3] == result.rows[:3] and not again.results[0].remarks
+
+
 def test_procedures_that_never_began_say_why(tmp_path: Path) -> None:
     given = {
         "trial": {"trial_s": 3.0, "rate_fps": 1000},

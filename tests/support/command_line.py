@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
@@ -71,6 +72,11 @@ def outcome_of(child: Child, timeout_s: float = 60.0) -> Ended:
 def keisoku(*arguments: str, cwd: Path, timeout_s: float = 60.0) -> Ended:
     """Runs the command to its end."""
     return Ended(*forked.run(arguments, cwd, _environment(cwd), timeout_s))
+
+
+def forked_keisoku(*arguments: str, cwd: Path) -> AbstractContextManager[forked.Fork]:
+    """Lets the command run, as `start` does, without a start of the interpreter."""
+    return forked.started(arguments, cwd, _environment(cwd))
 
 
 def measured(*arguments: str, cwd: Path) -> Ended:

@@ -95,7 +95,7 @@ def check(words: list[str]) -> None:
         if inner is None:
             raise click.UsageError(f"there is no command {name!r} of {context.command_path}")
         words, command = words[1:], inner
-        context = click.Context(command, info_name=name, parent=context)
+        context = click.Context(command, info_name=name, parent=context, **command.context_settings)
     if getattr(command, "ignore_unknown_options", False) or command.context_settings.get("ignore_unknown_options"):
         return
     command.make_parser(context).parse_args(list(words))

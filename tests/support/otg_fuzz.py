@@ -29,6 +29,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 from keisoku.service.openapi import openapi

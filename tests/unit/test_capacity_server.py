@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -107,6 +108,25 @@ def test_it_does_not_measure_while_another_measurement_of_this_host_goes_on() ->
             assert client.asks(Setup()).response == pdu.CAPACITY_EXCEEDED
         assert client.asks(Setup()).response == pdu.OK
     assert not busy.locked()
+
+
+def test_a_server_that_has_not_ended_the_last_test_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy host the second direction of a measurement was refused: 'is measuring with another client'."""
+    busy = threading.Lock()
+    busy.acquire()
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            busy.release()
+
+    monkeypatch.setattr(near, "time", SimpleNamespace(**vars(time) | {"sleep": sleep}))
+    server = CapacityServer(Place(HERE), 0, busy=busy)
+    with serving(server):
+        asked = Activation(command=pdu.ACTIVATE_DOWN, duration_s=1, sub_interval_ms=500)
+        assert near.measure(Place(HERE), server.port, asked).parameters.duration_s == 1
+    assert len(waits) == 3
 
 
 def test_no_load_goes_where_nobody_answered_from(server: CapacityServer) -> None:

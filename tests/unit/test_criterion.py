@@ -45,9 +45,19 @@ def test_what_is_no_criterion_is_refused(text: str) -> None:
         parse(text, FIGURES)
 
 
-def test_a_unit_of_another_kind_is_refused() -> None:
-    with pytest.raises(PlanError, match="require"):
-        parse("throughput[64] >= 5 ms", FIGURES).judge(RESULTS)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("throughput[64] >= 5 ms", "no such figure is in ms: write one of fps, pps, frames/s"),
+        ("latency[64].p99 <= 50", "the criterion has no unit, and the figure has: write one of ns, us"),
+    ],
+)
+def test_a_unit_of_another_kind_decides_nothing_and_withholds_no_result(text: str, said: str) -> None:
+    """It was an error behind the last trial: neither a result nor a report could be made of the run, ever."""
+    latency = Row(frame_bytes=64, figures={"p99": Quantity(value=900, unit="ns")})
+    results = [*RESULTS, Result(measurement="latency", rows=[latency])]
+    verdict = parse(text, FIGURES | {"latency": "mean"}).judge(results)
+    assert verdict.said == "undecided" and verdict.undecided.startswith(said) and verdict.measured is not None
 
 
 @pytest.mark.parametrize(

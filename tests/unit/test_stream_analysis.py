@@ -21,6 +21,7 @@ from keisoku.stream.file.analysis import analyse as analyse_stages
 from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
 from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
 from keisoku.stream.flow.report import SCHEMA, join, table
+from keisoku.stream.measure import carried
 from keisoku.stream.outcome import cell_outcomes
 from keisoku.stream.run import StreamRun
 from keisoku.stream.schedule import Cell
@@ -234,3 +235,12 @@ def test_stages_that_are_alike_are_not_named_and_hindrance_is_told() -> None:
     assert told.flagged("bottleneck-not-told") and told.flagged("stages-hinder") and told.flagged("differs")
     with pytest.raises(ValueError):
         find_bottleneck({SOURCE: [1.0], NETWORK: []})
+
+
+def test_the_bare_path_is_not_asked_for_segments_beyond_its_mtu() -> None:
+    """`stream udp` to a path of a larger MTU ended there: "Message too long", three times in a row."""
+    sizes, levels = (64, 1472, 1473, 65507), ("off", "on")
+    settings = UdpSettings(host="far", size_bytes=sizes, factor={"offload": levels})
+    found = {(cell.message_bytes, settings.setups()[cell.setup]["offload"]) for cell in carried(settings, 1500)}
+    assert found == {(size, level) for size in sizes for level in levels} - {(1473, "on"), (65507, "on")}
+    assert len(carried(TcpSettings(host="far", size_bytes=sizes), 1500)) == len(sizes)

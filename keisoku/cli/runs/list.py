@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from keisoku.cli.columns import columns
+from keisoku.cli.runs.folder import checked
 from keisoku.run.directory import RUNS
 from keisoku.run.store import Kept, listed
 
@@ -27,7 +28,7 @@ def command(folder: Path, as_json: bool) -> None:
     keisoku runs list
     keisoku runs list /srv/laboratory --json
     """
-    runs = listed(folder)
+    runs = listed(checked(folder))
     if as_json:
         click.echo(json.dumps([as_plain(run) for run in runs], indent=1))
     elif runs:

@@ -9,6 +9,7 @@ from typing import Literal
 import click
 
 from keisoku.cli.columns import columns
+from keisoku.cli.runs.folder import checked
 from keisoku.errors import PlanError
 from keisoku.run.directory import RUNS
 from keisoku.run.store import Prune, listed, prunable, remove, size_bytes
@@ -49,8 +50,8 @@ def command(
     """
     if keep is None and older is None and not states:
         raise PlanError("prune", "no rule says what to remove", "add --keep, --older or --state")
-    rules = Prune(keep, None if older is None else timedelta(seconds=duration_ns("older", older) / NS_PER_S), states)
-    found = prunable(listed(folder), rules, datetime.now(UTC))
+    rules = Prune(keep, None if older is None else timedelta(seconds=duration_ns("--older", older) / NS_PER_S), states)
+    found = prunable(listed(checked(folder)), rules, datetime.now(UTC))
     if not found:
         click.echo(f"no run of {folder} is to be removed")
         return

@@ -35,6 +35,8 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
 def bias(engine: Engine, calibration: str = "auto", cable_tolerance_m: float = 0.0) -> Bias:
     """The same for an engine: with the newest calibration that fits ('auto'), with 'none', or with that of a file."""
     if engine.capabilities.exact:
+        if calibration not in ("auto", "none"):
+            raise PlanError("calibration", "latencies are exact here, so none is subtracted", "leave it out")
         return Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     error_ns = engine.capabilities.mean_error_ns
     if calibration == "none":

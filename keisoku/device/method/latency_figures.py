@@ -22,6 +22,9 @@ LINK_TOLERANCE = 1e-4
 """IEEE 802.3 §40.6.1.2.6 and others: a port's clock is accurate to 100 ppm, and so is the duration of a frame."""
 SHARED_CORE = 1.6
 """How much longer a core takes while another hardware thread uses it too: 1.4 to 1.8 were measured (docs/guards.md)."""
+UNSEEN_SLOWDOWN = 1.015
+"""By so much runs differ in what the meter of the core's speed does not see: other guests' use of the memory, a clock
+that follows its heat, and whether a run of a second meets a slow spell (docs/guards.md)."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -84,10 +87,11 @@ def _of_core(value_ns: float, slowdown: float, percent: float = 0.0) -> tuple[Co
     """A device of the lab is software: its latency is longer by up to the share by which its core is slower.
 
     Slow spells decide a percentile as soon as they last for the part of the time that is above it: then it may be that
-    of a slow core, or of a fast one.
+    of a slow core, or of a fast one. A run that met none says nothing of the next one.
     """
     if slowdown <= 1:
         return ()
+    slowdown = max(slowdown, UNSEEN_SLOWDOWN)
     spells = (slowdown - 1) / (SHARED_CORE - 1)
     above = min(1.0, spells / (1 - percent / 100))
     share = max(slowdown - 1, above * (1 - 1 / SHARED_CORE) / 2)

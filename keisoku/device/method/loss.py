@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import loss_and_lateness
 from keisoku.device.method import deviations
+from keisoku.device.method.method import NoMoreTrials
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, maximum_rate, reached_fps
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LossSettings
@@ -28,14 +30,15 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and load: 'offered' (frames/s), 'load' (% of the maximum), 'loss' (%)."""
     rows: list[Row] = []
     lowered: dict[int, float] = {}
-    for size in setting.plan.frame_bytes:
-        given = setting.fps(setting.plan.of(LossSettings).maximum_fps, size)
-        maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-        reached, first = yield from _reachable(setting, size, maximum)
-        if reached < maximum:
-            lowered[size] = reached
-        rows += yield from _steps(setting, size, reached, first)
     plan = setting.plan
+    with suppress(NoMoreTrials):
+        for size in plan.frame_bytes:
+            given = setting.fps(plan.of(LossSettings).maximum_fps, size)
+            maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+            reached, first = yield from _reachable(setting, size, maximum)
+            if reached < maximum:
+                lowered[size] = reached
+            yield from _steps(setting, size, reached, first, rows)
     found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
     if lowered:
         most = joined(
@@ -69,9 +72,9 @@ def _reachable(
 
 
 def _steps(
-    setting: Setting, size: int, maximum: float, first: TrialRecord | None
-) -> Generator[Trial, TrialRecord, list[Row]]:
-    rows: list[Row] = []
+    setting: Setting, size: int, maximum: float, first: TrialRecord | None, rows: list[Row]
+) -> Generator[Trial, TrialRecord, None]:
+    """Appends a row for each load to `rows`."""
     clean = 0
     percent = 100.0
     # "until there are two successive trials in which no frames are lost"
@@ -85,7 +88,6 @@ def _steps(
         rows.append(_row(record, percent))
         clean = clean + 1 if record.valid and record.loss_ratio == 0 else 0
         percent = round(percent - setting.plan.of(LossSettings).step_percent, 9)
-    return rows
 
 
 def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:

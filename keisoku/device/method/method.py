@@ -3,6 +3,8 @@
 A method is a generator: it yields a `Trial`, is sent the `TrialRecord`, and returns a `Result`. It does no I/O and
 reads no clock, so it can be replayed from records, resumed after a crash and tested in virtual time. It is never told
 of a trial in which a port sent nothing, unless that happens again and again.
+
+Where there are no more trials, `NoMoreTrials` is thrown into it: a method whose rows stand alone returns those it has.
 """
 
 from __future__ import annotations
@@ -20,6 +22,11 @@ from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result
 
 Method = Generator[Trial, TrialRecord, Result]
+
+
+class NoMoreTrials(Exception):
+    """There are no more recorded trials, or there is no time for another one."""
+
 
 _SILENT_TRIES = 4
 """How often a trial is tried in which a port sent no frame."""
@@ -53,7 +60,20 @@ def _heard(method: Method, spent: Spent) -> Method:
                 result: Result = stop.value
                 return result
             for _ in range(_SILENT_TRIES):
-                reply = yield trial
+                try:
+                    reply = yield trial
+                except NoMoreTrials as over:
+                    return so_far(method, over)
                 spent.seconds += reply.engine_seconds
                 if all(sender.sent.offered_frames for sender in reply.senders):
                     break
+
+
+def so_far(method: Method, over: NoMoreTrials) -> Result:
+    """What a method has that waits for a record. Raises NoMoreTrials if that is nothing without its end."""
+    try:
+        method.throw(over)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+    raise over

@@ -21,6 +21,8 @@ class SimulatedTestbed(Testbed):
         name, self._numbers = device_and_numbers(wanted)
         if wanted.stamps != "best":
             raise PlanError("stamps", "a simulated device has exact timestamps", "leave it out")
+        if wanted.engine is not None:
+            raise PlanError("engine", "a simulated device has no ports of the kernel", "leave it out, or use a lab")
         device = find_device(name.partition(":")[2])
         self._device = device if wanted.cable_m is None else device.with_cable(wanted.cable_m)
         check_ports(self._device, self._numbers)

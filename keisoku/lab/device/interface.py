@@ -6,9 +6,10 @@ them, and only on interfaces that it made: they must never be used on an interfa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from pyroute2 import Ethtool
+from pyroute2 import Ethtool, IPRoute
 from pyroute2.ethtool.ioctl import NotSupportedError
 
 from keisoku.host.ethtool import OFFLOADS, set_offload
@@ -29,6 +30,7 @@ _QUIET = {
     "ipv6/conf/{}/router_solicitations": "0",
 }
 
+_FIRST_NUMBER = 1000
 _SERVICE_TAGS = ("tx-vlan-stag-hw-insert", "rx-vlan-stag-hw-parse")
 
 
@@ -60,6 +62,19 @@ def disable_ipv6() -> None:
     """Disable the kernel's IPv6 on all interfaces of the namespace, present and future."""
     for name in ("all", "default"):
         set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
+
+
+def make_pair(near: Mapping[str, object], far: Mapping[str, object], place: Path | None) -> None:
+    """Make a veth pair from here to the namespace at `place` (None: here); `near` and `far` are the ends' attributes.
+
+    The kernel tells of a carrier at once where the numbers of both ends differ, and elsewhere up to a second later
+    (net/core/link_watch.c). Each namespace numbers its interfaces from 1, so that the first pair between two of them
+    has the same number at both ends, if the kernel chooses it.
+    """
+    there = {"net_ns_fd": str(place)} if place else {}
+    with IPRoute() as ip:
+        number = max(_FIRST_NUMBER, *(link["index"] for link in ip.get_links())) + 1
+        ip.link("add", kind="veth", index=number, peer={**far, **there}, **near)
 
 
 def whole_frames(interface: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from keisoku.host.program import Program
 from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.passage import HOPS, Passage, inside
 from keisoku.lab.device.port import LabPort
-from keisoku.lab.device.vswitch import PROGRAMS, Vswitch
+from keisoku.lab.device.vswitch import PROGRAMS, Vswitch, await_carriers
 from keisoku.lab.device.vxlan import NETWORK, TunnelEnd
 
 MPLS_BYTES = 4
@@ -47,6 +47,10 @@ class Ovs(LabDevice):
         if self.flows:
             macs = {mac: number for number, port in enumerate(site.ports, 1) for mac in self._macs(port)}
             switch.set_flows(_SWITCH, [f"dl_dst={mac},actions=output:{number}" for mac, number in macs.items()])
+
+    def begin(self, site: Site) -> None:
+        """The switch knows of the carriers."""
+        await_carriers(site.daemons, site.ports)
 
     def _macs(self, port: LabPort) -> tuple[str, ...]:
         number = port.mac.rsplit(":", 1)[1]
@@ -96,6 +100,10 @@ class OvsMpls(LabDevice):
         flows = [self._flow(kind, source, target) for kind in LABELS for source, target in ((1, 2), (2, 1))]
         switch.set_flows(_SWITCH, flows)
 
+    def begin(self, site: Site) -> None:
+        """The switch knows of the carriers."""
+        await_carriers(site.daemons, site.ports)
+
     def _flow(self, kind: str, source: int, target: int) -> str:
         plain = _ETHERTYPES[kind]
         if not self._labelled(source):
@@ -140,3 +148,7 @@ class OvsVxlan(TunnelEnd):
         switch.bridge(_SWITCH, str(plain.dut_interface))
         switch.add_vxlan(_SWITCH, "tunnel", 2, far.dut_ipv4, far.ipv4, NETWORK)
         switch.set_flows(_SWITCH, ["in_port=1,actions=output:2", "in_port=2,actions=output:1"])
+
+    def begin(self, site: Site) -> None:
+        """The switch knows of the carriers."""
+        await_carriers(site.daemons, site.ports)

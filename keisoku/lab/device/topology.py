@@ -59,18 +59,16 @@ class Wire:
 
 def plug(ports: list[LabPort], queues: int) -> None:
     """In the tester's namespace: make a veth pair between each port and the DUT, which has so many transmit queues."""
-    with IPRoute() as ip:
-        for port in ports:
-            peer = _end(port.dut_interface, port.dut_mac, port.mtu_bytes, tx_queues=queues)
-            own = _end(port.interface, port.mac, port.mtu_bytes, rx_queues=queues)
-            ip.link("add", kind="veth", peer=peer | {"net_ns_fd": str(port.dut_namespace_path)}, **own)
+    for port in ports:
+        peer = _end(port.dut_interface, port.dut_mac, port.mtu_bytes, tx_queues=queues)
+        own = _end(port.interface, port.mac, port.mtu_bytes, rx_queues=queues)
+        interface.make_pair(own, peer, port.dut_namespace_path)
 
 
 def plug_cable(ports: list[LabPort]) -> None:
     """In the tester's namespace: make one veth pair of which both ends are tester ports."""
     one, other = (_end(port.interface, port.mac, port.mtu_bytes) for port in ports)
-    with IPRoute() as ip:
-        ip.link("add", kind="veth", peer=other, **one)
+    interface.make_pair(one, other, None)
 
 
 def _end(

@@ -11,6 +11,7 @@ from pathlib import Path
 from keisoku.errors import EngineError
 from keisoku.host.program import Program
 from keisoku.lab.daemons import Daemons
+from keisoku.lab.device.port import LabPort
 
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 _PACKAGE = "openvswitch-switch"
@@ -77,3 +78,13 @@ class Vswitch:
     def _port(self, name: str, interface: str, number: int, *settings: str) -> list[str]:
         setting = ["set", "interface", interface, f"ofport_request={number}", *settings]
         return ["--", "add-port", name, interface, "--", *setting]
+
+
+def await_carriers(daemons: Daemons, ports: Sequence[LabPort]) -> None:
+    """Wait until the switch that these daemons are knows of the carrier of all ports: before, it may not send by them.
+
+    Raises EngineError after `_PATIENCE_S`.
+    """
+    for port in ports:
+        condition = ["wait-until", "interface", str(port.dut_interface), "link_state=up"]
+        _VSCTL.run(f"--db=unix:{daemons.directory / 'db.sock'}", f"--timeout={_PATIENCE_S}", *condition)

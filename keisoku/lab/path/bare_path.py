@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace
+from keisoku.lab.device import interface
 from keisoku.lab.lifetime import Lifetime
 
 TESTER_ADDRESS, TARGET_ADDRESS = "198.18.7.1", "198.18.7.2"
@@ -40,19 +40,13 @@ class BarePath(Lifetime):
 
     def _create(self, prefix: str) -> None:
         tester, target = (self._add_namespace(f"{prefix}-{end}") for end in ("tester", "target"))
-        tester.run(lambda: _plug(target, self._mtu))
+        down, up = ({"ifname": name, "mtu": self._mtu} for name in ("down", "up"))
+        tester.run(lambda: interface.make_pair(down, up, target.path))
         tester.run(lambda: _raise("down", TESTER_ADDRESS))
         target.run(lambda: _raise("up", TARGET_ADDRESS))
 
     def _end(self) -> None:
         return
-
-
-def _plug(target: Namespace, mtu: int) -> None:
-    with IPRoute() as ip:
-        ip.link(
-            "add", kind="veth", ifname="down", mtu=mtu, peer={"ifname": "up", "mtu": mtu, "net_ns_fd": str(target.path)}
-        )
 
 
 def _raise(name: str, address: str) -> None:

@@ -47,10 +47,7 @@ class Bucket:
 
 def plug(name: str, peer: str, place: Namespace, mtu: int) -> None:
     """Make a veth pair from this namespace to `place` that carries packets as they were sent."""
-    with IPRoute() as ip:
-        ip.link(
-            "add", kind="veth", ifname=name, mtu=mtu, peer={"ifname": peer, "mtu": mtu, "net_ns_fd": str(place.path)}
-        )
+    interface.make_pair({"ifname": name, "mtu": mtu}, {"ifname": peer, "mtu": mtu}, place.path)
     _keep_whole(name)
     place.run(lambda: _keep_whole(peer))
 

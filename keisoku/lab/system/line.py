@@ -24,9 +24,7 @@ def bridge(name: str) -> None:
 
 def pair(name: str, peer: str, place: Path | None = None) -> None:
     """Make a veth pair from here to the namespace at `place` (None: here) that carries frames as they were sent."""
-    there = {"ifname": peer} | ({"net_ns_fd": str(place)} if place else {})
-    with IPRoute() as ip:
-        ip.link("add", kind="veth", ifname=name, peer=there)
+    interface.make_pair({"ifname": name}, {"ifname": peer}, place)
 
 
 def join(name: str, bridge_name: str | None) -> None:

@@ -10,7 +10,6 @@ import io
 import logging
 import queue
 import shutil
-import tarfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.language import phrase
@@ -242,9 +242,9 @@ def carried_out_here(task: _Task) -> _Made:
 def packed(path: Path) -> bytes:
     """All files of a run. Raises PlanError if they are too many to be sent."""
     content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
+    with ZipFile(content, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for file in sorted(path.rglob("*")):
-            archive.add(file, str(file.relative_to(path)), recursive=False)
+            archive.write(file, file.relative_to(path))
             if content.tell() > _MOST_BYTES:
                 problem = f"the run holds more than {_MOST_BYTES >> 30} GiB, which is too much to be sent"
                 raise PlanError("frames", problem, "measure it without --cluster at the host itself")
@@ -257,8 +257,8 @@ def unpack(content: bytes, path: Path) -> None:
     for old in (partial, path):  # of an attempt that was interrupted here, and is not in the log
         shutil.rmtree(old, ignore_errors=True)
     try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
-            archive.extractall(partial, filter="data")
+        with ZipFile(io.BytesIO(content)) as archive:
+            archive.extractall(partial)  # which leaves no path outside
         partial.rename(path)
     except OSError as error:
         raise KeisokuError(f"run directory: cannot write {path}: {error.strerror}; make room, and resume") from error

@@ -19,6 +19,9 @@ from keisoku.stream.capacity.sending_end import SendingEnd
 
 SERVER = "keisoku stream serve --capacity"
 _ATTEMPTS, _PATIENCE_S = 3, 1.0
+_BUSY_S, _AGAIN_S = 5.0, 0.2
+"""So long, and so often, a server is asked that measures already: a slow one may not have ended our own last test, or
+one that we asked for and of which its answer came too late."""
 _LONGEST = 2048
 _MODIFIERS = {pdu.BAD_JUMBO: pdu.JUMBO, pdu.BAD_MTU: pdu.TRADITIONAL_MTU}
 _REFUSALS = {
@@ -39,7 +42,9 @@ def measure(place: Place, port: int, asked: Activation, key: bytes | None = None
     """Raises EngineError if the server cannot be reached, does not answer, or refuses."""
     address = place.resolve()
     ipv6 = ":" in address
-    for _ in range(_ATTEMPTS):
+    attempts, deadline_s = _ATTEMPTS, time.monotonic() + _BUSY_S
+    while attempts:
+        attempts -= 1
         # A socket for each attempt: late answers to an earlier one do not reach it.
         made = place.inside(lambda: socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM))
         with closing(made):
@@ -50,12 +55,21 @@ def measure(place: Place, port: int, asked: Activation, key: bytes | None = None
                     return _carried_out(made, parameters, ipv6)
             except ConnectionRefusedError:
                 continue
+            except _BusyError:
+                if time.monotonic() > deadline_s:
+                    raise
+                attempts += 1
+                time.sleep(_AGAIN_S)
             except OSError as error:
                 problem = f"{place.host} cannot be reached at UDP port {port}: {error.strerror}"
                 raise EngineError(f"{problem}; check the address, and the firewalls of both hosts") from error
     raise EngineError(
         f"{place.host} does not answer at UDP port {port}; start '{SERVER}' there, and open UDP in its firewall"
     )
+
+
+class _BusyError(EngineError):
+    """The server measures already."""
 
 
 class _Asking:
@@ -79,7 +93,8 @@ class _Asking:
             return None
         if found.response != pdu.OK:
             said = _REFUSALS.get(found.response, f"refuses the test (response {found.response}); see its messages")
-            raise EngineError(f"{self._host} {said}")
+            kind = _BusyError if found.response == pdu.CAPACITY_EXCEEDED else EngineError
+            raise kind(f"{self._host} {said}")
         self._made.connect((self._server[0], found.port))
         self._made.send(self._sealed(asked.pack()))
         answer = self._answer(pdu.ACTIVATION)

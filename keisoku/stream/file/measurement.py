@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from keisoku.errors import PlanError
+from keisoku.host.text_file import check_regular
 from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
@@ -29,8 +30,7 @@ def measure(work: Work[FileSettings]) -> None:
 def filled_in(settings: FileSettings) -> FileSettings:
     """With name and size of the source, and the password. Raises PlanError for a source that cannot be sent."""
     source = Path(settings.source)
-    if not source.is_file():
-        raise PlanError("source", f"there is no file {source}", "give the path of a file")
+    check_regular("source", source)
     if not source.stat().st_size:
         raise PlanError("source", f"{source} is empty", "give a file with content")
     password = settings.ftp_password or os.environ.get(PASSWORD, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.host.text_file import check_regular
 from keisoku.lab.system.name import find_system, is_system
 from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
@@ -29,8 +30,8 @@ def measure(work: Work[LoadSettings]) -> None:
     """Carries out all runs and keeps each. Raises EngineError if a client fails."""
     settings = work.settings.filled_in()
     configuration = None if settings.ssh_config is None else Path(settings.ssh_config)
-    if configuration is not None and not configuration.is_file():
-        raise PlanError("ssh_config", f"there is no file {configuration}", "give the path of ssh's configuration")
+    if configuration is not None:
+        check_regular("ssh_config", configuration)
     with _aims(settings) as (aims, context, servers), SshHosts(configuration) as hosts:
         schedule = schedule_of(settings, aims)
         directory = work.begin(context, settings)
