@@ -113,15 +113,11 @@ impl Pauses {
         if owed_ns == 0 {
             return;
         }
-        for real_time in [false, true] {
-            for thread in threads {
-                // SAFETY: the caller promises what is asked for.
-                unsafe { thread.set_class(real_time) };
-            }
-            if !real_time {
-                thread::sleep(Duration::from_nanos(owed_ns));
-            }
-        }
+        // SAFETY: the caller promises what is asked for.
+        let set = |real_time| unsafe { threads.iter().for_each(|one| one.set_class(real_time)) };
+        set(false);
+        thread::sleep(Duration::from_nanos(owed_ns));
+        set(true);
         self.since_ns = monotonic_ns();
     }
 

@@ -21,7 +21,18 @@ _ETHERTYPES = {"ipv4": "0x0800", "ipv6": "0x86dd"}
 _SWITCH = "switch"
 
 
-class Ovs(LabDevice):
+class _Switched(LabDevice):
+    """Frames pass a switch of `Vswitch`."""
+
+    programs: ClassVar[tuple[Program, ...]] = PROGRAMS
+    by_daemon: ClassVar[bool] = True
+
+    def begin(self, site: Site) -> None:
+        """The switch knows of the carriers."""
+        await_carriers(site.daemons, site.ports)
+
+
+class Ovs(_Switched):
     """A learning switch; or with `flows`, so many flows to each port, each for a destination MAC of its own.
 
     Flow 0 is for the tester port's MAC; what matches no flow is dropped.
@@ -30,8 +41,6 @@ class Ovs(LabDevice):
     family: ClassVar[str] = "ovs"
     title: ClassVar[str] = "Open vSwitch"
     parameters: ClassVar[str] = "flows=1 to 10000 to each port, or 0 for a learning switch"
-    programs: ClassVar[tuple[Program, ...]] = PROGRAMS
-    by_daemon: ClassVar[bool] = True
 
     flows: int = Field(0, ge=0, le=10_000)
 
@@ -48,16 +57,12 @@ class Ovs(LabDevice):
             macs = {mac: number for number, port in enumerate(site.ports, 1) for mac in self._macs(port)}
             switch.set_flows(_SWITCH, [f"dl_dst={mac},actions=output:{number}" for mac, number in macs.items()])
 
-    def begin(self, site: Site) -> None:
-        """The switch knows of the carriers."""
-        await_carriers(site.daemons, site.ports)
-
     def _macs(self, port: LabPort) -> tuple[str, ...]:
         number = port.mac.rsplit(":", 1)[1]
         return port.mac, *(f"02:6b:74:{n >> 8:02x}:{n & 0xFF:02x}:{number}" for n in range(1, self.flows))
 
 
-class OvsMpls(LabDevice):
+class OvsMpls(_Switched):
     """Applies `action` to the label of frames from port 1 to port 2, and the reverse on the way back.
 
     A swap also counts down the label's time to live (RFC 3032 §2.4); a pushed label takes that of IP.
@@ -67,8 +72,6 @@ class OvsMpls(LabDevice):
     title: ClassVar[str] = "Open vSwitch as MPLS router"
     parameters: ClassVar[str] = "action=push, pop or swap"
     most_ports: ClassVar[int] = 2
-    programs: ClassVar[tuple[Program, ...]] = PROGRAMS
-    by_daemon: ClassVar[bool] = True
 
     action: Literal["push", "pop", "swap"]
 
@@ -100,10 +103,6 @@ class OvsMpls(LabDevice):
         flows = [self._flow(kind, source, target) for kind in LABELS for source, target in ((1, 2), (2, 1))]
         switch.set_flows(_SWITCH, flows)
 
-    def begin(self, site: Site) -> None:
-        """The switch knows of the carriers."""
-        await_carriers(site.daemons, site.ports)
-
     def _flow(self, kind: str, source: int, target: int) -> str:
         plain = _ETHERTYPES[kind]
         if not self._labelled(source):
@@ -121,13 +120,11 @@ class OvsMpls(LabDevice):
         return LABELS[kind][port - 1 if self.action == "swap" else 0]
 
 
-class OvsVxlan(TunnelEnd):
+class OvsVxlan(_Switched, TunnelEnd):
     """A tunnel end in the userspace datapath: one bridge for port 1 and the tunnel, one for port 2."""
 
     family: ClassVar[str] = "ovs-vxlan"
     title: ClassVar[str] = "Open vSwitch VXLAN tunnel end"
-    programs: ClassVar[tuple[Program, ...]] = PROGRAMS
-    by_daemon: ClassVar[bool] = True
 
     def build(self, site: Site) -> None:
         """Make both bridges; the tunnel end's address is at the second's own port."""
@@ -148,7 +145,3 @@ class OvsVxlan(TunnelEnd):
         switch.bridge(_SWITCH, str(plain.dut_interface))
         switch.add_vxlan(_SWITCH, "tunnel", 2, far.dut_ipv4, far.ipv4, NETWORK)
         switch.set_flows(_SWITCH, ["in_port=1,actions=output:2", "in_port=2,actions=output:1"])
-
-    def begin(self, site: Site) -> None:
-        """The switch knows of the carriers."""
-        await_carriers(site.daemons, site.ports)

@@ -42,9 +42,7 @@ def measure(place: Place, port: int, asked: Activation, key: bytes | None = None
     """Raises EngineError if the server cannot be reached, does not answer, or refuses."""
     address = place.resolve()
     ipv6 = ":" in address
-    attempts, deadline_s = _ATTEMPTS, time.monotonic() + _BUSY_S
-    while attempts:
-        attempts -= 1
+    for _ in range(_ATTEMPTS):
         # A socket for each attempt: late answers to an earlier one do not reach it.
         made = place.inside(lambda: socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM))
         with closing(made):
@@ -55,21 +53,12 @@ def measure(place: Place, port: int, asked: Activation, key: bytes | None = None
                     return _carried_out(made, parameters, ipv6)
             except ConnectionRefusedError:
                 continue
-            except _BusyError:
-                if time.monotonic() > deadline_s:
-                    raise
-                attempts += 1
-                time.sleep(_AGAIN_S)
             except OSError as error:
                 problem = f"{place.host} cannot be reached at UDP port {port}: {error.strerror}"
                 raise EngineError(f"{problem}; check the address, and the firewalls of both hosts") from error
     raise EngineError(
         f"{place.host} does not answer at UDP port {port}; start '{SERVER}' there, and open UDP in its firewall"
     )
-
-
-class _BusyError(EngineError):
-    """The server measures already."""
 
 
 class _Asking:
@@ -82,8 +71,11 @@ class _Asking:
 
     def begun(self, asked: Activation) -> Activation | None:
         """The parameters of the test; None if an answer is missing. Raises EngineError if the server refuses."""
-        modifiers = 0
+        modifiers, deadline_s = 0, time.monotonic() + _BUSY_S
         while (found := self._set_up(modifiers)) is not None:
+            if found.response == pdu.CAPACITY_EXCEEDED and time.monotonic() <= deadline_s:
+                time.sleep(_AGAIN_S)
+                continue
             wanted = _MODIFIERS.get(found.response, 0)
             if not wanted or modifiers & wanted:
                 break
@@ -93,8 +85,7 @@ class _Asking:
             return None
         if found.response != pdu.OK:
             said = _REFUSALS.get(found.response, f"refuses the test (response {found.response}); see its messages")
-            kind = _BusyError if found.response == pdu.CAPACITY_EXCEEDED else EngineError
-            raise kind(f"{self._host} {said}")
+            raise EngineError(f"{self._host} {said}")
         self._made.connect((self._server[0], found.port))
         self._made.send(self._sealed(asked.pack()))
         answer = self._answer(pdu.ACTIVATION)
