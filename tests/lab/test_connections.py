@@ -123,21 +123,25 @@ def test_the_capacity_for_connections_of_tcp_is_that_of_the_kernels_table(engine
 def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:
     with Lab("nat?table=20000") as lab:
         announced = Announced(lab)
-        opened: list[int] = []
+        of_use: list[bool] = []
 
-        def also_counted(trial: Trial, facts: Facts) -> bool:
-            """The kernel announces the connections of spoiled trials too."""
+        def compared(trial: Trial, facts: Facts) -> bool:
+            """Where the tester itself lost frames behind the device, the kernel announced connections that it did not see."""
             assert facts.opening is not None and facts.opened is not None
-            opened.append(facts.opening.sent.offered_frames - facts.opened.refused.count)
-            return of_no_use(trial, facts)
+            count, offered = announced.count(), facts.opening.sent.offered_frames
+            spoiled = of_no_use(trial, facts)
+            assert offered - facts.opened.refused.count <= count <= offered
+            assert spoiled or count == offered - facts.opened.refused.count
+            of_use.append(not spoiled)
+            return spoiled
 
         try:
             result, _ = measured(
-                lab, "connection_rate", again=also_counted, connections=3000, maximum_fps=5000, resolution_percent=50
+                lab, "connection_rate", again=compared, connections=3000, maximum_fps=5000, resolution_percent=50
             )
-            assert announced.count() == sum(opened)
         finally:
             announced.close()
+        assert any(of_use)
         assert result.rows[0].figures["rate"].bound == "at least"
 
 

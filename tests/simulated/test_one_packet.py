@@ -117,6 +117,15 @@ def test_token_bucket_is_not_given_a_bandwidth() -> None:
     assert "hop 2" in flag.text
 
 
+def test_a_bucket_was_said_to_be_at_a_hop_although_trains_to_the_hop_before_were_not_answered() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(math.inf, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
+    heard = [probe for probe in run.kept if probe.train is None or probe.hop == 3]
+    answer = analyse("host", fit_path(heard), heard, 20.0, True, "")
+    (flag,) = [flag for flag in answer.flags if flag.name == "token-bucket"]
+    assert "hop 3" in flag.text and "or an earlier hop" in flag.text
+    assert not any("an earlier hop" in flag.text for flag in run.answer.flags)
+
+
 def test_constant_replies_say_that_reverse_is_not_identifiable() -> None:
     run = Campaign(VirtualHop(100 * M, quote=rfc792), VirtualHop(50 * M))
     assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]

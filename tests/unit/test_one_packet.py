@@ -288,6 +288,18 @@ def test_train_shows_the_slowest_stage_and_not_the_sum() -> None:
     assert not found.limited_by_sender
 
 
+def test_a_train_that_waited_at_this_hosts_own_port_was_not_sent_slowly() -> None:
+    """The kernel stamps behind a shaper there, so that packets seemed to have left no faster than they arrived."""
+    packets = []
+    for place in range(12):
+        left = 1_000_000 + 120_000 * place
+        packets.append(hop(1, 1500 - place, 50_000)._replace(sent_ns=left, train=0, place=place))
+    assert dispersions(packets)[1].limited_by_sender
+    handed = [packet._replace(handed_ns=1_000_000 + 2000 * packet.place) for packet in packets]
+    assert not dispersions(handed)[1].limited_by_sender
+    assert dispersions(handed)[1].rate == dispersions(packets)[1].rate
+
+
 def test_sources_of_time_differ_by_their_noise() -> None:
     generator = np.random.default_rng(9)
     times = rtt(100e6, 100e6, replies_of(rfc1812))

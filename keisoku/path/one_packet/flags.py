@@ -51,7 +51,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 "{where}: single packets pass without serialisation but a train does not: a token "
                 "bucket (shaper), whose sustained rate is at most that of the train; the one-packet "
                 "method cannot measure it",
-                where=where,
+                where=joined(", ", [where, verdict.why]) if verdict.why else where,
             )
             flags.append(Flag(name="token-bucket", text=text, figures=stage))
         elif verdict.kind == "not-serialising":

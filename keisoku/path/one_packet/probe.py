@@ -35,6 +35,9 @@ class HopProbe(NamedTuple):
     """Number of the back-to-back train the packet belonged to; None: it was alone."""
     place: int = 0
     """Place of the packet in its train."""
+    handed_ns: int | None = None
+    """When the program handed it to the kernel (CLOCK_REALTIME). A shaper at this host's own port holds it from then
+    until `sent_ns`. None: a run of before this was kept, or not known."""
 
     @property
     def answered(self) -> bool:

@@ -350,7 +350,7 @@ class HopProbing:
         replies = self._wire.exchange(packets, hop.timeout_ns() + hop.train_ns)
         for place, (packet, reply) in enumerate(zip(packets, replies, strict=True)):
             if packet.ttl != hop.ttl or reply.replier != hop.replier:
-                reply = HopReply(sent_ns=reply.sent_ns, stamps=reply.stamps)
+                reply = HopReply(reply.sent_ns, stamps=reply.stamps, handed_ns=reply.handed_ns)
             self._fresh.append(_probe(hop.ttl, packet.size_bytes, reply)._replace(train=number, place=place))
         answered = [probe.answered for probe in self._fresh[-len(sizes) :]]
         hop.limit.observe(sent, any(answered))
@@ -375,7 +375,7 @@ def _hops(hops: Sequence[_Hop]) -> str:
 def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:
     """The row of a packet; what is no answer about its TTL or port counts as none."""
     if reply.icmp_type not in (UNREACHABLE, EXCEEDED):
-        return HopProbe(ttl, size_bytes, reply.sent_ns, stamps=reply.stamps)
+        return HopProbe(ttl, size_bytes, reply.sent_ns, stamps=reply.stamps, handed_ns=reply.handed_ns)
     return HopProbe(
         ttl,
         size_bytes,
@@ -389,4 +389,5 @@ def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:
         reply.stamps,
         reply.rtt_tsc_ns,
         reply.rtt_gettimeofday_ns,
+        handed_ns=reply.handed_ns,
     )

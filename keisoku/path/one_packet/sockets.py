@@ -74,7 +74,7 @@ class HopSockets:
                 if "too long" not in one.error and not _had_no_room(one):
                     raise EngineError(f"{self.destination}: the kernel does not send to it: {one.error}")
                 waiting.pop(packets[number].size_bytes)
-        replies = [HopReply(sent_ns=one.kernel_ns or one.realtime_ns) for one in sent]
+        replies = [HopReply(one.kernel_ns or one.realtime_ns, handed_ns=one.realtime_ns) for one in sent]
         deadline = time.monotonic_ns() + timeout_ns
         while waiting and time.monotonic_ns() < deadline:
             for arrived in self._back.receive(deadline, least=1)[0]:
@@ -154,4 +154,5 @@ def _reply(sent: SentPacket, arrived: ReceivedPacket, quoted: QuotedProbe) -> Ho
         stamps=stamps,
         rtt_tsc_ns=stamps_of(arrived, "user-tsc") - stamps_of(sent, "user-tsc"),
         rtt_gettimeofday_ns=stamps_of(arrived, "user-gettimeofday") - stamps_of(sent, "user-gettimeofday"),
+        handed_ns=sent.realtime_ns,
     )

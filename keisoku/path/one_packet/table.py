@@ -26,6 +26,7 @@ SCHEMA = pa.schema(
         ("rtt_gettimeofday_ns", pa.int64()),
         ("train", pa.int32()),
         ("place", pa.int32()),
+        ("handed_ns", pa.int64()),
     ]
 )
 

@@ -17,7 +17,7 @@ from keisoku.path.one_packet.probe import HopProbe
 
 BITS = 8e9
 HURRY = 0.8
-"""A train whose transmit stamps span more than this share of its arrival was not sent back-to-back."""
+"""A train that the program took more than this share of its arrival to hand over was not sent back-to-back."""
 SMALL_BYTES = 200
 """A train of packets up to this length is one of small packets."""
 
@@ -109,6 +109,6 @@ def _train(packets: list[HopProbe]) -> _Train | None:
     if arrived <= 0:
         return None
     back = max(packet.reply_bytes or 0 for packet in answered)
-    return _Train(
-        BITS * passed / arrived, float(last.sent_ns - first.sent_ns), float(arrived), passed, len(packets), back
-    )
+    # The kernel's stamps come behind a shaper at this host's own port, which is a part of the first hop.
+    handed = (last.handed_ns or last.sent_ns) - (first.handed_ns or first.sent_ns)
+    return _Train(BITS * passed / arrived, float(handed), float(arrived), passed, len(packets), back)

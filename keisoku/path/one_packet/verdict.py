@@ -75,6 +75,8 @@ def verdicts(
             bucket = verdict.kind == "token-bucket"  # its train says nothing of the link
             slow = None if bucket else _slow_router(segment, following, train, noise)
             verdict = slow or replace(verdict, shared_rate=_shared_rate(segment, None if bucket else train, noise))
+        if verdict.kind == "token-bucket" and result and found[len(result) - 1].last_hop not in trains:
+            verdict = replace(verdict, why=phrase("or an earlier hop, to which no train was answered"))
         result.append(verdict)
         if train is not None:
             explained = replace(explained, seen_ns=max(explained.seen_ns, train.shortest_ns))

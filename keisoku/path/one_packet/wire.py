@@ -15,7 +15,7 @@ class HopPacket(NamedTuple):
 
 
 class HopReply(NamedTuple):
-    """The fate of a packet. Without a reply only `sent_ns` and `stamps` are valid."""
+    """The fate of a packet. Without a reply only `sent_ns`, `stamps` and `handed_ns` are valid."""
 
     sent_ns: int
     rtt_ns: int | None = None
@@ -30,6 +30,8 @@ class HopReply(NamedTuple):
     next_mtu: int = 0
     """Of 'fragmentation needed' (RFC 1191): what fits; 0: the router does not say."""
     stamps: str = "kernel"
+    handed_ns: int | None = None
+    """When the program handed the packet to the kernel, on the clock of `sent_ns`; None: it is not known."""
 
 
 class HopWire(Protocol):
