@@ -126,7 +126,7 @@ def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:
         of_use: list[bool] = []
 
         def compared(trial: Trial, facts: Facts) -> bool:
-            """Where the tester itself lost frames behind the device, the kernel announced connections that it did not see."""
+            """The kernel also announces connections of which the tester itself lost the frame behind the device."""
             assert facts.opening is not None and facts.opened is not None
             count, offered = announced.count(), facts.opening.sent.offered_frames
             spoiled = of_no_use(trial, facts)
