@@ -309,6 +309,16 @@ def test_a_real_ftp_server_carries_a_file_bit_for_bit(tmp_path: Path, source: Pa
     assert "agree in 2 of 2 transfers" in str(found.remarks)
 
 
+@pytest.mark.skipif(not ftp_server.installed(), reason="there is no vsftpd here")
+def test_a_study_below_a_relative_directory_had_no_ftp(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 OOPS: cannot change directory:runs/…"""
+    monkeypatch.chdir(tmp_path)
+    found = _transfer(Path(), source, ftp=True, repetitions=2, most_repetitions=2)
+    assert "agree in 2 of 2 transfers" in str(found.remarks)
+
+
 def test_a_file_is_never_written_over(tmp_path: Path, source: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()

@@ -31,6 +31,8 @@ def _e2(off: float = 1.0, late_percent: float = 0.0, spread: float = 1.0) -> lis
             "variance": Quantity(value=true**2 * 1e-4, unit="(Mb/s)²"),
             "coefficient_of_variation": Quantity(value=0.01, unit=""),
             "of_clock_observed": Quantity(value=5000.0, unit="ns"),
+            "error_of_gaps": Quantity(value=0.0, unit="ns"),
+            "error_per_byte": Quantity(value=0.0, unit="ns/byte"),
         }
         more = {
             "variance": Quantity(value=true**2 * 1e-4 * spread**2, unit="(Mb/s)²"),

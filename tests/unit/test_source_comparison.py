@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.path.sources.analysis import PAIRS, analyse
+from keisoku.path.sources.analysis import ONE_PACKET, PAIRS, analyse
 from keisoku.path.sources.settings import SourceComparisonSettings
 from keisoku.path.train.log import TrainLog
 from keisoku.path.train.probe import ROW, TrainPlan
 
 _EPOCH_NS = 1_795_000_000_000_000_000
 _GAP_NS, _TRUE_NS, _USER_NS = 120_000, 100.0, 700.0
+GROUPS = (PAIRS, ONE_PACKET)
+
+
+_WAKE_NS, _BYTE_NS = 5_000, 4
+"""How much later the program stamps the first packet of a pair than the second, and a byte of a packet by itself."""
 
 
 def _log(repetitions: int, pairs: int) -> TrainLog:
@@ -27,6 +32,37 @@ def _log(repetitions: int, pairs: int) -> TrainLog:
             rows["monotonic_ns"] = rows["realtime_ns"] = noisy
         log.add(number, [TrainPlan(f"pair {(number - 1) // pairs}", "forward", 1500, 2)], sent, received)
     return log
+
+
+def _late(log: TrainLog) -> TrainLog:
+    """The same pairs, whose receiver wakes up late for the first packet, and packets by themselves for which it wakes
+    up the later the longer they are."""
+    random, late, now = np.random.default_rng(3), TrainLog(), _EPOCH_NS
+    for train in log.trains("kernel"):
+        sent, received = np.zeros(2, ROW), np.zeros(2, ROW)
+        for rows, times, wake in ((sent, train.sent_ns, 0), (received, train.received_ns, _WAKE_NS)):
+            rows["train"], rows["index"], rows["kernel_ns"] = train.number, [0, 1], times
+            rows["monotonic_ns"] = rows["realtime_ns"] = times + np.array([wake, 0])
+        late.add(train.number, [TrainPlan(train.stage, "forward", 1500, 2)], sent, received)
+    for number in range(1, 401):
+        now, size = now + 3_000_000, int(random.choice([200, 600, 1000, 1500]))
+        sent, received = np.zeros(1, ROW), np.zeros(1, ROW)
+        for rows, time, wake in ((sent, now, 0), (received, now + 80 * size, _BYTE_NS * size)):
+            rows["train"], rows["kernel_ns"] = 10_000 + number, time
+            rows["monotonic_ns"] = rows["realtime_ns"] = time + wake + round(random.normal(0, _USER_NS) if wake else 0)
+        late.add(10_000 + number, [TrainPlan(f"lone {number % 10}", "forward", size, 1)], sent, received)
+    return late
+
+
+def test_what_the_programs_stamps_add_to_gaps_and_to_bytes_is_stated() -> None:
+    settings = SourceComparisonSettings(host="far", repetitions=10, pairs=20)
+    rows = analyse(_late(_log(10, 20)), settings, {}).rows
+    (pairs, lone) = ([row.figures for row in rows if row.case == "user-tsc" and row.group == group] for group in GROUPS)
+    assert pairs[0]["error_of_gaps"].value == -_WAKE_NS
+    found = lone[0]["error_per_byte"]
+    assert found.uncertainty is not None and abs(found.value - _BYTE_NS) <= found.uncertainty < 1
+    assert lone[0]["of_clock_observed"].value == pytest.approx(_USER_NS, rel=0.15)
+    assert lone[0]["mean"].value == pytest.approx(8000 / (80 + _BYTE_NS), rel=0.02)
 
 
 def test_the_clocks_share_is_predicted_and_observed_alike() -> None:

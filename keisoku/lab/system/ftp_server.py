@@ -36,7 +36,8 @@ class FtpServer:
     """
 
     def __init__(self, namespace: Namespace, directory: Path, bytes_per_second: int = 0) -> None:
-        self._namespace, self._directory, self._rate = namespace, directory, bytes_per_second
+        # vsftpd looks for it from another directory.
+        self._namespace, self._directory, self._rate = namespace, directory.resolve(), bytes_per_second
         self._child: Child | None = None
         self._folder: TemporaryFolder | None = None
 

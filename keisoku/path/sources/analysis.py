@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Quantity
 from keisoku.language import phrase
 from keisoku.path.packet_pair.minimum_sum import capacity
@@ -36,7 +37,7 @@ def analyse(
     """A row for each source of time and method. `ended`: False for a run that was stopped before its end."""
     by_source = {source: _repetitions(log.trains(source)) for source in SOURCES}
     best: Source = "hardware" if _usable(by_source["hardware"]) else "kernel"
-    reference = _gaps(by_source[best])
+    reference, lone_reference = _gaps(by_source[best]), _lone(by_source[best])
     rows = []
     for source, stages in by_source.items():
         if not _usable(stages):
@@ -46,7 +47,8 @@ def analyse(
             rows.append(_row(PAIRS, source, rates, _clock_figures(_gaps(stages), reference, noise_ns.get(source))))
         lone = [grown for trains in stages[LONE].values() if (grown := serialisation(trains)) is not None]
         if lone:
-            rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
+            errors = _lone_errors(_lone(stages), lone_reference)
+            rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], errors))
     return Result(
         measurement=NAME,
         title=phrase("sources of time on the path to {host}", host=settings.host),
@@ -120,12 +122,51 @@ def _clock_figures(
     errors = ours - np.array([reference[number] for number in both])
     if errors.any():
         figures["of_clock_observed"] = _spread_quantity(errors)
+        figures["error_of_gaps"] = _median_quantity(errors)
     scatter = figures["scatter_of_gaps"].value
     for name in ("predicted", "observed"):
         part = figures.get(f"of_clock_{name}")
         if part is not None and scatter > 0:
             figures[f"share_{name}"] = Quantity(value=100 * min((part.value / scatter) ** 2, 1.0), unit="%")
     return figures
+
+
+def _lone(stages: _Stages) -> dict[int, tuple[int, float]]:
+    """IP bytes and delay in ns of packets by themselves, by number of train."""
+    return {
+        train.number: (train.ip_bytes, float(train.received_ns[0] - train.sent_ns[0]))
+        for trains in stages[LONE].values()
+        for train in trains
+        if train.complete
+    }
+
+
+def _lone_errors(
+    delays: Mapping[int, tuple[int, float]], reference: Mapping[int, tuple[int, float]]
+) -> dict[str, Quantity]:
+    """What the source adds to the delay of each byte, by the medians of each size, and its scatter beside that."""
+    both = [number for number in delays if number in reference]
+    sizes = np.array([delays[number][0] for number in both])
+    errors = np.array([delays[number][1] - reference[number][1] for number in both])
+    known = np.unique(sizes)
+    if known.size < 3 or not errors.any():
+        return {}
+    medians = np.array([np.median(errors[sizes == size]) for size in known])
+    (slope, _), covariance = np.polyfit(known, medians, 1, cov=True)
+    rest = errors - medians[np.searchsorted(known, sizes)]
+    half = student(known.size - 2) * float(np.sqrt(covariance[0, 0]))
+    return {
+        "of_clock_observed": _spread_quantity(rest),
+        "error_per_byte": Quantity(value=float(slope), unit="ns/byte", uncertainty=half),
+    }
+
+
+def _median_quantity(values: NDArray[np.float64]) -> Quantity:
+    """Median, with the standard error of one of so many normal values."""
+    spread = _spread_quantity(values).value
+    return Quantity(
+        value=float(np.median(values)), unit="ns", uncertainty=2 * 1.2533 * spread / float(np.sqrt(len(values)))
+    )
 
 
 def _spread_quantity(values: NDArray[np.float64]) -> Quantity:

@@ -16,6 +16,8 @@ from keisoku.path.train.probe import HELLO, MOST_PACKETS, ROW, Rows, least_ip_by
 
 _LATE_S = 0.25
 """How long transmit timestamps may be late."""
+APART_NS = 200_000
+"""From the short packet ahead to one by itself, whose delay must not be that of the short one's handling."""
 MOST_BYTES = 2_000_000
 """Bytes that a socket surely holds until they are read."""
 
@@ -60,7 +62,12 @@ class ProbeEnd:
             # A short packet goes ahead and is not evaluated: the first one after a pause finds cold caches and
             # sleeping processors on the whole path, and would be late compared with those that follow.
             data[:0] = payloads(self._token, HELLO, least_ip_bytes(self._of_ipv6), 1, self._of_ipv6)
-            sent = self._socket.send([(one, peer, None) for one in data], 0)[1:]
+            if count == 1:
+                self._socket.send([(data.pop(0), peer, None)], 0)
+                until_ns = time.monotonic_ns() + APART_NS
+                while time.monotonic_ns() < until_ns:
+                    pass  # a sleep would be longer, and this processor would be cold
+            sent = self._socket.send([(one, peer, None) for one in data], 0)[-count:]
             rows.append(sent_rows(train, sent))
             left = [packet.id for packet in sent if packet.error is None]
             places |= {number: (rows[-1], place) for place, number in enumerate(left)}
