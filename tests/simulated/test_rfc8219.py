@@ -31,6 +31,14 @@ def test_delay_is_the_median_and_the_last_thousandth_of_the_second_half() -> Non
     assert "RFC 8219 §7.2: 5 repetitions instead of at least 20" in result.deviations
 
 
+@pytest.mark.parametrize("method", ["latency", "delay", "delay_variation"])
+def test_a_load_beyond_the_line_was_tried_forty_times(method: str) -> None:
+    settings: dict[str, object] = {"trial_s": 0.1, "repetitions": 20, "rate_fps": 5_000_000}
+    result, records = carry_out(plan(method, frame_bytes=[64], **{method: settings}), device(CONSTANT))
+    assert len(records) == 1
+    assert result.rows[0].figures == {} and "the tester offered" in str(result.rows[0].remark)
+
+
 def test_what_happens_before_the_tag_is_not_in_the_delay() -> None:
     # One stall of 100 ms at 200 ms: all that is late arrived before the tag at 350 ms.
     stalled = CONSTANT + "[stall]\nperiod_ns = 200_000_000\nduration_ns = 100_000_000\n"

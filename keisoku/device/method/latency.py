@@ -10,7 +10,7 @@ from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
-from keisoku.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
+from keisoku.device.method.repetitions import at_full_speed, device_slowdown, out_of_reach, repetition, slowed
 from keisoku.device.method.search import EVENLY, NO_LOAD_PASSES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LatencySettings
@@ -79,7 +79,7 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
         )
         record = yield from repetition(setting.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
         records.append(record)
-        if settings.rate_fps is None and _fell_short(record):
+        if out_of_reach(record) or (settings.rate_fps is None and _fell_short(record)):
             break
     return records
 

@@ -12,11 +12,12 @@ from collections.abc import Generator, Sequence
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
-from keisoku.device.method.search import RETRIES, throughput_of
+from keisoku.device.method.search import RETRIES, beyond_tester, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import disturbances
 from keisoku.host.full_speed import FULL
 from keisoku.language import phrase
 
@@ -35,6 +36,8 @@ def repeat(
 ) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
     """So many trials, each repeated while the tester disturbs it; trials that remained disturbed are included.
 
+    Of a load that the tester cannot offer there is one only.
+
     `more` are the trial's `tag` or `variation`.
     """
     records = []
@@ -49,7 +52,14 @@ def repeat(
             **more,
         )
         records.append((yield from repetition(trial)))
+        if out_of_reach(records[-1]):
+            break
     return records
+
+
+def out_of_reach(record: TrialRecord) -> bool:
+    """Clearly fewer frames were offered than intended, and nobody disturbed: no repetition of this load is valid."""
+    return beyond_tester(record) and not disturbances(record.trial, record.facts)
 
 
 def repetition(trial: Trial, attempts: int = RETRIES) -> Generator[Trial, TrialRecord, TrialRecord]:
@@ -61,7 +71,7 @@ def repetition(trial: Trial, attempts: int = RETRIES) -> Generator[Trial, TrialR
     while len(tried) < attempts:
         record = yield trial
         tried.append(record)
-        if record.valid and (trial.duration_ns > SHORT_NS or record.facts.slowdown <= FULL):
+        if (record.valid and (trial.duration_ns > SHORT_NS or record.facts.slowdown <= FULL)) or out_of_reach(record):
             break
     return max(tried, key=lambda record: (record.valid, -record.facts.slowdown))
 
