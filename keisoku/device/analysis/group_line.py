@@ -80,7 +80,8 @@ def group_line(
     own = np.array([repeats[x].variance for x in groups])
     given = np.array([of_group[x] for x in groups]) ** 2
     explained = own + given
-    freedom, left = _freedom(own, np.array([repeats[x].freedom for x in groups])), len(xs) - 2
+    freedoms, left = np.array([repeats[x].freedom for x in groups]), len(xs) - 2
+    freedom = _freedom(own, freedoms)
     apart = bent = False
     if left > 0:
         about_line = float((off**2).sum()) / left
@@ -88,13 +89,19 @@ def group_line(
         apart = freedom == 0 or exceeds(about_line, left, expected, freedom)
         bent = freedom > 0 and exceeds(about_line, left, expected, freedom, BENT)
     if apart:
-        own, freedom = np.full_like(own, about_line), left
-    factor = budget.student(freedom) / COVERAGE_FACTOR if freedom else 1.0
+        own = np.full_like(own, about_line)
+
+    def error(weights: NDArray[np.float64]) -> float:
+        """What the groups' scatter adds to a sum of their means with these weights, with Student's factor."""
+        variances = weights**2 * own
+        known = left if apart else _freedom(variances, freedoms)
+        return (budget.student(known) / COVERAGE_FACTOR if known else 1.0) * math.sqrt(float(variances.sum()))
+
     place = int(np.argmax(np.abs(off)))
     return GroupLine(
         fit=fit,
-        slope_error=factor * math.sqrt(float((of_slope**2 * own).sum())),
-        constant_error=factor * math.sqrt(float((of_constant**2 * own).sum())),
+        slope_error=error(of_slope),
+        constant_error=error(of_constant),
         slope_of_groups=math.sqrt(float((of_slope**2 * given).sum())),
         constant_of_groups=math.sqrt(float((of_constant**2 * given).sum())),
         farthest=(float(xs[place]), float(off[place])),
