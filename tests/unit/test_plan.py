@@ -134,7 +134,11 @@ def test_a_method_listed_twice_was_measured_twice_and_shown_once(wrong: dict[str
     [
         ("sim:gs908e", "UDP.sprt=random(1-5)", "modify: UDP has no field 'sprt'; did you mean sport?"),
         ("sim:gs908e", "IPv6.dst=list(1)", "modify: there is no IPv6 in Ether()/IP()/UDP(); name one of its layers"),
-        ("sim:gs908e", "UDP.sport=random(1-70000)", "modify: 'UDP.sport=random(1-70000)' exceeds the range of UDP.sport"),
+        (
+            "sim:gs908e",
+            "UDP.sport=random(1-70000)",
+            "modify: 'UDP.sport=random(1-70000)' exceeds the range of UDP.sport",
+        ),
         ("lab:bridge", "UDP.sport=ranom(1-5)", "modify: 'UDP.sport=ranom(1-5)' is no modifier; write for example"),
     ],
 )

@@ -223,7 +223,7 @@ def test_a_trial_that_does_not_add_up_is_shown() -> None:
     assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"
     html = page_of([DeviceRun(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
     assert "63 of 64 trials add up" in html
-    assert "1 trials do not add up" in html
+    assert "1 trial does not add up" in html
 
 
 def test_lost_frames_are_listed_first_those_that_results_rest_on() -> None:

@@ -342,9 +342,9 @@ def _stepping(route: Route, content: Content, sizes: tuple[int, ...], beside: in
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     if count == 1:
         return content.modify
-    if len(sizes) == 1 and len(content.modify) == 1:
-        if variants(headers, sizes, ends, content.modify, beside) == count:
-            return content.modify
+    alone = len(sizes) == len(content.modify) == 1
+    if alone and variants(headers, sizes, ends, content.modify, beside) == count:
+        return content.modify
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
     if layer is None:
         return content.modify
