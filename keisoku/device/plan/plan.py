@@ -396,6 +396,11 @@ class Plan(_OfProcedures):
                 what = " and ".join(_NO_NIC_SENDS[ability] for ability in missing)
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
+        if self.frames and capabilities.engine == "simulated":
+            plain = [name for name in self.methods if not PROCEDURES[name].watches_headers and name != "convergence"]
+            if plain:
+                problem = f"a simulated device keeps no row for each frame of {plain[0]}"
+                raise PlanError("frames", problem, "leave it out")
         if "changes" in self.methods and any(content.frame_bytes for content in self.contents()):
             raise PlanError("mix", "changes compares frames of one size in a trial", "list sizes with --size instead")
         if "convergence" in self.methods:
