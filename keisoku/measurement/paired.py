@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.measurement.baseline import check_this_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, nothing_in_common, plots, sentence_of
@@ -75,8 +75,11 @@ def measure(work: Work[PairedSettings]) -> None:
         many = len({each.of.measurement for each in found}) > 1
         said = "; ".join(sentence_of(each, settings, many) for each in found)
         if len(found) > TOLD:
-            said = phrase(
-                "{ended} of {count} figures are decided", ended=sum(each.said.ended for each in found), count=len(found)
+            said = plural(
+                "{count} of {figures} figures is decided",
+                "{count} of {figures} figures are decided",
+                count=sum(each.said.ended for each in found),
+                figures=len(found),
             )
         work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):

@@ -85,8 +85,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 def _spoiled(records: list[TrialRecord]) -> str:
     spoiled = sum(not record.valid for record in records)
     return (
-        phrase(
-            "{spoiled} of {count} trials were disturbed by the tester and left out", spoiled=spoiled, count=len(records)
+        plural(
+            "{count} of {trials} trials was disturbed by the tester and left out",
+            "{count} of {trials} trials were disturbed by the tester and left out",
+            count=spoiled,
+            trials=len(records),
         )
         if spoiled
         else ""

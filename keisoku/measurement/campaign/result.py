@@ -143,7 +143,12 @@ def _said(parts: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 def _account(found: Sequence[Found], repetitions: int) -> Result:
     """How many runs of each cell are finished, missing and failed."""
     finished, failed = sum(len(each.runs) for each in found), sum(len(each.failed) for each in found)
-    said = phrase("{finished} of {wanted} runs are finished", finished=finished, wanted=repetitions * len(found))
+    said = plural(
+        "{count} of {wanted} runs is finished",
+        "{count} of {wanted} runs are finished",
+        count=finished,
+        wanted=repetitions * len(found),
+    )
     if failed:
         said = plural("{said}; {count} attempt failed", "{said}; {count} attempts failed", said=said, count=failed)
     rows = [
