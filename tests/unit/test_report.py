@@ -336,6 +336,15 @@ def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found(
     assert "No figure was measured" not in page_of([run])
 
 
+def test_the_card_of_a_run_without_its_main_figure_says_the_others() -> None:
+    """The page of `connection-teardown` said "No figure was measured" below "3 measured": its rate needs a difference
+    that two short times did not show, but both times were there."""
+    rows = [Row(frame_bytes=64, case="trial 1", figures={"time": Quantity(value=0.04, unit="s", uncertainty=0.01)})]
+    run = replace(host_run(), results=[Result(measurement="connection_teardown", rows=rows)])
+    (said,) = summary(devices([run])[0])
+    assert said.startswith("Time: 64 byte, trial 1: 0.04") and "No figure was measured" not in page_of([run])
+
+
 def test_the_card_says_why_a_figure_is_no_better_known() -> None:
     """Cards said "0.000 (0.000 … 10) %" and "at least", and the reasons stood in tables far below."""
     open_loss = Quantity(value=0.0, unit="%", interval=Interval(lower=0.0, upper=9.6), covers="resolution")

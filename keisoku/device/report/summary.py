@@ -142,11 +142,7 @@ def _other(result: Result, many: bool) -> str:
     """What a method found that none of the sentences above is about, after its name where there are many methods; of
     every method, what was not measured."""
     procedure = PROCEDURES.get(result.measurement)
-    if (
-        result.measurement in _TOLD
-        or procedure is None
-        or not any(procedure.figure in row.figures for row in result.rows)
-    ):
+    if result.measurement in _TOLD or procedure is None or not any(row.figures for row in result.rows):
         return _not_measured(result)
     said = result.sentence or sentence(result, procedure.figure)
     return joined(": ", [procedure.title, first_lower(said)]) if many else said
