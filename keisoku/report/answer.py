@@ -126,11 +126,16 @@ def answer(
 
 def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     """Rows that answer what was asked, with the name of their figure: those with the main one, and those that should
-    have it and have none. Where no row has it, the first figure of each."""
+    have it and have none. Where no row has it, the first figure that any has, or that of the row itself."""
     missing = result.not_measured
     if any(figure in row.figures for row in result.rows):
         return [(row, figure) for row in result.rows if figure in row.figures or row in missing]
-    return [(row, next(iter(row.figures), figure)) for row in result.rows if row.figures or row in missing]
+    first = next((name for row in result.rows for name in row.figures), figure)
+    return [
+        (row, first if first in row.figures else next(iter(row.figures), figure))
+        for row in result.rows
+        if row.figures or row in missing
+    ]
 
 
 def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:

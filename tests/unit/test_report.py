@@ -30,6 +30,7 @@ from keisoku.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.device.report.summary import summary
 from keisoku.device.report.time_plot import TRIALS_MAX, time_plot
 from keisoku.device.report.trial_rows import trial_rows
+from keisoku.report.answer import answering
 from keisoku.report.csv import write_csv
 from keisoku.report.page import render
 from keisoku.report.plot import Plot, hover
@@ -339,10 +340,15 @@ def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found(
 def test_the_card_of_a_run_without_its_main_figure_says_the_others() -> None:
     """The page of `connection-teardown` said "No figure was measured" below "3 measured": its rate needs a difference
     that two short times did not show, but both times were there."""
-    rows = [Row(frame_bytes=64, case="trial 1", figures={"time": Quantity(value=0.04, unit="s", uncertainty=0.01)})]
-    run = replace(host_run(), results=[Result(measurement="connection_teardown", rows=rows)])
+    time = Quantity(value=0.04, unit="s", uncertainty=0.01)
+    count = Quantity(value=1000, unit="connections", uncertainty=0)
+    mean = Row(frame_bytes=64, case="mean of 2", figures={"time": time})
+    rows = [mean, Row(frame_bytes=64, case="trial 1", figures={"connections": count, "time": time})]
+    result = Result(measurement="connection_teardown", rows=rows)
+    assert [name for _, name in answering(result, "rate")] == ["time", "time"]
+    run = replace(host_run(), results=[result])
     (said,) = summary(devices([run])[0])
-    assert said.startswith("Time: 64 byte, trial 1: 0.04") and "No figure was measured" not in page_of([run])
+    assert said.startswith("Time: 64 byte, mean of 2: 0.04") and "No figure was measured" not in page_of([run])
 
 
 def test_the_card_says_why_a_figure_is_no_better_known() -> None:
