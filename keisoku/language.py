@@ -50,6 +50,17 @@ def phrase(template: str, /, **values: Any) -> str:
     return _made(template.format(**values) if values else template, template, values)
 
 
+def plural(one: str, many: str, /, *, count: object, **values: Any) -> str:
+    """The English text `one` where `count` is 1, else `many`, as gettext's `ngettext` chooses; both are literals with a
+    place for it. It may be in digits already.
+
+    The catalogue has one entry for both: `msgid`, `msgid_plural` and `msgstr[0]`, as its language has one form only.
+    """
+    template = one if count in (1, "1") else many
+    values = {"count": count, **values}
+    return _made(template.format(**values), template, values)
+
+
 def recorded(text: str) -> str:
     """An English text from a file, or a word of a few; it is translated if it was made with `phrase`."""
     return text if isinstance(text, Phrase) else _made(text, text, {})
@@ -125,11 +136,14 @@ def catalogue(name: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     entry: dict[str, str] = {}
     field = ""
+    fields = {"msgid": "msgid", "msgid_plural": "msgid_plural", "msgstr": "msgstr", "msgstr[0]": "msgstr"}
     path = _CATALOGUES / name / "LC_MESSAGES" / "keisoku.po"
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         word, _, rest = line.partition(" ")
-        if word in ("msgid", "msgstr"):
-            field = word
+        if word in fields:
+            field = fields[word]
+            if field == "msgid":
+                entry.clear()
             entry[field] = ""
         elif line.startswith('"') and field:
             rest = line
@@ -137,10 +151,11 @@ def catalogue(name: str) -> Mapping[str, str]:
             field = ""
             continue
         else:
-            raise ValueError(f"{path}, line {number}: '{line}' is neither msgid nor msgstr")
+            raise ValueError(f"{path}, line {number}: '{line}' is none of {', '.join(fields)}")
         entry[field] += ast.literal_eval(rest)  # strings are written as in C, which Python reads
         if field == "msgstr" and entry["msgid"]:
-            found[entry["msgid"]] = entry["msgstr"]
+            for key in {entry["msgid"], entry.get("msgid_plural", entry["msgid"])}:
+                found[key] = entry["msgstr"]
     return {key: value for key, value in found.items() if value}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.language import plural
 from keisoku.measurement.carry_out import Outcome, findings_of, page
 from keisoku.measurement.table import of_run
 from keisoku.run.criterion import Verdict
@@ -124,7 +125,7 @@ class Measured:
         measured = ", ".join(result.measurement for result in self.results)
         what = self.context.get("device") or next((each.title for each in self.results if each.title), "")
         verdict = "" if not self.verdicts else ", every criterion met" if self.met else ", a criterion not met"
-        trials = f": {len(self.trials)} trials" if self.trials else ""
+        trials = f": {plural('{count} trial', '{count} trials', count=len(self.trials))}" if self.trials else ""
         return f"<{measured} of {what or self.directory.name}{trials} in {self.directory}{verdict}>"
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ from keisoku.cli.folded import folded
 from keisoku.cli.lang import LANG
 from keisoku.errors import PlanError
 from keisoku.host.checkup.finding import Finding
-from keisoku.language import joined, phrase, translated
+from keisoku.language import joined, phrase, plural, translated
 
 _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 
@@ -52,7 +52,7 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
                 click.echo(_lines(finding))
     problems = [finding for finding in findings if finding.grade == "problem"]
     if not fix:
-        click.echo(translated(_summary(findings)))
+        click.echo(translated(summary(findings)))
         click.echo(translated(phrase("to begin: {command}", command=first_measurement(ports))))
         sys.exit(FAILED if problems else 0)
     sys.exit(_mended(findings, command))
@@ -64,19 +64,23 @@ def _lines(finding: Finding) -> str:
     return f"{text}\n      {translated(finding.remedy)}" if finding.remedy else text
 
 
-def _summary(findings: list[Finding]) -> str:
+def summary(findings: list[Finding]) -> str:
+    """How many findings there are that somebody has to know of; 'no problem' only where there is none."""
     problems = sum(finding.grade == "problem" for finding in findings)
     mendable = sum(finding.mend is not None for finding in findings)
-    said = (
-        phrase("no problem")
-        if not problems
-        else phrase("1 problem")
-        if problems == 1
-        else phrase("{problems} problems", problems=problems)
-    )
     notes = sum(finding.grade == "note" for finding in findings)
+    found = []
+    if problems:
+        found.append(plural("{count} problem", "{count} problems", count=problems))
     if notes:
-        said = phrase("{said}; findings that limit what a figure can say, marked ·: {notes}", said=said, notes=notes)
+        found.append(
+            plural(
+                "{count} finding limits what a figure can say (marked ·)",
+                "{count} findings limit what a figure can say (marked ·)",
+                count=notes,
+            )
+        )
+    said = joined("; ", found) if found else phrase("no problem")
     if not mendable:
         return said
     return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)

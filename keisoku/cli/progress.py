@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from keisoku.cli.amount import amount
 from keisoku.cli.folded import folded
 from keisoku.cli.interruption import check
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
@@ -259,7 +259,11 @@ def watching() -> Lines:
 def standing(of: Standing) -> str:
     """How far a cell of a campaign has come."""
     said = phrase("{finished} of {wanted} runs finished", finished=of.finished, wanted=of.wanted)
-    return phrase("{said}, {failed} attempts failed", said=said, failed=of.failed) if of.failed else said
+    return (
+        plural("{said}, {count} attempt failed", "{said}, {count} attempts failed", said=said, count=of.failed)
+        if of.failed
+        else said
+    )
 
 
 def _done(row: Row) -> str:

@@ -16,7 +16,7 @@ from keisoku.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.language import joined, phrase, translated
+from keisoku.language import joined, phrase, plural, translated
 from keisoku.run.directory import free_path
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
 
 
 def _explained(count: int) -> str:
-    return phrase("1 explanation") if count == 1 else phrase("{count} explanations", count=count)
+    return plural("{count} explanation", "{count} explanations", count=count)
 
 
 def _noted(count: int) -> str:
-    return phrase("1 note") if count == 1 else phrase("{count} notes", count=count)
+    return plural("{count} note", "{count} notes", count=count)
 
 
 def _code(outcomes: list[Outcome]) -> int:

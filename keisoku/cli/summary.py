@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from keisoku.cli.folded import wide_lines
-from keisoku.language import joined, phrase, translated
+from keisoku.language import joined, phrase, plural, translated
 from keisoku.measurement.carry_out import Outcome
 from keisoku.measurement.table import of_run
 from keisoku.report.digits import MARKS
@@ -124,11 +124,11 @@ def _counts(results: Sequence[Result]) -> list[str]:
     """How many deviations, remarks and flags there are, without those that there are not."""
     found: list[str] = []
     if count := sum(len(result.deviations) for result in results):
-        found.append(phrase("1 deviation") if count == 1 else phrase("{count} deviations", count=count))
+        found.append(plural("{count} deviation", "{count} deviations", count=count))
     if count := sum(len(result.remarks) for result in results):
-        found.append(phrase("1 remark") if count == 1 else phrase("{count} remarks", count=count))
+        found.append(plural("{count} remark", "{count} remarks", count=count))
     if count := sum(len(result.flags) for result in results):
-        found.append(phrase("1 flag") if count == 1 else phrase("{count} flags", count=count))
+        found.append(plural("{count} flag", "{count} flags", count=count))
     return found
 
 
@@ -138,11 +138,11 @@ def _counted(counts: Sequence[str], width: int) -> list[str]:
 
 
 def _more_tables(count: int) -> str:
-    return phrase("1 more table") if count == 1 else phrase("{count} more tables", count=count)
+    return plural("{count} more table", "{count} more tables", count=count)
 
 
 def _more_rows(count: int) -> str:
-    return phrase("1 more row") if count == 1 else phrase("{count} more rows", count=count)
+    return plural("{count} more row", "{count} more rows", count=count)
 
 
 def _more_criteria(count: int) -> str:
@@ -150,7 +150,7 @@ def _more_criteria(count: int) -> str:
 
 
 def _more_lines(count: int) -> str:
-    return phrase("{count} more lines", count=count)
+    return plural("{count} more line", "{count} more lines", count=count)
 
 
 def _in_the_report(more: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from keisoku.cli.margin import margin_option, margins_of
 from keisoku.cli.out_file import write_out
 from keisoku.cli.summary import report_line
 from keisoku.errors import PlanError
-from keisoku.language import phrase, translated
+from keisoku.language import phrase, plural, translated
 from keisoku.measurement.carry_out import Outcome, load
 from keisoku.measurement.comparable import check_settings, common_results, result_of
 from keisoku.measurement.table import find
@@ -82,7 +82,7 @@ def command(
         click.echo(json.dumps({"runs": names, "figures": trends_, "notes": notes}, indent=1))
     else:
         said = [sentence(shown, names), RULE, *notes]
-        subtitle = phrase("{count} runs", count=len(found))
+        subtitle = plural("{count} run", "{count} runs", count=len(found))
         print_findings([Finding("trend", phrase("Trend"), subtitle, [table(shown, names)], said)], Console())
     if out is not None:
         from keisoku.report.page import render  # templates and plots load slowly
@@ -100,7 +100,7 @@ def _part(found: Sequence[Outcome], shown: Sequence[Trend], names: Sequence[str]
     section = Section(
         "trend",
         phrase("Trend"),
-        phrase("{count} runs", count=len(found)),
+        plural("{count} run", "{count} runs", count=len(found)),
         plots(shown),
         [(device, [table(shown, names)])],
         [],

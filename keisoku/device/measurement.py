@@ -28,7 +28,7 @@ from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.settings import CalibrateSettings, ThroughputSettings
-from keisoku.device.plan_testbed import open_engine
+from keisoku.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.event import EVENTS
 from keisoku.device.record.queries import QUERIES
@@ -38,6 +38,7 @@ from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.report.flow_rows import flow_rows
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.device.runner import Unobserved, results_of, run
+from keisoku.device.testbed.opening import open_testbed
 from keisoku.device.testbed.wanted import OpenedPort
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.look import look_at_host, span_s
@@ -118,6 +119,11 @@ def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None
     least_s = None if found is None else found.least_s
     known = [seconds for seconds in (least_s, plan.within_s) if seconds is not None]
     return min(known, default=None)
+
+
+def _check(plan: Plan) -> None:
+    """Opens the plan's ports, without an engine, and closes them."""
+    open_testbed(wanted_testbed(plan)).close()
 
 
 def _seconds(plan: Plan) -> float | None:
@@ -319,6 +325,7 @@ MEASUREMENT = Measurement(
     figures=_figures,
     resumes=True,
     seconds=_seconds,
+    check=_check,
     ends_in_time=True,
     from_afar=_from_afar,
     named=_run_name,

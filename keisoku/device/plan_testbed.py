@@ -83,6 +83,7 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         listening=plan.listening(),
         connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,
+        frame_bytes=() if any(PROCEDURES[method].own_flows for method in plan.methods) else plan.frame_bytes,
     )
 
 

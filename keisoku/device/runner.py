@@ -21,7 +21,7 @@ from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 
@@ -149,7 +149,13 @@ def _finished_sizes(
         return None
     why = ended or phrase("the run was ended before")
     found = found or Result(measurement=name, rows=[])
-    said = phrase("{why}: {measured} of {sizes} sizes were measured", why=why, measured=measured, sizes=len(sizes))
+    said = plural(
+        "{why}: {measured} of {count} size was measured",
+        "{why}: {measured} of {count} sizes were measured",
+        why=why,
+        measured=measured,
+        count=len(sizes),
+    )
     rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[measured:]]
     return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
 

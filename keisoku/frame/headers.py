@@ -109,9 +109,14 @@ class Headers:
             raise PlanError("headers", problem, "correct the stack or its values") from error
 
 
+def unaddressed(stack: Stack) -> Headers:
+    """A stack between no ends in particular, for what does not depend on them."""
+    return Headers(stack, Ends("02:00:00:00:00:01", "02:00:00:00:00:02"))
+
+
 def least_frame_bytes(stack: Stack) -> int:
     """The smallest frame of a stack that holds a signature, FCS included."""
-    return Headers(stack, Ends("02:00:00:00:00:01", "02:00:00:00:00:02")).least_frame_bytes
+    return unaddressed(stack).least_frame_bytes
 
 
 def _fill(packet: Any, stack: Stack, ends: Ends) -> None:

@@ -61,6 +61,13 @@ def modifiers(texts: tuple[str, ...], headers: Headers) -> list[Modifier]:
     return found
 
 
+def check_form(texts: tuple[str, ...]) -> None:
+    """Raises PlanError for a text that is no modifier of any headers."""
+    for text in texts:
+        if text.strip() != RFC4814:
+            _parts(text.strip())
+
+
 def _same(one: Target, other: Target) -> bool:
     return one.layer is other.layer and one.field == other.field
 
@@ -77,10 +84,7 @@ def _expanded(text: str, headers: Headers) -> list[str]:
 
 
 def _parse(text: str, headers: Headers) -> Modifier:
-    match = _MODIFIER.fullmatch(text)
-    if match is None:
-        raise PlanError(_WHERE, f"'{text}' is no modifier", _EXAMPLE)
-    layer_name, number, field_name, function, inside = match.groups()
+    layer_name, number, field_name, function, inside = _parts(text)
     target = target_of(layer_name, int(number or 1), field_name, headers)
     arguments = [argument.strip() for argument in inside.split(",")]
     field = fields.plain(target.layer.get_field(field_name), target.layer)
@@ -102,6 +106,15 @@ def _parse(text: str, headers: Headers) -> Modifier:
         limit = fields.of_number(field, most)
         raise PlanError(_WHERE, f"'{text}' exceeds the range of {target.name}", f"stay below or at {limit}")
     return Modifier(target, numbers, range_)
+
+
+def _parts(text: str) -> tuple[str, str | None, str, str, str]:
+    """Layer, its number, field, function, and what is in parentheses."""
+    match = _MODIFIER.fullmatch(text)
+    if match is None:
+        raise PlanError(_WHERE, f"'{text}' is no modifier", _EXAMPLE)
+    layer, number, field, function, inside = match.groups()
+    return layer, number, field, function, inside
 
 
 def target_of(layer_name: str, number: int, field_name: str, headers: Headers) -> Target:

@@ -71,6 +71,12 @@ class Frames:
         return np.concatenate(([0], np.cumsum(self.lengths, dtype=np.int64)))
 
 
+def variants(stack: str, sizes: tuple[int, ...], ends: Ends, modifiers_: tuple[str, ...] = (), streams: int = 1) -> int:
+    """How many frames `frames` makes of the same arguments. Raises PlanError as it does, but for fields that cannot be
+    varied together, which only their frames show."""
+    return _varied(Headers(parse(stack), ends), sizes, modifiers_, streams)[1]
+
+
 def frames(
     stack: str,
     sizes: tuple[int, ...],
@@ -85,10 +91,7 @@ def frames(
     Raises PlanError if the stack, a size, an address or a modifier is wrong, or if the variants do not fit.
     """
     headers = Headers(parse(stack), ends)
-    found = modifiers(modifiers_, headers)
-    for size in sizes:
-        headers.frame(size)  # raises for an invalid size
-    count = _count(sizes, found, streams)
+    found, count = _varied(headers, sizes, modifiers_, streams)
     # Bits are added to zeros, so every field that varies is zero in the frames below.
     for modifier in found:
         modifier.target.set(0)
@@ -103,6 +106,16 @@ def frames(
     made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text, headers.room_bytes)
     _compare(made, sizes, headers, columns)
     return made
+
+
+def _varied(
+    headers: Headers, sizes: tuple[int, ...], modifiers_: tuple[str, ...], streams: int
+) -> tuple[list[Modifier], int]:
+    """The fields that vary, and the number of variants."""
+    found = modifiers(modifiers_, headers)
+    for size in sizes:
+        headers.frame(size)  # raises for an invalid size
+    return found, _count(sizes, found, streams)
 
 
 def numbered(stack: str, size: int, ends: Ends, numbers: Mapping[str, NDArray[np.int64]]) -> Frames:

@@ -15,7 +15,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict
 
 from keisoku._core import look_at_cpus
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 
 NS_PER_S = 1_000_000_000
 LONGEST_S = 1.0
@@ -164,7 +164,8 @@ class HostLook(_Model):
                 percent=_percent(1 - undisturbed),
                 length=length,
             )
-        return phrase(
+        return plural(
+            "every trial of {length} will be interrupted, {count} time or so",
             "every trial of {length} will be interrupted, {count} times or so",
             length=length,
             count=max(1, round(expected)),

@@ -197,6 +197,10 @@ class Measurement(Generic[Settings_]):
     """The settings of the run's n-th repetition, which draws the order of what it measures and has files of its own."""
     near: Callable[[Settings_, Sequence[Result]], Settings_] = lambda settings, results: settings
     """The settings of a run that begins near what earlier runs have found. What it finds does not depend on it."""
+    check: Callable[[Settings_], None] = lambda settings: None
+    """Raises PlanError or EngineError if what the settings name is not there, as far as that can be known beforehand.
+
+    For whoever measures several things in turn: it costs little, and nothing is sent or kept."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     seconds: Callable[[Settings_], float | None] | None = None

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.measurement.baseline import check_this_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, nothing_in_common, plots, sentence_of
@@ -51,12 +51,15 @@ def measure(work: Work[PairedSettings]) -> None:
             kept = _RESULTS.validate_python(known["results"])
     done = _done(work.directory) if work.directory is not None else []
     runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
-    pair, since = 0, time.monotonic()
+    pair, since, checked = 0, time.monotonic(), False
     while True:
         pair += 1
         for side in order(settings.seed, pair) if settings.against is None else ("b",):
             if (pair, side) in runs:
                 continue
+            if not checked:
+                _check(entry, sides, settings)
+                checked = True
             near = entry.near(sides[side], _first(runs, kept, pair))
             line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since)
             since = time.monotonic()
@@ -72,8 +75,11 @@ def measure(work: Work[PairedSettings]) -> None:
         many = len({each.of.measurement for each in found}) > 1
         said = "; ".join(sentence_of(each, settings, many) for each in found)
         if len(found) > TOLD:
-            said = phrase(
-                "{ended} of {count} figures are decided", ended=sum(each.said.ended for each in found), count=len(found)
+            said = plural(
+                "{count} of {figures} figures is decided",
+                "{count} of {figures} figures are decided",
+                count=sum(each.said.ended for each in found),
+                figures=len(found),
             )
         work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
@@ -106,6 +112,35 @@ def _side_of(entry: Measurement[Any], settings: PairedSettings, side: str) -> Ru
     return found
 
 
+def _check(entry: Measurement[Any], sides: Mapping[str, RunSettings], settings: PairedSettings) -> None:
+    """Raises PlanError or EngineError, before anything is measured, if a side is not possible.
+
+    The command before a side's runs may make what they measure, so it has its chance.
+    """
+    for side, of in sides.items():
+        try:
+            try:
+                entry.check(of)
+            except (PlanError, EngineError):
+                if not _prepared(settings, side):
+                    raise
+                entry.check(of)
+        except PlanError as error:
+            raise PlanError(f"{error.field} of side {side.upper()}", error.problem, error.remedy) from error
+
+
+def _prepared(settings: PairedSettings, side: str) -> bool:
+    """Carries out the command before a run of a side, if there is one. Raises EngineError if it fails."""
+    command = settings.before_a if side == "a" else settings.before_b
+    if command is None:
+        return False
+    ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ended.returncode:
+        why = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
+        raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
+    return True
+
+
 def _run(
     work: Work[PairedSettings],
     entry: Measurement[Any],
@@ -120,11 +155,7 @@ def _run(
     `since` is when the run before it was kept: its time is all that passed from then on.
     """
     settings = work.settings
-    if command := settings.before_a if side == "a" else settings.before_b:
-        ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if ended.returncode:
-            why = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
-            raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
+    _prepared(settings, side)
     share = used[0] if used else 0.0
     drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
     said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())

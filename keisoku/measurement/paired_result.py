@@ -12,7 +12,7 @@ from keisoku.analysis.against import judge_against
 from keisoku.analysis.paired import Judgement, Rule, differences, judge
 from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.repeated import combined
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.paired_settings import PairedSettings
 from keisoku.report import digits
@@ -114,7 +114,11 @@ def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
         of.measurement if many else "",
     ]
     place = joined(", ", [word for word in words if word])
-    runs = phrase("pairs") if settings.against is None else phrase("new runs")
+    runs = (
+        plural("{count} pair", "{count} pairs", count=judged.said.pairs)
+        if settings.against is None
+        else plural("{count} new run", "{count} new runs", count=judged.said.pairs)
+    )
     return sentence(
         of.figure, phrase(" ({place})", place=place) if place else "", judged.said, settings.margin_percent / 100, runs
     )
@@ -149,7 +153,11 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
     case = joined(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
     left = sum(pair is None for pair in of.pairs) if settings.against is None else 0
     cause = joined("", [": ", of.causes[0]]) if of.causes else ""
-    left_out = phrase("; {left} pairs are left out{cause}", left=left, cause=cause) if left else ""
+    left_out = (
+        plural("; {count} pair is left out{cause}", "; {count} pairs are left out{cause}", count=left, cause=cause)
+        if left
+        else ""
+    )
     remark = VERDICTS[said.verdict] + left_out
     return Row(frame_bytes=of.frame_bytes, case=case, figures=figures_, remark=remark)
 
@@ -193,9 +201,10 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
             )
         ]
     found = [
-        phrase(
-            "{pairs} pairs of complete runs in a random order; {estimate}, valid for all looks together.",
-            pairs=pairs,
+        plural(
+            "{count} pair of complete runs in a random order; {estimate}, valid for all looks together.",
+            "{count} pairs of complete runs in a random order; {estimate}, valid for all looks together.",
+            count=pairs,
             estimate=_estimate(judged),
         )
     ]

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
@@ -79,7 +79,14 @@ def _analyse(measurement: Measurement[Any], directory: RunDirectory) -> Findings
     wanted = directory.plan["repeat"]
     results = [in_order(result, directory.plan) for result in combine(list(found.values()))]
     said = (
-        [phrase("{count} of {wanted} repetitions are finished.", count=len(found), wanted=wanted)]
+        [
+            plural(
+                "{count} of {wanted} repetitions is finished.",
+                "{count} of {wanted} repetitions are finished.",
+                count=len(found),
+                wanted=wanted,
+            )
+        ]
         if len(found) < wanted
         else []
     )

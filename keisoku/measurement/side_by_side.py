@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.language import phrase
+from keisoku.language import plural
 from keisoku.measurement.carry_out import Outcome
 from keisoku.measurement.comparable import check_settings, common_results, machine_notes, result_of
 from keisoku.measurement.table import find
@@ -30,7 +30,12 @@ def side_by_side_findings(
         found = [result_of(run, name) for run in runs]
         left_out = [sum(bool(row.invalid) for row in result.rows) for result in found]
         said = [
-            phrase("{each}: {count} rows of invalid trials are left out", each=each, count=count)
+            plural(
+                "{each}: {count} row of invalid trials is left out",
+                "{each}: {count} rows of invalid trials are left out",
+                each=each,
+                count=count,
+            )
             for each, count in zip(names, left_out, strict=True)
             if count
         ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.report.table import CONFIDENCE, FIGURE, Head, Table, head
 from keisoku.run.result import Result, Row, place
@@ -57,9 +57,11 @@ class Validity:
         """'12 of 14 trials valid; main cause of the others: …'."""
         every = self.valid + self.invalid
         valid = (
-            phrase("{valid} of {every} rows valid", valid=self.valid, every=every)
+            plural("{valid} of {count} row valid", "{valid} of {count} rows valid", valid=self.valid, count=every)
             if self.rows
-            else phrase("{valid} of {every} trials valid", valid=self.valid, every=every)
+            else plural(
+                "{valid} of {count} trial valid", "{valid} of {count} trials valid", valid=self.valid, count=every
+            )
         )
         if not self.cause:
             return valid
@@ -124,11 +126,16 @@ def answer(
 
 def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     """Rows that answer what was asked, with the name of their figure: those with the main one, and those that should
-    have it and have none. Where no row has it, the first figure of each."""
+    have it and have none. Where no row has it, the first figure that any has, or that of the row itself."""
     missing = result.not_measured
     if any(figure in row.figures for row in result.rows):
         return [(row, figure) for row in result.rows if figure in row.figures or row in missing]
-    return [(row, next(iter(row.figures), figure)) for row in result.rows if row.figures or row in missing]
+    first = next((name for row in result.rows for name in row.figures), figure)
+    return [
+        (row, first if first in row.figures else next(iter(row.figures), figure))
+        for row in result.rows
+        if row.figures or row in missing
+    ]
 
 
 def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
@@ -160,8 +167,4 @@ def deviating(results: Sequence[Result]) -> str:
     found = len({text for result in results for text in result.deviations})
     if not found:
         return ""
-    return (
-        phrase("1 deviation from the standards")
-        if found == 1
-        else phrase("{count} deviations from the standards", count=found)
-    )
+    return plural("{count} deviation from the standards", "{count} deviations from the standards", count=found)

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from keisoku.analysis.difference import Change, ratio, verdict, without_rounding
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.report.finding import Finding
 from keisoku.report.table import CASE, Head, Table, head
@@ -87,7 +87,17 @@ def in_short(finding: Finding, figure: str) -> Finding:
     left = len(finding.tables) - len(tables)
     notes = [
         *finding.notes,
-        *([phrase("{left} more figures are on the page and in --json", left=left)] if left else []),
+        *(
+            [
+                plural(
+                    "{count} more figure is on the page and in --json",
+                    "{count} more figures are on the page and in --json",
+                    count=left,
+                )
+            ]
+            if left
+            else []
+        ),
     ]
     return Finding(finding.anchor, finding.title, finding.subtitle, tables or finding.tables, notes)
 
@@ -155,7 +165,11 @@ def changes_only(finding: Finding) -> Finding:
     table = finding.tables[0]
     rows = [row for row in table.rows if row[-1] not in _UNCHANGED]
     counts = [(word, sum(row[-1] == word for row in table.rows)) for word in _UNCHANGED]
-    said = [phrase("{count} figures: {word}", count=count, word=CHANGES[word]) for word, count in counts if count]
+    said = [
+        plural("{count} figure: {word}", "{count} figures: {word}", count=count, word=CHANGES[word])
+        for word, count in counts
+        if count
+    ]
     tables = [Table(table.title, table.heads, rows, [])] if rows else []
     return Finding(finding.anchor, finding.title, finding.subtitle, tables, [*said, *finding.notes])
 

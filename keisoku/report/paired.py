@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from keisoku.analysis.paired import Ends, Judgement
-from keisoku.language import first_lower, joined, phrase
+from keisoku.language import first_lower, joined, phrase, plural
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, label
 from keisoku.report.table import head
@@ -28,8 +28,11 @@ SYMBOLS = {(True, True): "circle", (True, False): "triangle-up", (False, True): 
 """By whether the lower and the upper end of a pair's difference is known."""
 
 
-def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str = PAIRS) -> str:
-    """What was found of one figure, such as 'B's throughput is 4.8 % lower than A's (…): worse'."""
+def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str) -> str:
+    """What was found of one figure, such as 'B's throughput is 4.8 % lower than A's (…): worse'.
+
+    `runs` are those that were compared: '14 pairs'.
+    """
     name = (
         phrase("{figure} % quantile", figure=figure[1:]) if figure[1:2].isdigit() and figure != "p50" else head(figure)
     )
@@ -39,24 +42,25 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     if found.verdict == "not measured":
         return phrase("not measured: no pair has a figure of {what} on both sides", what=joined("", [name, place]))
     if math.isinf(low) and math.isinf(high):
-        return phrase(
-            "undecided: {pairs} {runs} are too few for an interval of {what}", pairs=found.pairs, runs=runs, what=what
+        return plural(
+            "undecided: {runs} is too few for an interval of {what}",
+            "undecided: {runs} are too few for an interval of {what}",
+            count=found.pairs,
+            runs=runs,
+            what=what,
         )
     if found.verdict in ("worse", "better", "different", "precise"):
         end = phrase("as precise as was asked for") if found.verdict == "precise" else VERDICTS[found.verdict]
-        return phrase("{what} is {difference}: {end}", what=what, difference=_difference(found), end=end)
+        return phrase("{what} is {difference}: {end}", what=what, difference=_difference(found, runs), end=end)
     between = phrase(
-        "{what} is between {low} and {high} of A's (95 % interval, {pairs} {runs})",
+        "{what} is between {low} and {high} of A's (95 % interval, {runs})",
         what=what,
         low=_signed(low),
         high=_signed(high),
-        pairs=found.pairs,
         runs=runs,
     )
     if low == high == 0:
-        return phrase(
-            "no difference: {what} equals A's exactly in {pairs} {runs}", what=what, pairs=found.pairs, runs=runs
-        )
+        return phrase("no difference: {what} equals A's exactly in {runs}", what=what, runs=runs)
     if found.verdict == "equal":
         return phrase("no difference larger than {percent}: {between}", percent=_percent(margin), between=between)
     if found.verdict == "no worse":
@@ -109,15 +113,15 @@ def pairs_plot(name: str, title: str, differences: Sequence[Ends], found: Judgem
     return plot
 
 
-def _difference(found: Judgement) -> str:
+def _difference(found: Judgement, runs: str) -> str:
     low, high = found.change
     if math.isinf(low) or math.isinf(high):
         known = high if math.isinf(low) else low
         return phrase(
-            "at least {percent} {way} than A's ({pairs} pairs, of which some are bounds)",
+            "at least {percent} {way} than A's ({runs}, of which some are bounds)",
             percent=_percent(abs(known)),
             way=_way(known),
-            pairs=found.pairs,
+            runs=runs,
         )
     ends = found.shown
     if ends[0] < 0 < ends[1]:
@@ -126,11 +130,11 @@ def _difference(found: Judgement) -> str:
         low_end, high_end = sorted((_percent(abs(end)) for end in ends), key=lambda text: float(text.split()[0]))
         said = phrase("{low} to {high}", low=low_end, high=high_end)
     return phrase(
-        "{percent} {way} than A's (95 % interval {said}, {pairs} pairs)",
+        "{percent} {way} than A's (95 % interval {said}, {runs})",
         percent=_percent(abs(low)),
         way=_way(low),
         said=said,
-        pairs=found.pairs,
+        runs=runs,
     )
 
 

@@ -260,7 +260,7 @@ def _errors(trace: Trace, across: Axis, up: Axis, many: int) -> list[str]:
             continue
         low, high = _place(across, up, x, y - below), _place(across, up, x, y + above)
         if high is not None:
-            spans.append((high[0], up.start if low is None else low[1], high[1]))
+            spans.append((high[0], up.within(up.start if low is None else low[1]), up.within(high[1])))
     return _spans("error", spans, _paint("stroke", given.get("color")), many)
 
 

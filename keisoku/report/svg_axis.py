@@ -58,6 +58,11 @@ class Axis:
         share = (at - self._low) / (self._high - self._low)
         return self.start + share * (self.end - self.start)
 
+    def within(self, at: float) -> float:
+        """The position, or the end of the axis that it lies beyond."""
+        low, high = sorted((self.start, self.end))
+        return min(max(at, low), high)
+
     def ticks(self) -> list[tuple[float, str]]:
         """Place and name of each."""
         if self._names:

@@ -93,6 +93,7 @@ COLUMNS = {
     "microburst": phrase("Microburst"),
     "microburst_bytes": phrase("Microburst in bytes"),
     "alone": phrase("Loss without congestion"),
+    "one_connection": phrase("Time of one connection"),
     "congested": phrase("Loss at the congested output"),
     "delay": phrase("Added maximum latency"),
     "goodput": phrase("Goodput"),

@@ -47,6 +47,7 @@ def environment(*folders: Path) -> Environment:
         bytecode_cache=_COMPILED,
     )
     made.globals["phrase"] = _phrase
+    made.globals["plural"] = _plural
     made.globals["language"] = language()
     made.globals["joined"] = joined
     return made
@@ -54,6 +55,10 @@ def environment(*folders: Path) -> Environment:
 
 def _shown(value: Any) -> Any:
     return translated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _plural(one: str, many: str, /, *, count: object, **values: Any) -> Markup:
+    return _phrase(one if count in (1, "1") else many, count=count, **values)
 
 
 def _phrase(template: str, /, **values: Any) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.report.comparison import CHANGES, figure_name
 from keisoku.report.plot import Plot, axis, device_colour, label
@@ -116,7 +116,7 @@ def _plot(name: str, trend: Trend) -> Plot:
     title = figure_name(trend.measurement, trend.key, trend.figure)
     plot = Plot(
         name,
-        phrase("{title} in {runs} runs", title=title, runs=len(runs)),
+        plural("{title} in {count} run", "{title} in {count} runs", title=title, count=len(runs)),
         {
             "xaxis": axis(phrase("Run")),
             "yaxis": {"title": {"text": joined(", ", [head(trend.figure), unit])}, "type": "linear"},

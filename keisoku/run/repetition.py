@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import FROM_ORDER, combined
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Flag, Line, Result, Row
 
 Place = tuple[str, int, str, float, int]
@@ -79,20 +79,22 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
         bounds = sum(bool(figure.bound) for figure in having)
         if 0 < bounds < len(having):
             remarks.append(
-                phrase(
-                    "{name}: {bounds} of {count} repetitions give only a bound",
+                plural(
+                    "{name}: {count} of {having} repetitions gives only a bound",
+                    "{name}: {count} of {having} repetitions give only a bound",
                     name=name,
-                    bounds=bounds,
-                    count=len(having),
+                    count=bounds,
+                    having=len(having),
                 )
             )
     measured = sum(bool(row.figures) for row in used)
     if valid and len(valid) < len(rows):
         causes = joined("; ", dict.fromkeys(row.invalid for row in rows if row.invalid))
         remarks.append(
-            phrase(
-                "{some} of {repetitions} repetitions are left out: {causes}",
-                some=len(rows) - len(valid),
+            plural(
+                "{count} of {repetitions} repetitions is left out: {causes}",
+                "{count} of {repetitions} repetitions are left out: {causes}",
+                count=len(rows) - len(valid),
                 repetitions=repetitions,
                 causes=causes,
             )

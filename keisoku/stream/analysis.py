@@ -11,7 +11,7 @@ import numpy as np
 
 from keisoku.analysis.change_points import noise, pieces
 from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.best_set import best_set
 from keisoku.stream.ceiling import Ceiling
@@ -154,7 +154,7 @@ def _said(
     if least != most:
         said.append(phrase("lost in the network: between {least} and {most}", least=least, most=most))
     if one.failures:
-        said.append(phrase("{failures} trials failed", failures=one.failures))
+        said.append(plural("{count} trial failed", "{count} trials failed", count=one.failures))
     return said
 
 
@@ -272,8 +272,11 @@ def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, Ce
             case=f"{cell.message_bytes} byte",
             figures=figures,
             group=phrase("Cross-check"),
-            remark=phrase(
-                "iperf3 {version}, {count} runs", version=checks[0].get("version", ""), count=len(checks)
+            remark=plural(
+                "iperf3 {version}, {count} run",
+                "iperf3 {version}, {count} runs",
+                version=checks[0].get("version", ""),
+                count=len(checks),
             ).replace("  ", " "),
         )
     ]
@@ -315,7 +318,12 @@ def _flags(
         flags.append(
             Flag(
                 name="broken-trials",
-                text=phrase("{broken} trials failed and do not count: {reasons}", broken=broken, reasons=reasons),
+                text=plural(
+                    "{count} trial failed and does not count: {reasons}",
+                    "{count} trials failed and do not count: {reasons}",
+                    count=broken,
+                    reasons=reasons,
+                ),
             )
         )
     if facts.get(ENDED) is False:
@@ -342,9 +350,11 @@ def _implausible(settings: StreamSettings, measured: Mapping[Cell, CellOutcome],
     above = [limit for one in measured.values() if (limit := above_link(settings, one, links))[0]]
     if above:
         _, payload_bps, what = max(above)
-        text = phrase(
-            "{count} trials are above the {rate:,.4g} Mb/s of payload that {what} lets through: "
-            "their rates are wrong, as the host was too busy to read what arrived.",
+        text = plural(
+            "{count} trial is above the {rate:,.4g} Mb/s of payload that {what} lets through: its rate is wrong, as "
+            "the host was too busy to read what arrived.",
+            "{count} trials are above the {rate:,.4g} Mb/s of payload that {what} lets through: their rates are "
+            "wrong, as the host was too busy to read what arrived.",
             count=sum(count for count, _, _ in above),
             rate=payload_bps / 1e6,
             what=what,

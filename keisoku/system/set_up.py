@@ -15,6 +15,11 @@ from keisoku.system.system import System
 _Settings = TypeVar("_Settings", bound=SystemSettings)
 
 
+def check(settings: SystemSettings) -> None:
+    """Raises PlanError for a system that does not exist; it is not entered."""
+    open_system(settings.system, settings.seed)
+
+
 @contextmanager
 def set_up(work: Work[_Settings]) -> Iterator[tuple[System, _Settings, IntervalLog]]:
     """The system, on which no limit is left afterwards, the completed settings, and the log of intervals."""

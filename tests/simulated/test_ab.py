@@ -216,3 +216,30 @@ def test_sides_that_no_pair_can_compare_end_with_the_first(tmp_path: Path, b: st
     done = keisoku(*command, "--a", "--size 64", "--b", b, *more, cwd=tmp_path, timeout_s=120)
     assert done.code == 2 and said in " ".join(done.stderr.split()), done.stderr
     assert len((tmp_path / "run" / "runs.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "sides", "said"),
+    [
+        ("throughput --size 64 --duration 10ms", ("--dut sim:gs908e", "--dut sim:gs908x"), "simulated device 'gs908x'"),
+        ("throughput --size 64 --duration 10ms", ("--dut sim:gs908e", "--dut sim:gs908e --rx 99"), "no port 99"),
+        ("app limit --budget 5", ("--system sim:e4", "--system sim:e4x"), "simulated system 'e4x'"),
+    ],
+)
+@pytest.mark.parametrize("wrong", ["A", "B"])
+def test_both_sides_are_checked_before_either_is_measured(
+    tmp_path: Path, line: str, sides: tuple[str, str], said: str, wrong: str
+) -> None:
+    """A mistyped device of the second side was noticed after the first run of the other."""
+    a, b = sides if wrong == "B" else sides[::-1]
+    keisoku("ab", *words(line), "--pairs", "2", "--a", a, "--b", b, cwd=tmp_path).refused(f"of side {wrong}: ", said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_may_make_what_its_side_measures(tmp_path: Path, devices: dict[str, str]) -> None:
+    done = keisoku(
+        *words("ab throughput --size 64 --duration 10ms --pairs 2 --out run"),
+        *("--a", f"--dut {devices['fast']}", "--b", "--dut sim:new.toml", "--before-b", "cp slow.toml new.toml"),
+        cwd=tmp_path,
+    )
+    assert "undecided: 2 pairs are too few" in done.stderr, done.stderr

@@ -61,7 +61,7 @@ def attempts(run: Path) -> list[dict[str, Any]]:
 def test_every_combination_is_a_complete_run_and_the_summary_has_all(here: Path) -> None:
     done = keisoku("campaign", "plan.toml", "--out", "run", "--json", cwd=here)
     assert done.code == 0, done.stderr
-    assert "8 runs of 2 devices × 1 measurements × 2 settings × 2 times" in done.stderr
+    assert "8 runs of 2 devices × 1 measurement × 2 settings × 2 repetitions" in done.stderr
     lines = attempts(here / "run")
     names = {f"{d}.loss.{s}.00{n}" for d in ("slow", "gs908e") for s in ("one", "four") for n in (1, 2)}
     assert len(lines) == 8 and {line["run"] for line in lines} == names

@@ -150,7 +150,7 @@ def test_several_outages_of_one_event_are_a_brown_out_and_add_up() -> None:
     assert row.figures["outages"].value == 3
     assert row.figures["interruption"].value == pytest.approx(30 * MS, abs=3 * 10_000)
     assert row.figures["convergence"].value == pytest.approx(110 * MS, abs=10_000)
-    assert row.remark == "1 flows were interrupted more than once"
+    assert row.remark == "1 flow was interrupted more than once"
     assert row.figures["lost"].value == record.facts.tracked.lost_frames
 
 
@@ -265,10 +265,10 @@ def test_a_flow_that_does_not_come_back_before_it_is_undone_has_a_bound_and_the_
     down, undone = result.rows
     assert down.figures["interruption"].bound == down.figures["convergence"].bound == "at least"
     assert down.figures["interruption"].value == pytest.approx(200 * MS, abs=20_000)
-    assert down.remark == "1 flows did not come back in this time"
+    assert down.remark == "1 flow did not come back in this time"
     assert undone.figures["interruption"].value == pytest.approx(50 * MS, abs=20_000)
     assert undone.figures["convergence"].value == pytest.approx(50 * MS, abs=20_000)
-    assert undone.remark == "1 flows were interrupted already when it happened"
+    assert undone.remark == "1 flow was interrupted already when it happened"
     assert undone.figures["lost"].value == 0, "frames are counted where the interruption began"
 
 

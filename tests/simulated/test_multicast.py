@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import keisoku
 from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
+import keisoku as ks
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.method import group_flows
@@ -322,3 +325,12 @@ def test_an_engine_that_counts_a_frame_at_one_port_only_is_refused(method: str) 
     own.check(able)
     with pytest.raises(PlanError, match="counts each frame at several ports, which the engine fpga cannot"):
         own.check(able.model_copy(update={"abilities": frozenset(), "engine": "fpga"}))
+
+
+def test_the_page_says_how_many_frames_were_to_arrive_at_all_ports(tmp_path: Path) -> None:
+    """It said that 184 002 of 132 001 frames were lost: each of them goes to two ports, and counts at both."""
+    line = "multicast --dut sim:gs908e --ports 1,2,3 --groups 1 --duration 10ms --size 64 --out run"
+    assert keisoku(*line.split(), cwd=tmp_path).code == 0
+    offered = ks.load(tmp_path / "run").trials[0].facts.sent.offered_frames
+    page = (tmp_path / "run/report.html").read_text().replace("\u202f", "")
+    assert f"<td>{offered}<small>{2 * offered} to arrive</small></td>" in page

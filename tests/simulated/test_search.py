@@ -92,7 +92,7 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
         plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS), device(SLOW), busy
     )
     assert len(records) == 4
-    said = "given up at 1,488 frames/s: the last trial is invalid because the tester itself dropped 1 received frames"
+    said = "given up at 1,488 frames/s: the last trial is invalid because the tester itself dropped 1 received frame"
     assert result.rows[0].remark == said
     # The tester's own failure is never a figure of the device, and never a zero.
     assert result.rows[0].figures == {}

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from math import sqrt
+from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
+from support.command_line import keisoku
 
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import LEAST_FRAME_BYTES, Traffic
@@ -322,3 +324,18 @@ def test_a_simulated_run_of_a_short_name_does_not_wait_for_scapy() -> None:
         "sys.exit('scapy' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--modify Ether.dst=increment(02:00:00:00:00:01,count=60001)",
+        "--modify UDP.sport=list(1,2) --modify UDP.dport=list(1,2) --streams 3",
+        "--frames",
+    ],
+)
+def test_frames_that_cannot_be_made_or_kept_leave_no_run_behind(tmp_path: Path, options: str) -> None:
+    """The run directory was there, and empty, as the first trial refused its frames."""
+    line = f"throughput --dut sim:gs908e --size 64,1518 --duration 10ms {options}"
+    keisoku(*line.split(), cwd=tmp_path).refused("leave it out" if options == "--frames" else "modif")
+    assert list(tmp_path.iterdir()) == []

@@ -94,7 +94,7 @@ def test_a_reflector_whose_clock_is_set_is_cut_there_and_said(by_ns: int) -> Non
     """One-way delays held the hour by which it jumped."""
     found = analyse(_changed(_rows(synchronised=True), slice(300, 400), t2_ns=by_ns, t3_ns=by_ns), SETTINGS)
     (flag,) = found.flags
-    assert flag.name == "clock-jumped" and "set 1 times; 100 answers" in flag.text
+    assert flag.name == "clock-jumped" and "set 1 time; 100 answers" in flag.text
     rows = {row.case: row.figures for row in found.rows}
     assert rows["forward"]["largest"].value < 2_000_000
     assert rows["reverse"]["least"].value == pytest.approx(300_000, abs=1_000)

@@ -119,7 +119,7 @@ def test_counters_that_tell_of_no_fault_of_the_tester(counted: PortCounters, for
         (change(rx_dropped=13), "t2 itself dropped 3 received frames (rx_dropped)"),
         (change(peer_tx_dropped=4), "the receive queue of t2 had no room for 4 frames of the device"),
         (change(tx_dropped=5), "t2 itself dropped 5 frames to be sent (tx_dropped)"),
-        (change(tx_errors=1), "t2 failed to send 1 frames (tx_errors)"),
+        (change(tx_errors=1), "t2 failed to send 1 frame (tx_errors)"),
     ],
 )
 def test_a_port_that_lost_frames_is_named(counted: PortCounters, reason: str) -> None:

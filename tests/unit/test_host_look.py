@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 from support.synthetic_runs import host_run
 
+from keisoku.cli.doctor import summary
 from keisoku.device.report.part import part
+from keisoku.host.checkup.machine import machine_findings
 from keisoku.host.look import CpuLook, HostLook, cpu_look, look_at_host, span_s
 from keisoku.report.page import render
 
@@ -117,3 +119,11 @@ def test_the_threads_watch_the_cpus_that_are_given() -> None:
     busiest = look_at_host(0.01).busiest
     assert busiest.watched_ns >= 10 * MS
     assert [cpu.cpu for cpu in look_at_host(0.001, [busiest.cpu]).cpus] == [busiest.cpu]
+
+
+def test_doctor_does_not_say_no_problem_of_a_busy_host() -> None:
+    """It ended with "no problem" below "host busy: 88 % of CPU 0 is taken"."""
+    busy = [one for one in machine_findings(HostLook(cpus=(periodic(),))) if one.said.startswith("host busy")]
+    assert summary(busy) == "1 finding limits what a figure can say (marked ·)"
+    assert summary(2 * busy).startswith("2 findings limit what a figure")
+    assert summary([]) == "no problem"

@@ -17,8 +17,20 @@ from support.synthetic_runs import host_run, page_of
 import keisoku
 from keisoku.analysis.quantity import Quantity
 from keisoku.cli.folded import wide_lines
-from keisoku.language import ENGLISH, LANGUAGES, catalogue, joined, language, phrase, recorded, speaking, translated
+from keisoku.language import (
+    ENGLISH,
+    LANGUAGES,
+    catalogue,
+    joined,
+    language,
+    phrase,
+    plural,
+    recorded,
+    speaking,
+    translated,
+)
 from keisoku.report import digits
+from keisoku.report.answer import deviating
 from keisoku.report.template import environment
 from keisoku.run.result import Result, Row
 
@@ -26,24 +38,27 @@ ROOT = Path(keisoku.__file__).parent
 OTHERS = [name for name in LANGUAGES if name != ENGLISH]
 
 
+MAKERS = ("phrase", "plural")
+
+
 @cache
 def texts() -> dict[str, str]:
-    """Every text that is made with `phrase`, in code and templates, and where it is."""
+    """Every text that is made with `phrase` or `plural`, in code and templates, and where it is."""
     found: dict[str, str] = {}
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "phrase":
-                text = node.args[0]
-                if isinstance(text, ast.Constant):
-                    found[text.value] = str(path)
-                else:  # only where a template's own literal is handed on
-                    assert path.name == "template.py", f"{path}, line {node.lineno}: give phrase a literal"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+                for text in node.args:
+                    if isinstance(text, ast.Constant):
+                        found[text.value] = str(path)
+                    else:  # only where a template's own literal is handed on
+                        assert path.name == "template.py", f"{path}, line {node.lineno}: give phrase a literal"
     for path in ROOT.rglob("*.html"):
         for call in environment().parse(path.read_text("utf-8")).find_all(nodes.Call):
-            if isinstance(call.node, nodes.Name) and call.node.name == "phrase":
-                literal = call.args[0]
-                assert isinstance(literal, nodes.Const), path
-                found[literal.value] = str(path)
+            if isinstance(call.node, nodes.Name) and call.node.name in MAKERS:
+                for literal in call.args:
+                    assert isinstance(literal, nodes.Const), path
+                    found[literal.value] = str(path)
     return found
 
 
@@ -78,6 +93,17 @@ def test_a_text_is_english_until_it_is_shown() -> None:
         assert translated(recorded("virtual time, exact")) == "仮想時間（正確）"
         assert translated(recorded("{what a user wrote}")) == "{what a user wrote}"
     assert translated(said) == "at least 3 rows"
+
+
+def test_one_of_a_thing_is_not_named_in_the_plural() -> None:
+    """'1 pairs', '1 trials failed', 'RFC 2544 §26.2: 1 repetitions instead of at least 20'."""
+    said = [plural("{count} pair", "{count} pairs", count=count) for count in (0, 1, 2, "1", "1,000")]
+    assert said == ["0 pairs", "1 pair", "2 pairs", "1 pair", "1,000 pairs"]
+    with speaking("ja"):
+        assert [translated(one) for one in said] == ["0 組", "1 組", "2 組", "1 組", "1,000 組"]
+        assert translated(recorded("RFC 2544 §26.2: 1 repetition instead of at least 20")).startswith("RFC 2544")
+        assert translated(recorded("the transmit queue of eth1 was full: it refused 1 frame")).startswith("eth1")
+    assert deviating([Result(measurement="loss", rows=[], deviations=["one"])]) == "1 deviation from the standards"
 
 
 def test_a_text_without_a_translation_stays_english() -> None:
@@ -191,7 +217,7 @@ def without_phrase(tree: ast.AST) -> list[str]:
             node = above[node]
             name = getattr(node, "func", None)
             called = getattr(name, "id", getattr(name, "attr", ""))
-            if isinstance(node, ast.Raise | ast.Assert | ast.Compare | ast.Expr) or called == "phrase":
+            if isinstance(node, ast.Raise | ast.Assert | ast.Compare | ast.Expr) or called in MAKERS:
                 return True
             if called.endswith("Error") or (isinstance(node, ast.keyword) and node.arg in ("help", "summary")):
                 return True

@@ -172,16 +172,16 @@ def test_new_runs_against_one_kept_run_need_a_larger_difference() -> None:
 
 def test_the_sentence_says_how_sure_it_is() -> None:
     found = Judgement("worse", True, 14, (-0.048, -0.048), (-0.056, -0.039), (-0.06, -0.035))
-    assert sentence("throughput", "", found, 0.0) == (
+    assert sentence("throughput", "", found, 0.0, "14 pairs") == (
         "B's throughput is 4.8 % lower than A's (95 % interval 3.9 % to 5.6 %, 14 pairs): worse"
     )
     alike = Judgement("equal", True, 20, (0.001, 0.001), (-0.012, 0.015), (-0.02, 0.02))
-    assert sentence("p99", " (64-byte frames)", alike, 0.02) == (
+    assert sentence("p99", " (64-byte frames)", alike, 0.02, "20 pairs") == (
         "no difference larger than 2 %: B's 99 % quantile (64-byte frames) is between −1.2 % and +1.5 % of A's "
         "(95 % interval, 20 pairs)"
     )
     few = Judgement("undecided", True, 4, (0.1, 0.1), (-math.inf, math.inf), (-math.inf, math.inf))
-    assert sentence("loss", "", few, 0.0).startswith("undecided: 4 pairs are too few")
+    assert sentence("loss", "", few, 0.0, "4 pairs").startswith("undecided: 4 pairs are too few")
 
 
 def test_a_plot_shows_pairs_bounds_and_margin() -> None:

@@ -127,3 +127,31 @@ def test_a_method_listed_twice_was_measured_twice_and_shown_once(wrong: dict[str
     with pytest.raises(PlanError) as caught:
         parse({**SOURCE, **wrong})
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("dut", "modify", "said"),
+    [
+        ("sim:gs908e", "UDP.sprt=random(1-5)", "modify: UDP has no field 'sprt'; did you mean sport?"),
+        ("sim:gs908e", "IPv6.dst=list(1)", "modify: there is no IPv6 in Ether()/IP()/UDP(); name one of its layers"),
+        (
+            "sim:gs908e",
+            "UDP.sport=random(1-70000)",
+            "modify: 'UDP.sport=random(1-70000)' exceeds the range of UDP.sport",
+        ),
+        ("lab:bridge", "UDP.sport=ranom(1-5)", "modify: 'UDP.sport=ranom(1-5)' is no modifier; write for example"),
+    ],
+)
+def test_a_wrong_field_to_modify_is_refused_when_the_plan_is_read(dut: str, modify: str, said: str) -> None:
+    """It was refused in the first trial, of a run that had begun."""
+    for varying in ({"modify": [modify]}, {"stream": [{}, {"modify": [modify]}]}):
+        with pytest.raises(PlanError) as caught:
+            parse({**SOURCE, "dut": dut, **varying})
+        assert str(caught.value).startswith(said)
+
+
+def test_the_headers_of_a_labs_device_are_its_own() -> None:
+    """What 'ipv4' is there, only the device knows: MPLS, for one."""
+    assert parse({**SOURCE, "dut": "lab:mpls", "modify": ["MPLS.label=list(16, 17)"]}).modify
+    with pytest.raises(PlanError, match="there is no MPLS in"):
+        parse({**SOURCE, "modify": ["MPLS.label=list(16, 17)"]})

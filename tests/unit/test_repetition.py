@@ -94,7 +94,7 @@ def test_rows_of_different_loads_are_different_rows() -> None:
 def test_a_row_that_the_tester_spoiled_is_left_out() -> None:
     (found,) = combine([[result(row(64, 1, invalid="stolen"))], [result(row(64, 5))], [result(row(64, 7))]])
     assert found.rows[0].figures["throughput"].value == 6
-    assert found.rows[0].remark == "1 of 3 repetitions are left out: stolen"
+    assert found.rows[0].remark == "1 of 3 repetitions is left out: stolen"
     (spoiled,) = combine([[result(row(64, 1, invalid="stolen"))]] * 2)
     assert spoiled.rows[0].invalid == "stolen"
 

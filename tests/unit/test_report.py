@@ -30,6 +30,7 @@ from keisoku.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.device.report.summary import summary
 from keisoku.device.report.time_plot import TRIALS_MAX, time_plot
 from keisoku.device.report.trial_rows import trial_rows
+from keisoku.report.answer import answering
 from keisoku.report.csv import write_csv
 from keisoku.report.page import render
 from keisoku.report.plot import Plot, hover
@@ -223,7 +224,7 @@ def test_a_trial_that_does_not_add_up_is_shown() -> None:
     assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"
     html = page_of([DeviceRun(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
     assert "63 of 64 trials add up" in html
-    assert "1 trials do not add up" in html
+    assert "1 trial does not add up" in html
 
 
 def test_lost_frames_are_listed_first_those_that_results_rest_on() -> None:
@@ -334,6 +335,20 @@ def test_the_card_of_a_method_without_a_sentence_of_its_own_says_what_was_found(
     run = replace(host_run(), results=[Result(measurement="buffering", rows=rows)])
     assert summary(devices([run])[0]) == ["Buffer: 64 byte, 2 to 1: 131\u202f070 ± 60 byte."]
     assert "No figure was measured" not in page_of([run])
+
+
+def test_the_card_of_a_run_without_its_main_figure_says_the_others() -> None:
+    """The page of `connection-teardown` said "No figure was measured" below "3 measured": its rate needs a difference
+    that two short times did not show, but both times were there."""
+    time = Quantity(value=0.04, unit="s", uncertainty=0.01)
+    count = Quantity(value=1000, unit="connections", uncertainty=0)
+    mean = Row(frame_bytes=64, case="mean of 2", figures={"time": time})
+    rows = [mean, Row(frame_bytes=64, case="trial 1", figures={"connections": count, "time": time})]
+    result = Result(measurement="connection_teardown", rows=rows)
+    assert [name for _, name in answering(result, "rate")] == ["time", "time"]
+    run = replace(host_run(), results=[result])
+    (said,) = summary(devices([run])[0])
+    assert said.startswith("Time: 64 byte, mean of 2: 0.04") and "No figure was measured" not in page_of([run])
 
 
 def test_the_card_says_why_a_figure_is_no_better_known() -> None:

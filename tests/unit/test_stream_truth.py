@@ -63,7 +63,7 @@ def test_a_rate_above_the_links_is_flagged() -> None:
     backwards = [{**row, "direction": "reverse"} for row in rows]
     assert _flag(_found(TcpSettings, backwards, {"near": [], "far": [TBF]}, direction="reverse"), "above-link")
     gigabit = [_row(0, 943e6), _row(1, 960e6)]
-    assert _flag(_found(TcpSettings, gigabit, {"near": [], "far": [LINE]}), "above-link").startswith("1 trials")
+    assert _flag(_found(TcpSettings, gigabit, {"near": [], "far": [LINE]}), "above-link").startswith("1 trial is above")
 
 
 def _udp(number: int, bps: float, cpu: float) -> dict[str, Any]:

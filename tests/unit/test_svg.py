@@ -181,3 +181,14 @@ def test_colours_are_found_by_their_names() -> None:
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_what_is_not_finite_is_not_drawn(value: float) -> None:
     assert Axis({"type": "linear"}, [1.0, value], 0, 1).place(value) is None
+
+
+def test_an_interval_that_goes_beyond_its_axis_ends_there() -> None:
+    """Rates between -3000 and 10 000 requests/s were drawn across the names below the axis."""
+    made = Plot("p", "", {"xaxis": {"type": "category"}, "yaxis": {"rangemode": "tozero"}})
+    made.add({"x": ["one", "two"], "y": [3.0, 4.0], "mode": "markers", "error_y": {"array": [7.0, 1.0]}})
+    drawn = svg(made)
+    floor = max(float(at) for at in re.findall(r'<path d="M[\d.]+ ([\d.]+)H', drawn))
+    (errors,) = re.findall(r'class="error" d="([^"]*)"', drawn)
+    ends = [float(at) for span in re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", errors) for at in span]
+    assert len(ends) == 4 and max(ends) <= floor

@@ -14,7 +14,7 @@ from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.clock.cost import tally
 from keisoku.clock.cost.resolution import Resolution, common_step, resolution
 from keisoku.clock.rate import stated
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.run.result import Flag, Result, Row
 
 NAME = "clock cost"
@@ -236,8 +236,11 @@ def _backward(record: CostRecord) -> list[Flag]:
         found = source_resolution(source)
         if found.backward:
             most = record.ns(found.backward_max) if source.ticks else float(found.backward_max)
-            text = phrase(
-                "{name} showed less than the read before {backward} times", name=source.name, backward=found.backward
+            text = plural(
+                "{name} showed less than the read before {count} time",
+                "{name} showed less than the read before {count} times",
+                name=source.name,
+                count=found.backward,
             )
             figures = {"most": Quantity(value=most, unit="ns", uncertainty=0.0)}
             flags.append(Flag(name="not-monotonic", text=text, figures=figures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keisoku.clock.stability.phase_log import WIDE, PhaseLog
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Flag
 
 WINDOWS_MIN = 3
@@ -64,7 +64,7 @@ _CROSSED = {
 
 
 def _readings(number: int) -> str:
-    return phrase("1 reading") if number == 1 else phrase("{count} readings", count=number)
+    return plural("{count} reading", "{count} readings", count=number)
 
 
 def _change(share: float) -> str:

@@ -20,7 +20,7 @@ from keisoku.clock.reading import Reading
 from keisoku.clock.stability.phase_log import Integers, PhaseLog, Readings, phase_log
 from keisoku.clock.stability.power_law import Floats
 from keisoku.errors import EngineError, PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag
 
@@ -207,7 +207,11 @@ def host_flags(directory: RunDirectory) -> list[Flag]:
         flags.append(
             Flag(
                 name="time-stepped",
-                text=phrase("the time of day was set {times} times", times=np.count_nonzero(stepped)),
+                text=plural(
+                    "the time of day was set {count} time",
+                    "the time of day was set {count} times",
+                    count=np.count_nonzero(stepped),
+                ),
             )
         )
     return flags

@@ -17,7 +17,7 @@ from keisoku.clock.stability.log import NS_PER_S, Logger, host_flags, logged, pl
 from keisoku.clock.stability.plot import stability_plots
 from keisoku.clock.stability.settings import COUNTER, MEASURED, StabilitySettings
 from keisoku.errors import PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag, kept
@@ -56,8 +56,10 @@ def measure(work: Work[StabilitySettings]) -> None:
             raise
     if logger.failures:
         work.warn(
-            phrase(
-                "the reference did not answer {failures} times; those readings are missing", failures=logger.failures
+            plural(
+                "the reference did not answer {count} time; that reading is missing",
+                "the reference did not answer {count} times; those readings are missing",
+                count=logger.failures,
             )
         )
 

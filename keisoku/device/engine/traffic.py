@@ -18,7 +18,7 @@ from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.modifying import Kind, Modifying, kind
 from keisoku.frame.stack import parse
-from keisoku.frame.variants import Frames, frames
+from keisoku.frame.variants import Frames, frames, variants
 
 FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
@@ -130,6 +130,18 @@ class Traffic:
         self.least_frame_bytes = max(
             _least(route.forward, content) for route in self.routes for content in self.contents
         )
+
+    def check(self, sizes: Sequence[int]) -> None:
+        """Raises PlanError where a trial of these sizes could not have its frames because of what varies in them."""
+        route = self.routes[0]
+        beside = len(self.contents) * sum(other.transmit == route.transmit for other in self.routes)
+        beside += sum(lot.route.transmit == route.transmit for lot in self._beside)
+        for content in self.contents:
+            if content.modify or (content.streams > 1 and content.frame_bytes):
+                for own in {_sizes(content, size) for size in sizes}:
+                    modify = _stepping(route, content, own, beside)
+                    headers, ends = route.forward.headers(content.headers), route.forward.ends(content)
+                    variants(headers, own, ends, modify, beside)
 
     @cached_property
     def transmitting(self) -> list[int]:
@@ -317,26 +329,34 @@ def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
 def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
     """The frames of each of a content's streams on a route."""
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
+    modify = _stepping(route, content, sizes, beside)
+    whole = frames(headers, sizes, ends, modify, seed, streams=beside)
+    if count > 1 and (modify != content.modify or (len(sizes) == len(modify) == 1 and whole.count == count)):
+        return _apart(whole, count)
+    return [whole] * count
+
+
+def _stepping(route: Route, content: Content, sizes: tuple[int, ...], beside: int) -> tuple[str, ...]:
+    """The modifiers of a content's frames: its own, or one by which its streams differ. Raises PlanError if it would
+    need both."""
+    headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     if count == 1:
-        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
-    if len(sizes) == 1 and len(content.modify) == 1:
-        each = frames(headers, sizes, ends, content.modify, seed, streams=beside)
-        if each.count == count:
-            return _apart(each)
+        return content.modify
+    alone = len(sizes) == len(content.modify) == 1
+    if alone and variants(headers, sizes, ends, content.modify, beside) == count:
+        return content.modify
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
     if layer is None:
-        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)] * count
+        return content.modify
     if len(sizes) > 1 or content.modify:
         problem = f"{count} streams of one content differ by their source port only"
         raise PlanError("streams", problem, "leave out the mix and the modifiers, or write a [[stream]] for each")
-    own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
-    return _apart(frames(headers, sizes, ends, (own,), seed, streams=beside), count)
+    return (f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})",)
 
 
-def _apart(whole: Frames, count: int | None = None) -> list[Frames]:
-    """A table of one frame for each variant, or for the first `count`."""
+def _apart(whole: Frames, count: int) -> list[Frames]:
+    """A table of one frame for each of the first variants."""
     one = whole.lengths[:1]
     return [
-        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes)
-        for stream in range(whole.count if count is None else count)
+        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes) for stream in range(count)
     ]

@@ -9,7 +9,7 @@ from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.settings import PhaseSettings
 from keisoku.device.record.capabilities import Capabilities
-from keisoku.language import joined, lower_case, phrase
+from keisoku.language import joined, lower_case, phrase, plural
 from keisoku.units import time_text
 
 LONG_S = 120.0
@@ -22,7 +22,7 @@ def announcement(plan: Plan, capabilities: Capabilities, bias: Bias) -> str:
     if capabilities.simulated and plan.within_s is None:
         return ""
     count = len(plan.frame_bytes)
-    sizes = phrase("{count} sizes", count=count) if count > 1 else phrase("1 size")
+    sizes = plural("{count} size", "{count} sizes", count=count)
     what = joined(", ", [*(lower_case(PROCEDURES[name].title) for name in plan.methods), sizes])
     found = forecast(plan, capabilities, bias)
     if found is None:

@@ -13,7 +13,7 @@ from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
-from keisoku.language import joined, lower_case, phrase
+from keisoku.language import joined, lower_case, phrase, plural
 from keisoku.units import time_text
 
 SHORTEST_S, LONGEST_S = 0.02, 120.0
@@ -88,7 +88,7 @@ def bought(plan: Plan) -> str:
             if field in type(own).model_fields:
                 parts.append(phrase("resolution {percent} %", percent=f"{getattr(own, field):g}"))
         if "repetitions" in type(own).model_fields:
-            parts.append(phrase("{count} repetitions", count=own.repetitions))
+            parts.append(plural("{count} repetition", "{count} repetitions", count=own.repetitions))
         if parts:
             said.append(joined(": ", [lower_case(PROCEDURES[name].title), joined(", ", parts)]))
     waits = plan.phases

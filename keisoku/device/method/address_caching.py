@@ -11,7 +11,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import AddressCachingSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.run.result import Result, Row
 
 SLOWER = 0.4
@@ -71,7 +71,12 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             )
         elif low == settings.most_addresses:
             remarks.append(
-                phrase("{size} byte: at least {low} addresses: the search went no further", size=size, low=low)
+                plural(
+                    "{size} byte: at least {count} address: the search went no further",
+                    "{size} byte: at least {count} addresses: the search went no further",
+                    size=size,
+                    count=low,
+                )
             )
     found = [
         NO_PAUSE_BEFORE,

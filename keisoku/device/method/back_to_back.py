@@ -31,7 +31,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import BackToBackSettings
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 FIRST_S = 2.0
@@ -85,11 +85,13 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, size, rates, found))
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
     remarks = [
-        phrase(
-            "RFC 9004 §7: N = {repetitions} tests, step {step}, bursts of up to {limit_s:g} s; binary"
-            " search from {first:g} s on, doubled until frames are lost, then bursts that end before"
-            " the first frame lost, or halfway.",
-            repetitions=settings.repetitions,
+        plural(
+            "RFC 9004 §7: N = {count} test, step {step}, bursts of up to {limit_s:g} s; binary search from {first:g} "
+            "s on, doubled until frames are lost, then bursts that end before the first frame lost, or halfway.",
+            "RFC 9004 §7: N = {count} tests, step {step}, bursts of up to {limit_s:g} s; binary search from "
+            "{first:g} s on, doubled until frames are lost, then bursts that end before the first frame lost, or "
+            "halfway.",
+            count=settings.repetitions,
             step=step,
             limit_s=settings.limit_s,
             first=min(FIRST_S, settings.limit_s),

@@ -22,7 +22,7 @@ from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.gaps import Gaps
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 PS = 1e-3
@@ -78,8 +78,10 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
-        remark = joined("; ", why_invalid(record)) or phrase(
-            "only {count} samples held a frame, which is too few for behaviour over time", count=len(samples)
+        remark = joined("; ", why_invalid(record)) or plural(
+            "only {count} sample held a frame, which is too few for behaviour over time",
+            "only {count} samples held a frame, which is too few for behaviour over time",
+            count=len(samples),
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
     resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
@@ -199,7 +201,9 @@ def _stalls_row(sizing: _Sizing, stalls: Stalls) -> Row:
             value=stalls.longest_wait_ns + gap_ns / 2, unit="ns", uncertainty=expanded(rectangular(gap_ns / 2))
         ),
     }
-    return _row(sizing, phrase("{count} times: periodic stall", count=stalls.count), figures)
+    return _row(
+        sizing, plural("{count} time: periodic stall", "{count} times: periodic stall", count=stalls.count), figures
+    )
 
 
 def span_text(start_s: float, end_s: float) -> str:

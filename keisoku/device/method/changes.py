@@ -14,7 +14,7 @@ from keisoku.device.plan.changes_settings import ChangesSettings
 from keisoku.device.plan.rate import NO_RATE
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.run.result import Result, Row
 
@@ -76,9 +76,10 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     if compared:
         figures["changed_share"] = Quantity(value=100 * changed / compared, unit="%", uncertainty=0.0)
     remark = (
-        phrase(
-            "{further} frames were changed in more ways than are kept, and are only counted",
-            further=digits.count(further),
+        plural(
+            "{count} frame was changed in more ways than are kept, and is only counted",
+            "{count} frames were changed in more ways than are kept, and are only counted",
+            count=digits.count(further),
         )
         if further
         else ""
@@ -87,14 +88,16 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     listed = [_row(size, one, setting, len(facts.streams) > 1) for one in found[:MOST_ROWS]]
     if left := found[MOST_ROWS:]:
         frames = sum(one.frames for one in left)
-        case = phrase("{left} further changes", left=len(left))
+        case = plural("{count} further change", "{count} further changes", count=len(left))
         listed.append(Row(frame_bytes=size, case=case, group=CHANGE, figures={"frames": _frames(frames)}))
     said = verdict(compared, changed, further, found, len(facts.streams))
     if lost and foreign:
-        cut = phrase(
-            "{lost} frames were lost, and {foreign} arrived without a signature, as frames that the device truncated or"
-            " fragmented do",
-            lost=digits.count(lost),
+        cut = plural(
+            "{count} frame was lost, and {foreign} arrived without a signature, as frames that the device truncated "
+            "or fragmented do",
+            "{count} frames were lost, and {foreign} arrived without a signature, as frames that the device "
+            "truncated or fragmented do",
+            count=digits.count(lost),
             foreign=digits.count(foreign),
         )
         said = joined("; ", [said, cut])

@@ -27,7 +27,7 @@ from keisoku.device.record.counts import Tracked
 from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 LINE_RATE = phrase("line rate")
@@ -63,7 +63,11 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         )
     if settings.repetitions < 3:
         deviations.append(
-            phrase("published procedure: {repetitions} trials instead of 3", repetitions=settings.repetitions)
+            plural(
+                "published procedure: {count} trial instead of 3",
+                "published procedure: {count} trials instead of 3",
+                count=settings.repetitions,
+            )
         )
     if settings.rate_fps is not None:
         deviations.append(phrase("published procedure: the first rate was given, not the throughput"))

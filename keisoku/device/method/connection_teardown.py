@@ -22,7 +22,7 @@ from keisoku.run.result import Result, Row
 
 def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'rate' (connections/s) and 'time' (s), then a row a repetition with the number of valid
-    'connections', the 'time' in which they were forgotten, and that of one connection, 'alone'."""
+    'connections', the 'time' in which they were forgotten, and that of one connection, 'one_connection'."""
     settings = setting.plan.of(ConnectionTeardownSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
@@ -46,7 +46,7 @@ def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Resul
                 figures={
                     "connections": count(many.valid),
                     "time": Quantity(value=whole_s, unit="s"),
-                    "alone": Quantity(value=alone_s, unit="s"),
+                    "one_connection": Quantity(value=alone_s, unit="s"),
                 },
                 trial=many.record.index,
             )

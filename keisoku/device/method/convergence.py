@@ -21,7 +21,7 @@ from keisoku.device.record.event import EVENTS, Event
 from keisoku.device.record.trial import Constant, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 SAMPLING_NS = 10_000_000
@@ -174,14 +174,33 @@ def _remarks(reach: Reach) -> list[str]:
     if not affected:
         found.append(phrase("no loss"))
     if several := sum(len(impact.outages) > 1 for impact in affected):
-        found.append(phrase("{several} flows were interrupted more than once", several=several))
+        found.append(
+            plural(
+                "{count} flow was interrupted more than once",
+                "{count} flows were interrupted more than once",
+                count=several,
+            )
+        )
     if carried := sum(impact.came_from_before for impact in affected):
-        found.append(phrase("{carried} flows were interrupted already when it happened", carried=carried))
+        found.append(
+            plural(
+                "{count} flow was interrupted already when it happened",
+                "{count} flows were interrupted already when it happened",
+                count=carried,
+            )
+        )
     if away := sum(not impact.is_back for impact in affected):
-        found.append(phrase("{away} flows did not come back in this time", away=away))
+        found.append(
+            plural(
+                "{count} flow did not come back in this time",
+                "{count} flows did not come back in this time",
+                count=away,
+            )
+        )
     if run_together := sum(outage.joined for impact in affected for outage in impact.outages):
         found.append(
-            phrase(
+            plural(
+                "{count} interruption was joined with others, because there were too many for the record",
                 "{count} interruptions were joined with others, because there were too many for the record",
                 count=run_together,
             )

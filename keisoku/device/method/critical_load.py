@@ -18,7 +18,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import disturbances, why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -204,7 +204,11 @@ class _Estimation:
                 )
             )
         if self.left_out:
-            found.append(phrase("{left_out} invalid trials were left out", left_out=self.left_out))
+            found.append(
+                plural(
+                    "{count} invalid trial was left out", "{count} invalid trials were left out", count=self.left_out
+                )
+            )
         if self.limited_by_tester:
             found.append(
                 phrase(

@@ -17,7 +17,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 _TAGS = 500
@@ -41,9 +41,10 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
             found.append(
-                phrase(
-                    "RFC 8219 §7.2: only {fewest} frames of {size} byte were tagged in a trial, not {tags}",
-                    fewest=fewest,
+                plural(
+                    "RFC 8219 §7.2: only {count} frame of {size} byte was tagged in a trial, not {tags}",
+                    "RFC 8219 §7.2: only {count} frames of {size} byte were tagged in a trial, not {tags}",
+                    count=fewest,
                     size=size,
                     tags=_TAGS,
                 )
@@ -84,8 +85,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 def _spoiled(records: list[TrialRecord]) -> str:
     spoiled = sum(not record.valid for record in records)
     return (
-        phrase(
-            "{spoiled} of {count} trials were disturbed by the tester and left out", spoiled=spoiled, count=len(records)
+        plural(
+            "{count} of {trials} trials was disturbed by the tester and left out",
+            "{count} of {trials} trials were disturbed by the tester and left out",
+            count=spoiled,
+            trials=len(records),
         )
         if spoiled
         else ""

@@ -19,7 +19,7 @@ from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 
@@ -70,8 +70,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
     spoiled = len(records) - len(usable)
     remark = (
-        phrase(
-            "{spoiled} of {count} trials were disturbed by the tester and left out", spoiled=spoiled, count=len(records)
+        plural(
+            "{count} of {trials} trials was disturbed by the tester and left out",
+            "{count} of {trials} trials were disturbed by the tester and left out",
+            count=spoiled,
+            trials=len(records),
         )
         if spoiled
         else ""

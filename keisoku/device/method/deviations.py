@@ -17,7 +17,7 @@ from keisoku.device.plan.settings import (
     ThroughputSettings,
 )
 from keisoku.frame.stack import ALIASES
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 
 FIFO = phrase(
     "RFC 1242 §3.8: latency is from the transmit to the receive timestamp of a frame, as for a"
@@ -63,9 +63,10 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
         found.append(phrase("RFC 2544 §11.3: it is not verified that the device processed the routing updates"))
     if plan.filters is not None and plan.dut is None:
         found.append(
-            phrase(
-                "RFC 2544 §11.4: the operator states that the device has {filters} filters; this is not verified",
-                filters=plan.filters,
+            plural(
+                "RFC 2544 §11.4: the operator states that the device has {count} filter; this is not verified",
+                "RFC 2544 §11.4: the operator states that the device has {count} filters; this is not verified",
+                count=plan.filters,
             )
         )
     if simulated:
@@ -112,9 +113,10 @@ def latency(plan: Plan) -> list[str]:
         )
     if used.repetitions < standard.repetitions:
         found.append(
-            phrase(
-                "RFC 2544 §26.2: {repetitions} repetitions instead of at least {wanted}",
-                repetitions=used.repetitions,
+            plural(
+                "RFC 2544 §26.2: {count} repetition instead of at least {wanted}",
+                "RFC 2544 §26.2: {count} repetitions instead of at least {wanted}",
+                count=used.repetitions,
                 wanted=standard.repetitions,
             )
         )
@@ -145,9 +147,10 @@ def back_to_back(plan: Plan) -> list[str]:
     found = _searched(plan)
     if used.repetitions < BackToBackSettings().repetitions:
         found.append(
-            phrase(
-                "RFC 2544 §26.4: {repetitions} tests instead of at least 50 (RFC 9004 §6.3: a number to report)",
-                repetitions=used.repetitions,
+            plural(
+                "RFC 2544 §26.4: {count} test instead of at least 50 (RFC 9004 §6.3: a number to report)",
+                "RFC 2544 §26.4: {count} tests instead of at least 50 (RFC 9004 §6.3: a number to report)",
+                count=used.repetitions,
             )
         )
     if plan.phases.drain_s < PhaseSettings().drain_s:

@@ -14,7 +14,7 @@ from keisoku.device.method import group_flows, rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc3918_settings import GroupCapacitySettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 
@@ -109,7 +109,10 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
             )
     whole_s = leave_ns / NS_PER_S + groups / settings.join_fps
     trial = setting.trial(
-        phrase("{groups} groups, {size} byte", groups=groups, size=size), size, settings.test_fps, whole_s
+        plural("{count} group, {size} byte", "{count} groups, {size} byte", count=groups, size=size),
+        size,
+        settings.test_fps,
+        whole_s,
     )
     rest_ns = max(trial.phases.rest_ns, round(settings.leave_s * NS_PER_S))
     return trial.model_copy(

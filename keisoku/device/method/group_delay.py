@@ -18,7 +18,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc3918_settings import GroupDelaySettings
 from keisoku.device.record.trial import NS_PER_S, Branch, Flow, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 MOST_LOST = 0.01
@@ -164,9 +164,10 @@ def _trial(setting: Setting, size: int, number: int) -> Trial:
                     trial_fps=fps,
                 )
             )
-    purpose = phrase(
-        "join and leave {groups} groups, {number} of {repetitions}, {size} byte",
-        groups=settings.groups,
+    purpose = plural(
+        "join and leave {count} group, {number} of {repetitions}, {size} byte",
+        "join and leave {count} groups, {number} of {repetitions}, {size} byte",
+        count=settings.groups,
         number=number,
         repetitions=settings.repetitions,
         size=size,

@@ -15,7 +15,7 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reli
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8239_settings import HeadOfLineSettings
 from keisoku.device.record.trial import Constant, Flow, StreamFacts, Trial, TrialRecord
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.run.result import Result, Row
 
 _Group = tuple[int, int, int, int]
@@ -101,9 +101,10 @@ def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row
             "output {crowded} was not congested, so head-of-line blocking cannot be judged", crowded=crowded
         )
     elif figures["loss"].value > figures["alone"].value:
-        remark = phrase(
-            "head-of-line blocking: {lost_frames} frames to an uncongested output were lost",
-            lost_frames=during.tracked.lost_frames,
+        remark = plural(
+            "head-of-line blocking: {count} frame to an uncongested output was lost",
+            "head-of-line blocking: {count} frames to an uncongested output were lost",
+            count=during.tracked.lost_frames,
         )
     else:
         remark = ""

@@ -18,7 +18,7 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reli
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8239_settings import MicroburstSettings
 from keisoku.device.record.trial import Constant, Flow, Trial, TrialRecord
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 _FIRST_FRAMES = 16
@@ -95,9 +95,10 @@ class _Bursts:
         lossy: dict[int, TrialRecord] = {}
 
         def passes(frames: int) -> Generator[Trial, TrialRecord, bool | None]:
-            purpose = phrase(
-                "{frames} frames from each to {output}, {frame_bytes} byte",
-                frames=frames,
+            purpose = plural(
+                "{count} frame from each to {output}, {frame_bytes} byte",
+                "{count} frames from each to {output}, {frame_bytes} byte",
+                count=frames,
                 output=self.output + 1,
                 frame_bytes=self.frame_bytes,
             )

@@ -27,7 +27,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE, disturbances
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -175,8 +175,10 @@ class _Search:
             if spoiled is None:
                 return found
             if spoiled.valid:
-                found.given_up = phrase(
-                    "given up: no bounds were found in {records} trials", records=len(found.records)
+                found.given_up = plural(
+                    "given up: no bounds were found in {count} trial",
+                    "given up: no bounds were found in {count} trials",
+                    count=len(found.records),
                 )
                 return found
             if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.

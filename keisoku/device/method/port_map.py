@@ -21,7 +21,7 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Result, Row
 
 RESOLUTION_NS = 1.0
@@ -255,7 +255,7 @@ def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Seq
                     figures=figures,
                     remark=phrase("{count} ways, with different limits: the smallest", count=len(ways))
                     if len(limits) > 1
-                    else phrase("{count} ways", count=len(ways)),
+                    else plural("{count} way", "{count} ways", count=len(ways)),
                 )
             )
     return rows

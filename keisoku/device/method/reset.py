@@ -24,6 +24,9 @@ from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
+_NEAR = 1.01
+"""Frames whose distance is at most so many gaps follow each other."""
+
 
 @dataclass(frozen=True)
 class _Outage:
@@ -34,6 +37,8 @@ class _Outage:
     stamps_ns: float | None
     gap_ns: float
     """Between two frames of a stream: neither method sees an outage more closely."""
+    unsure_ns: float
+    """Half of the time in which the host had stopped the sender as the outage began or ended."""
     early: bool
     """True if frames were lost in the time in which the device must be stable."""
     record: TrialRecord
@@ -59,10 +64,11 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     remarks = [
         phrase(
-            "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage"
-            " to the first one after it, as they were sent (RFC 6201 §1.3), less the time between two"
-            " frames, by which this is too long on average. Frames that were inside the device when it"
-            " was reset are lost as well. The 15 s of a power interruption are not subtracted (§4.3.1)."
+            "By loss: lost frames / offered rate, and the time in which the host had stopped the sender"
+            " meanwhile. By time stamps: from the last frame before the outage to the first one after it, as"
+            " they were sent (RFC 6201 §1.3), less the time between two frames, by which this is too long on"
+            " average. Frames that were inside the device when it was reset are lost as well. The 15 s of a"
+            " power interruption are not subtracted (§4.3.1)."
         )
     ]
     remarks.append(
@@ -104,14 +110,33 @@ def _outage(setting: Setting, record: TrialRecord) -> _Outage:
     by_loss_ns = lost / rate * NS_PER_S
     gap_ns = len(record.facts.streams) / rate * NS_PER_S
     if not gaps:
-        return _Outage(lost, by_loss_ns, 0.0, gap_ns, early, record)
+        return _Outage(lost, by_loss_ns, 0.0, gap_ns, 0.0, early, record)
     # The longest gap is the outage; single frames lost at other times are not.
     longest = max(gaps, key=lambda gap: _span_ns(gap, sent.last_sent_ns))
     if longest.before_ns is None:
-        return _Outage(lost, by_loss_ns, None, gap_ns, early, record)
+        return _Outage(lost, by_loss_ns, None, gap_ns, 0.0, early, record)
     # The outage begins up to one gap after the last frame that was forwarded was sent, and ends up to one gap before
     # the first one behind it was: from one to the other it is a gap too long on average.
-    return _Outage(lost, by_loss_ns, _span_ns(longest, sent.last_sent_ns) - gap_ns, gap_ns, early, record)
+    within_ns, unsure_ns = _stopped_ns(record, longest.after_ns or 0, longest.before_ns, gap_ns)
+    by_stamps_ns = _span_ns(longest, sent.last_sent_ns) - gap_ns - unsure_ns
+    return _Outage(lost, by_loss_ns + within_ns + unsure_ns, by_stamps_ns, gap_ns, unsure_ns, early, record)
+
+
+def _stopped_ns(record: TrialRecord, begin_ns: float, end_ns: float, gap_ns: float) -> tuple[float, float]:
+    """For how long the host had stopped the senders within an outage, in which no frame could be lost, and half of the
+    time for which it had as the outage began or ended, of which nobody knows when. Means over the ports."""
+    within, unsure = 0.0, 0.0
+    for port in record.facts.transmitters:
+        for sent_ns, by_ns in port.sent.shifts:
+            stopped_ns = min(sent_ns, end_ns) - max(sent_ns - by_ns, begin_ns)
+            if stopped_ns <= 0:
+                continue
+            if sent_ns - by_ns <= begin_ns + gap_ns * _NEAR or sent_ns >= end_ns - gap_ns * _NEAR:
+                unsure += stopped_ns / 2
+            else:
+                within += stopped_ns
+    ports = len(record.facts.transmitters)
+    return within / ports, unsure / ports
 
 
 def _span_ns(gap: Gap, end_ns: int) -> float:
@@ -157,22 +182,27 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
     if back:
         figures["lost"] = _mean([float(one.lost_frames) for one in back], "frames", 0.0)
         gap_ns = max(one.gap_ns for one in back)
-        figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns)
-        figures["reset_by_stamps"] = _mean([one.stamps_ns for one in back if one.stamps_ns is not None], "ns", gap_ns)
+        unsure_ns = math.hypot(*(one.unsure_ns for one in back)) / len(back)
+        by_stamps = [one.stamps_ns for one in back if one.stamps_ns is not None]
+        figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns, unsure_ns)
+        figures["reset_by_stamps"] = _mean(by_stamps, "ns", gap_ns, unsure_ns)
     return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=joined("; ", remarks))
 
 
-def _mean(values: list[float], unit: str, gap: float) -> Quantity:
-    """The mean, with the scatter of the trials and what the gap between frames leaves open.
+def _mean(values: list[float], unit: str, gap: float, unsure: float = 0.0) -> Quantity:
+    """The mean, with the scatter of the trials, what the gap between frames leaves open, and ± `unsure` for what stops
+    of the sender leave open.
 
     The two ends of an outage are each anywhere in a gap: a triangular distribution of ± `gap`. Trials in which they are
     at the same places do not show this, so what their scatter does not show is the same in all of them.
     """
     grain = budget.triangular(phrase("gap between frames"), gap)
+    stops = [budget.rectangular(phrase("the host stopped the sender as the outage began or ended"), unsure)]
+    stops = stops if unsure else []
     if len(values) < 2:
-        return budget.figure(fmean(values), unit, [grain])
+        return budget.figure(fmean(values), unit, [grain, *stops])
     hidden = math.sqrt(max(0.0, grain.uncertainty**2 - statistics.variance(values)))
     common = budget.normal(phrase("gap between frames, alike in all trials"), hidden, kind="B")
     return budget.figure(
-        fmean(values), unit, [*budget.repeatability(phrase("repeatability of the trials"), values), common]
+        fmean(values), unit, [*budget.repeatability(phrase("repeatability of the trials"), values), common, *stops]
     )

@@ -11,7 +11,7 @@ from keisoku.device.method import deviations
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.rate import LinePercent
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.units import NAMED_SIZES
 
 RFC5180_ADDRESSES = ip_network("2001:2::/48")
@@ -35,7 +35,12 @@ def delay(
         )
     if trials < 20:
         found.append(
-            phrase("RFC 8219 {clause}: {trials} repetitions instead of at least 20", clause=clause, trials=trials)
+            plural(
+                "RFC 8219 {clause}: {count} repetition instead of at least 20",
+                "RFC 8219 {clause}: {count} repetitions instead of at least 20",
+                clause=clause,
+                count=trials,
+            )
         )
     if rate_fps is not None:
         found.append(phrase("RFC 8219 {clause}: measured at a given load, not at the throughput", clause=clause))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
 
-from keisoku.device.plan.content import Content, pacing
+from keisoku.device.plan.content import SHORT_NAMES, Content, pacing
 from keisoku.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.device.plan.networks import to_networks
 from keisoku.device.plan.pace import LONGEST_TRIAL_S, Profile, paced
@@ -26,9 +26,12 @@ from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError, instead
+from keisoku.frame.headers import unaddressed
 from keisoku.frame.imix import is_mix, mix
+from keisoku.frame.modifier import check_form, modifiers
 from keisoku.frame.modifying import Modifying
 from keisoku.frame.networks import MOST_NETWORKS
+from keisoku.frame.stack import parse as stack
 from keisoku.run.settings import RunSettings, Settings, parsed
 from keisoku.units import frame_sizes
 
@@ -232,6 +235,19 @@ class Plan(_OfProcedures):
         return self
 
     @model_validator(mode="after")
+    def _varying(self) -> Plan:
+        """Fields that vary are fields of the headers, as far as those are known: a lab's device has its own ones for
+        short names."""
+        for content in self.contents():
+            if not content.modify:
+                continue
+            if (self.dut or self.port_fields()[0][1]).startswith("lab:") and content.headers in SHORT_NAMES:
+                check_form(content.modify)
+            else:
+                modifiers(content.modify, unaddressed(stack(content.headers)))
+        return self
+
+    @model_validator(mode="after")
     def _floods(self) -> Plan:
         """Loads that look like an attack."""
         flood = next((method for method in self.methods if PROCEDURES[method].floods), None)
@@ -380,6 +396,11 @@ class Plan(_OfProcedures):
                 what = " and ".join(_NO_NIC_SENDS[ability] for ability in missing)
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
+        if self.frames and capabilities.engine == "simulated":
+            plain = [name for name in self.methods if not PROCEDURES[name].watches_headers and name != "convergence"]
+            if plain:
+                problem = f"a simulated device keeps no row for each frame of {plain[0]}"
+                raise PlanError("frames", problem, "leave it out")
         if "changes" in self.methods and any(content.frame_bytes for content in self.contents()):
             raise PlanError("mix", "changes compares frames of one size in a trial", "list sizes with --size instead")
         if "convergence" in self.methods:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from keisoku.device.record.counts import Sent
 from keisoku.device.record.interference import Interference, PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, Trial, TrialRecord
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -52,10 +52,11 @@ def shortfalls(trial: Trial, facts: Facts) -> list[str]:
     if facts.interrupted or trial.flat_out or (facts.lost_links and not trial.links_may_fail):
         return []
     refused = [
-        phrase(
-            "the transmit queue of {port} was full: it refused {refused_frames} frames",
+        plural(
+            "the transmit queue of {port} was full: it refused {count} frame",
+            "the transmit queue of {port} was full: it refused {count} frames",
             port=facts.name_of(port.port),
-            refused_frames=port.sent.refused_frames,
+            count=port.sent.refused_frames,
         )
         for port in facts.transmitters
         if port.sent.refused_frames
@@ -78,9 +79,10 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
         named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
         why = f" ({named})" if named else ""
         found.append(
-            phrase(
-                "the tester itself dropped {tester_dropped_frames} received frames{why}",
-                tester_dropped_frames=facts.tester_dropped_frames,
+            plural(
+                "the tester itself dropped {count} received frame{why}",
+                "the tester itself dropped {count} received frames{why}",
+                count=facts.tester_dropped_frames,
                 why=why,
             )
         )
@@ -123,9 +125,10 @@ def _stopped_by_the_host(sent: Sent) -> list[str]:
     if sent.interrupted_share <= INTERRUPTED_SHARE:
         return []
     return [
-        phrase(
-            "the host stopped the sender {interruptions} times, for {percent:.0f} % of its time",
-            interruptions=sent.interruptions,
+        plural(
+            "the host stopped the sender {count} time, for {percent:.0f} % of its time",
+            "the host stopped the sender {count} times, for {percent:.0f} % of its time",
+            count=sent.interruptions,
             percent=100 * sent.interrupted_share,
         )
     ]
@@ -265,10 +268,11 @@ def disturbed(interference: Interference) -> list[str]:
             )
         if core.heat_events:
             found.append(
-                phrase(
-                    "CPU {cpu} was throttled because of heat {heat_events} times",
+                plural(
+                    "CPU {cpu} was throttled because of heat {count} time",
+                    "CPU {cpu} was throttled because of heat {count} times",
                     cpu=core.cpu,
-                    heat_events=core.heat_events,
+                    count=core.heat_events,
                 )
             )
         if core.lateness and core.lateness.max_ns > HICCUP_NS:
@@ -278,9 +282,10 @@ def disturbed(interference: Interference) -> list[str]:
     quota = interference.throttling
     if quota and quota.periods:
         found.append(
-            phrase(
-                "a CPU quota stopped the tester {periods} times, for {time:.0f} ms in all",
-                periods=quota.periods,
+            plural(
+                "a CPU quota stopped the tester {count} time, for {time:.0f} ms in all",
+                "a CPU quota stopped the tester {count} times, for {time:.0f} ms in all",
+                count=quota.periods,
                 time=quota.stopped_ns / 1e6,
             )
         )
@@ -310,41 +315,51 @@ def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
     rest = unexplained - taken
     if unexplained > STRAYS and rest > STRAYS and taken:
         found.append(
-            phrase(
-                "{port} itself dropped at least {rest} received frames (rx_dropped, of which keisoku's own"
-                " program may have taken {taken})",
+            plural(
+                "{port} itself dropped at least {count} received frame (rx_dropped, of which keisoku's own program "
+                "may have taken {taken})",
+                "{port} itself dropped at least {count} received frames (rx_dropped, of which keisoku's own program "
+                "may have taken {taken})",
                 port=change.port,
-                rest=rest,
+                count=rest,
                 taken=taken,
             )
         )
     elif unexplained > STRAYS and not -foreign_frames - STRAYS <= rest <= STRAYS:
         found.append(
-            phrase(
-                "{port} itself dropped {unexplained} received frames (rx_dropped)",
+            plural(
+                "{port} itself dropped {count} received frame (rx_dropped)",
+                "{port} itself dropped {count} received frames (rx_dropped)",
                 port=change.port,
-                unexplained=unexplained,
+                count=unexplained,
             )
         )
     if change.peer_tx_dropped:
         found.append(
-            phrase(
-                "the receive queue of {port} had no room for {peer_tx_dropped} frames of the device",
+            plural(
+                "the receive queue of {port} had no room for {count} frame of the device",
+                "the receive queue of {port} had no room for {count} frames of the device",
                 port=change.port,
-                peer_tx_dropped=change.peer_tx_dropped,
+                count=change.peer_tx_dropped,
             )
         )
     # A packet socket learns of it and sends the frame again. A veth counts here frames for which its peer has no room.
     if change.tx_dropped and change.engine == "xdp" and change.driver != "veth":
         found.append(
-            phrase(
-                "{port} itself dropped {tx_dropped} frames to be sent (tx_dropped)",
+            plural(
+                "{port} itself dropped {count} frame to be sent (tx_dropped)",
+                "{port} itself dropped {count} frames to be sent (tx_dropped)",
                 port=change.port,
-                tx_dropped=change.tx_dropped,
+                count=change.tx_dropped,
             )
         )
     if change.tx_errors:
         found.append(
-            phrase("{port} failed to send {tx_errors} frames (tx_errors)", port=change.port, tx_errors=change.tx_errors)
+            plural(
+                "{port} failed to send {count} frame (tx_errors)",
+                "{port} failed to send {count} frames (tx_errors)",
+                port=change.port,
+                count=change.tx_errors,
+            )
         )
     return found

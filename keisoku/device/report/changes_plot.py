@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keisoku.device.method.changes import CHANGE
 from keisoku.device.report.device import Device, frame_sizes
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label, size_choices
 from keisoku.run.result import Row
@@ -42,8 +42,11 @@ def changes_plot(devices: Sequence[Device]) -> Plot | None:
         for size in sizes:
             for row in _own(rows, device, size):
                 ends = [row.figures[name].value for name in ("first", "last")]
-                text = phrase(
-                    "{case}: {count} frames", case=row.case, count=digits.count(int(row.figures["frames"].value))
+                text = plural(
+                    "{case}: {count} frame",
+                    "{case}: {count} frames",
+                    case=row.case,
+                    count=digits.count(int(row.figures["frames"].value)),
                 )
                 plot.add(
                     {

@@ -11,7 +11,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 
 RANGES_SHOWN = 6
@@ -46,7 +46,7 @@ def _loss(record: TrialRecord) -> Loss:
     # Of each stream only what can be shown: a trial with an overload has a hundred thousand gaps.
     first = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost[:RANGES_SHOWN]]
     number = len(tracked.lost)
-    gaps = phrase("1 gap") if number == 1 else phrase("{count} gaps", count=digits.count(number))
+    gaps = plural("{count} gap", "{count} gaps", count=digits.count(number))
     if tracked.lost_kept_as != "list":
         gaps = phrase("{gaps} ({kept_as})", gaps=gaps, kept_as=KEPT_AS[tracked.lost_kept_as])
     return Loss(

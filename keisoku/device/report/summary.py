@@ -9,7 +9,7 @@ from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.report.accounting import accounts
 from keisoku.device.report.device import Device
 from keisoku.device.report.size_plots import line_text
-from keisoku.language import first_lower, joined, phrase, sentence_case
+from keisoku.language import first_lower, joined, phrase, plural, sentence_case
 from keisoku.report import digits
 from keisoku.report.sentence import not_measured, sentence
 from keisoku.run.result import Result, Row
@@ -44,15 +44,21 @@ def conclusion(devices: Sequence[Device]) -> str:
     frames = sum(balance.record.facts.sent.offered_frames for balance in balances)
     invalid = sum(not balance.record.valid for balance in balances)
     faulty = sum(not balance.adds_up for balance in balances)
-    counts = {"frames": digits.count(frames), "trials": digits.count(len(balances))}
+    offered = plural(
+        "{frames} frames were offered in {count} trial",
+        "{frames} frames were offered in {count} trials",
+        frames=digits.count(frames),
+        count=digits.count(len(balances)),
+    )
     said = (
-        phrase(
-            "{frames} frames were offered in {trials} trials; {faulty} trials do not add up.", **counts, faulty=faulty
+        plural(
+            "{offered}; {count} trial does not add up.",
+            "{offered}; {count} trials do not add up.",
+            offered=offered,
+            count=faulty,
         )
         if faulty
-        else phrase("{frames} frames were offered in 1 trial; every frame is accounted for.", frames=counts["frames"])
-        if len(balances) == 1
-        else phrase("{frames} frames were offered in {trials} trials; every frame is accounted for.", **counts)
+        else phrase("{offered}; every frame is accounted for.", offered=offered)
     )
     return joined(" ", [said, _invalid(devices, invalid)]) if invalid else said
 
@@ -66,16 +72,19 @@ def _invalid(devices: Sequence[Device], invalid: int) -> str:
         for row in result.rows
         if (record := device.record(row))
     )
-    said = (
-        phrase("1 trial is invalid because of the tester itself")
-        if invalid == 1
-        else phrase("{count} trials are invalid because of the tester itself", count=invalid)
+    said = plural(
+        "{count} trial is invalid because of the tester itself",
+        "{count} trials are invalid because of the tester itself",
+        count=invalid,
     )
     if cited == 0:
         return phrase("{trials}, and no result rests on them.", trials=said)
-    if cited == 1:
-        return phrase("{trials}, and 1 row of results rest on such trials.", trials=said)
-    return phrase("{trials}, and {count} rows of results rest on such trials.", trials=said, count=cited)
+    return plural(
+        "{trials}, and {count} row of results rests on such trials.",
+        "{trials}, and {count} rows of results rest on such trials.",
+        trials=said,
+        count=cited,
+    )
 
 
 def _ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:
@@ -133,11 +142,7 @@ def _other(result: Result, many: bool) -> str:
     """What a method found that none of the sentences above is about, after its name where there are many methods; of
     every method, what was not measured."""
     procedure = PROCEDURES.get(result.measurement)
-    if (
-        result.measurement in _TOLD
-        or procedure is None
-        or not any(procedure.figure in row.figures for row in result.rows)
-    ):
+    if result.measurement in _TOLD or procedure is None or not any(row.figures for row in result.rows):
         return _not_measured(result)
     said = result.sentence or sentence(result, procedure.figure)
     return joined(": ", [procedure.title, first_lower(said)]) if many else said

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.report.device import Device
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.run.result import Row
@@ -95,7 +95,9 @@ def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, div
     texts = []
     for interval in series:
         frames = digits.count(interval.forwarded_frames)
-        at = phrase("{time}: {frames} frames", time=f"{interval.start_ns / NS_PER_S:g} s", frames=frames)
+        at = plural(
+            "{time}: {count} frame", "{time}: {count} frames", time=f"{interval.start_ns / NS_PER_S:g} s", count=frames
+        )
         found = interval.latency
         said = (
             phrase(

@@ -10,7 +10,7 @@ from keisoku.device.testbed.host_ports import wired_ports
 from keisoku.errors import PlanError
 from keisoku.host import ethtool
 from keisoku.host.checkup.finding import Finding, Mend
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 
 _MERGING = {"GRO": "gro", phrase("TCP segmentation"): "tso", phrase("generic segmentation"): "gso"}
 """Offloads that merge or split segments of TCP, with their names in ethtool."""
@@ -151,4 +151,4 @@ def _mend(port: HostPort, wanted: Mend) -> Mend | None:
 def _queues(count: int | None) -> str:
     if count is None:
         return phrase("an unknown number of receive queues")
-    return phrase("1 receive queue") if count == 1 else phrase("{count} receive queues", count=count)
+    return plural("{count} receive queue", "{count} receive queues", count=count)

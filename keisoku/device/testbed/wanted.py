@@ -120,7 +120,11 @@ class WantedTraffic:
     """Ports that receive although no frame is meant for them."""
     frames_every: int = 1
     """Where rows of single frames are kept: one in so many frames that arrive whole."""
+    frame_bytes: tuple[int, ...] = ()
+    """Sizes of trials that send all contents on all pairs; their frames are checked before any trial."""
 
     def on(self, routes: Sequence[Route]) -> Traffic:
-        """The traffic on these routes."""
-        return Traffic(routes, self.contents or (_NAMED_BY_FLOWS,), self.seed, self.modifiers, self.listening)
+        """The traffic on these routes. Raises PlanError for contents that cannot have the sizes."""
+        made = Traffic(routes, self.contents or (_NAMED_BY_FLOWS,), self.seed, self.modifiers, self.listening)
+        made.check(self.frame_bytes)
+        return made

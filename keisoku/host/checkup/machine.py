@@ -12,7 +12,7 @@ from keisoku.host.checkup.finding import Finding, Mend
 from keisoku.host.context import NOT_VISIBLE, host_context
 from keisoku.host.governor import CPUS
 from keisoku.host.look import HostLook, look_at_host
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 
 HOST = phrase("host")
 """What the findings are about."""
@@ -60,10 +60,10 @@ def _engines() -> Iterator[Finding]:
 def _cpus() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0))
     if usable < CPUS_WANTED:
-        said = (
-            phrase("1 CPU for sender, accounting and device: they share it")
-            if usable == 1
-            else phrase("{usable} CPUs for sender, accounting and device: they share them", usable=usable)
+        said = plural(
+            "{count} CPU for sender, accounting and device: they share it",
+            "{count} CPUs for sender, accounting and device: they share them",
+            count=usable,
         )
         yield Finding(
             HOST,

@@ -12,7 +12,7 @@ import numpy as np
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import combined
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.line.responsiveness.condition import LOADED, NAMES, WAYS, Condition, Way, conditions
 from keisoku.line.responsiveness.grade import grades
 from keisoku.line.responsiveness.outcome import Outcome, Times, by_condition
@@ -187,7 +187,8 @@ def _flags(settings: ResponsivenessSettings, rounds: Rounds, queues: Mapping[Way
 
 def _deviations(settings: ResponsivenessSettings) -> list[str]:
     return [
-        phrase(
+        plural(
+            "load: {count} TCP flow a direction from the start; none is added until a rate is stable",
             "load: {count} TCP flows a direction from the start; none are added until a rate is stable",
             count=settings.streams,
         ),

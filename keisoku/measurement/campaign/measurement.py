@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.measurement.campaign.cluster import on_cluster
 from keisoku.measurement.campaign.log import Log, lines
 from keisoku.measurement.campaign.result import Found, plot_name, summarised
@@ -99,11 +99,13 @@ def analyse(directory: RunDirectory) -> Findings:
 
 def _said_before(settings: CampaignSettings, left: Sequence[Planned]) -> str:
     """How many runs are made, and how long that takes at most, as far as it is known."""
-    counts = (len(settings.devices), len(settings.measurements), len(settings.settings) or 1, settings.repetitions)
     said = phrase(
-        "{count} runs of {devices} devices × {measurements} measurements × {settings} settings × {repetitions} times",
-        count=len(left),
-        **dict(zip(("devices", "measurements", "settings", "repetitions"), counts, strict=True)),
+        "{runs} of {devices} × {measurements} × {settings} × {times}",
+        runs=plural("{count} run", "{count} runs", count=len(left)),
+        devices=plural("{count} device", "{count} devices", count=len(settings.devices)),
+        measurements=plural("{count} measurement", "{count} measurements", count=len(settings.measurements)),
+        settings=plural("{count} setting", "{count} settings", count=len(settings.settings) or 1),
+        times=plural("{count} repetition", "{count} repetitions", count=settings.repetitions),
     )
     if settings.within_s is not None:
         return joined(": ", [said, phrase("ends after {limit} at the latest", limit=time_text(settings.within_s))])

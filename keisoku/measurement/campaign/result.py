@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.measurement.campaign.settings import NAME, Cell
 from keisoku.measurement.repetition import in_order
 from keisoku.report.plot import Plot
@@ -143,9 +143,14 @@ def _said(parts: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 def _account(found: Sequence[Found], repetitions: int) -> Result:
     """How many runs of each cell are finished, missing and failed."""
     finished, failed = sum(len(each.runs) for each in found), sum(len(each.failed) for each in found)
-    said = phrase("{finished} of {wanted} runs are finished", finished=finished, wanted=repetitions * len(found))
+    said = plural(
+        "{count} of {wanted} runs is finished",
+        "{count} of {wanted} runs are finished",
+        count=finished,
+        wanted=repetitions * len(found),
+    )
     if failed:
-        said = phrase("{said}; {failed} attempts failed", said=said, failed=failed)
+        said = plural("{said}; {count} attempt failed", "{said}; {count} attempts failed", said=said, count=failed)
     rows = [
         Row(
             case=each.cell.name,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.measurement.within import ENDS, for_answers_s
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
@@ -184,8 +184,12 @@ class HopProbing:
         """Probes one by one until every hop is known well enough, or until the time of the trains."""
         active, target = list(hops), self._settings.repetitions
         while active and self._wire.now_ns() < self._end_of_singles():
-            self._doing = phrase(
-                "{repeats} repeats of {sizes} sizes to {hops}", repeats=target, sizes=len(sizes), hops=_hops(active)
+            self._doing = plural(
+                "{count} repeat of {sizes} sizes to {hops}",
+                "{count} repeats of {sizes} sizes to {hops}",
+                count=target,
+                sizes=len(sizes),
+                hops=_hops(active),
             )
             self._repeat(active, sizes, target)
             self._flush()
@@ -299,9 +303,10 @@ class HopProbing:
             if width < 1
         ]
         left = phrase("more to {hops}", hops=_hops(active)) if active else phrase("enough")
-        return phrase(
-            "{number} repeats in {seconds:.0f} s: {known}; {left}{told}",
-            number=number,
+        return plural(
+            "{count} repeat in {seconds:.0f} s: {known}; {left}{told}",
+            "{count} repeats in {seconds:.0f} s: {known}; {left}{told}",
+            count=number,
             seconds=seconds,
             known=joined(", ", known) if known else phrase("no hop known yet"),
             left=left,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.path.one_packet.fit import fit_path
 from keisoku.path.one_packet.probe import HopProbe, by_source
 from keisoku.path.one_packet.segment import BITS, SLOWEST_COPY
@@ -87,4 +87,9 @@ def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], ga
         figures["clock_predicted"] = Quantity(value=spread**2, unit="(Mb/s)²")
         if variance > 0:
             figures["clock_share"] = Quantity(value=100 * min(spread**2 / variance, 1.0), unit="%")
-    return Row(case=name, figures=figures, group=GROUP, remark=phrase("{count} repetitions", count=count))
+    return Row(
+        case=name,
+        figures=figures,
+        group=GROUP,
+        remark=plural("{count} repetition", "{count} repetitions", count=count),
+    )

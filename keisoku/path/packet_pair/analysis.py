@@ -12,7 +12,7 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.language import joined, phrase, recorded
+from keisoku.language import joined, phrase, plural, recorded
 from keisoku.path.packet_pair.bucket import Bucket, find_bucket
 from keisoku.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
 from keisoku.path.packet_pair.kind import best_kind, contributions
@@ -228,9 +228,10 @@ def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns
         remarks.append(phrase("the stamps' own noise could not be measured: its part of the uncertainty is missing"))
     if facts.get("dropped_by_sockets"):
         remarks.append(
-            phrase(
-                "{dropped_by_sockets} probes found no room in a receiving socket",
-                dropped_by_sockets=facts["dropped_by_sockets"],
+            plural(
+                "{count} probe found no room in a receiving socket",
+                "{count} probes found no room in a receiving socket",
+                count=facts["dropped_by_sockets"],
             )
         )
     if facts.get("clock_steps"):

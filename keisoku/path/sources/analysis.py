@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.budget import student
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.path.packet_pair.minimum_sum import capacity
 from keisoku.path.packet_pair.serialisation import serialisation
 from keisoku.path.sources.settings import SourceComparisonSettings
@@ -55,9 +55,10 @@ def analyse(
         rows=sorted(rows, key=lambda row: row.group, reverse=True),
         flags=[] if ended else [_unfinished(by_source["kernel"], settings)],
         remarks=[
-            phrase(
-                "{repetitions} repetitions of {pairs} pairs; capacity by the lowest delay sums of each",
-                repetitions=settings.repetitions,
+            plural(
+                "{count} repetition of {pairs} pairs; capacity by the lowest delay sums of each",
+                "{count} repetitions of {pairs} pairs; capacity by the lowest delay sums of each",
+                count=settings.repetitions,
                 pairs=settings.pairs,
             ),
             phrase(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from keisoku.language import phrase
+from keisoku.language import plural
 from keisoku.run.result import Flag
 
 RUNS_FAST_MOST = 1e-3
@@ -38,18 +38,24 @@ class Exchanges:
         """What was left out."""
         found = []
         if self.contradictory:
-            text = phrase(
-                "{contradictory} answers are left out: by the reflector's stamps they left before "
-                "their packets came, or stayed there for longer than they were away; its clock was "
-                "set, or its stamps are wrong",
-                contradictory=self.contradictory,
+            text = plural(
+                "{count} answer is left out: by the reflector's stamps it left before its packet came, or stayed "
+                "there for longer than it was away; its clock was set, or its stamps are wrong",
+                "{count} answers are left out: by the reflector's stamps they left before their packets came, or "
+                "stayed there for longer than they were away; its clock was set, or its stamps are wrong",
+                count=self.contradictory,
             )
             found.append(Flag(name="reflector-stamps", text=text))
         if self.jumps:
-            text = phrase(
-                "the clock of the reflector or of this host was set {times} times; {count} answers "
-                "outside of the longest stretch between are left out",
-                times=self.jumps,
+            set_ = plural(
+                "the clock of the reflector or of this host was set {count} time",
+                "the clock of the reflector or of this host was set {count} times",
+                count=self.jumps,
+            )
+            text = plural(
+                "{set}; {count} answer outside of the longest stretch between is left out",
+                "{set}; {count} answers outside of the longest stretch between are left out",
+                set=set_,
                 count=self.before_or_after,
             )
             found.append(Flag(name="clock-jumped", text=text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from keisoku.host.place import Place
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.stamp.analysis import NAME, delays_of
 from keisoku.path.stamp.analysis import analyse as analyse_rows
@@ -28,7 +28,7 @@ def measure(work: Work[DelaySettings]) -> None:
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
         kept += part.num_rows
-        work.came_to(kept, settings.packets, phrase("{kept} packets", kept=kept))
+        work.came_to(kept, settings.packets, plural("{count} packet", "{count} packets", count=kept))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.repeated import combined
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.path.unfinished import UNFINISHED
 from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.transaction.rows import FAILURES, NOT_BEGUN
@@ -136,11 +136,7 @@ _TITLES = {
 
 
 def _load(settings: TransactionSettings) -> str:
-    many = (
-        phrase("1 connection")
-        if settings.connections == 1
-        else phrase("{connections} connections", connections=settings.connections)
-    )
+    many = plural("{count} connection", "{count} connections", count=settings.connections)
     return (
         phrase("{many}, closed loop", many=many)
         if settings.rate_rps is None
@@ -233,9 +229,10 @@ def _flags(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> lis
         )
         flags.append(Flag(name="failed", text=text))
     if waited := sum(one.failures.get(NOT_BEGUN, 0) for one in trials):
-        text = phrase(
-            "{waited} transactions were due and could not begin in time: use more connections, or a lower rate",
-            waited=waited,
+        text = plural(
+            "{count} transaction was due and could not begin in time: use more connections, or a lower rate",
+            "{count} transactions were due and could not begin in time: use more connections, or a lower rate",
+            count=waited,
         )
         flags.append(Flag(name="not-offered", text=text))
     if late := _late(settings, trials):
@@ -244,8 +241,10 @@ def _flags(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> lis
         text = phrase("trials ended before their time, with as many transactions as one trial can hold")
         flags.append(Flag(name="cut-short", text=text))
     if foreign := sum(one.foreign for one in trials):
-        text = phrase(
-            "{foreign} connections or datagrams of others came to the ports of this measurement", foreign=foreign
+        text = plural(
+            "{count} connection or datagram of others came to the ports of this measurement",
+            "{count} connections or datagrams of others came to the ports of this measurement",
+            count=foreign,
         )
         flags.append(Flag(name="foreign", text=text))
     if settings.stamps and trials and not all(one.parts for one in trials):

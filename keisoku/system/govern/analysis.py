@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.language import joined, phrase, recorded
+from keisoku.language import joined, phrase, plural, recorded
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
@@ -127,12 +127,14 @@ def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], peri
     total = sum(kept.observation.seconds for kept in intervals)
     held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD and kept.used)
     said = [
-        phrase(
-            "Of {total:,.0f} s, {percent:.1f} % were spent holding a limit, the rest observing "
-            "and searching; it was held {periods} times.",
+        plural(
+            "Of {total:,.0f} s, {percent:.1f} % were spent holding a limit, the rest observing and searching; it was "
+            "held {count} time.",
+            "Of {total:,.0f} s, {percent:.1f} % were spent holding a limit, the rest observing and searching; it was "
+            "held {count} times.",
             total=total,
             percent=100 * held / total,
-            periods=periods,
+            count=periods,
         )
     ]
     if periods > _MOST_ROWS:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.system.govern.change_watch import ALARM, ChangeWatch
 from keisoku.system.govern.cost_account import SHARE, WINDOW_S, CostAccount
 from keisoku.system.govern.expected_loss import expected_losses
@@ -352,7 +352,11 @@ def _reason(found: LimitFound | None) -> str:
     if found is None:
         return phrase("no limit can be tried at a cost that is allowed: give a shorter --interval")
     if found.gain is None:
-        return phrase("no limit was the best of {count} evaluations", count=len(found.evaluations))
+        return plural(
+            "no limit was the best of {count} evaluation",
+            "no limit was the best of {count} evaluations",
+            count=len(found.evaluations),
+        )
     bound = f"{100 * math.expm1(found.gain.lower):+.1f} %"
     if found.limit is None:
         return phrase(

@@ -16,7 +16,7 @@ from keisoku.system.govern.plot import govern_plots
 from keisoku.system.interval_log import IntervalLog, kept_intervals
 from keisoku.system.opening import from_afar
 from keisoku.system.search.candidate import limit_text
-from keisoku.system.set_up import set_up
+from keisoku.system.set_up import check, set_up
 from keisoku.system.settings import GovernSettings
 from keisoku.system.system import System
 
@@ -78,6 +78,7 @@ MEASUREMENT = Measurement(
     title=phrase("Governed system"),
     settings=GovernSettings,
     seconds=lambda settings: settings.duration_s,
+    check=check,
     measure=measure,
     analyse=analyse,
     figure="duration",

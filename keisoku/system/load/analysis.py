@@ -16,7 +16,7 @@ import numpy as np
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import standard_error_of_mean
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.report import digits
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
@@ -172,9 +172,10 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
             )
         )
     if unsent := sum(run["unsent"] for run in runs):
-        text = phrase(
-            "{unsent:,} requests fell due and were never sent: the server or the connections could not keep up.",
-            unsent=unsent,
+        text = plural(
+            "{count:,} request fell due and was never sent: the server or the connections could not keep up.",
+            "{count:,} requests fell due and were never sent: the server or the connections could not keep up.",
+            count=unsent,
         )
         found.append(Flag(name="unsent-requests", text=text))
     busy = sorted({run["client"] for run in runs if _busy(run) > 0.9})
@@ -288,7 +289,7 @@ def _row(
         )
         figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     return Row(
-        case=joined(", ", [client, phrase("{connections} connections", connections=connections)]),
+        case=joined(", ", [client, plural("{count} connection", "{count} connections", count=connections)]),
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
         group=title,
@@ -313,7 +314,7 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
 
 def streams_text(count: float) -> str:
     """'1 stream', '4 streams'."""
-    return phrase("1 stream") if count == 1 else phrase("{count:g} streams", count=count)
+    return plural("{count:g} stream", "{count:g} streams", count=count)
 
 
 def group_title(pattern: str) -> str:

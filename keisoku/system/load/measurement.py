@@ -9,6 +9,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.host.text_file import check_regular
+from keisoku.lab.system.lab import SystemLab
 from keisoku.lab.system.name import find_system, is_system
 from keisoku.language import phrase
 from keisoku.measurement.entry import Findings, Measurement, Work
@@ -97,9 +98,19 @@ def _aims(settings: LoadSettings) -> Iterator[tuple[list[Aim], dict[str, object]
     if len(settings.target) > 1:
         raise PlanError("target", "there is one lab at a time", "give it alone")
     with ExitStack() as stack:
-        lab = stack.enter_context(find_system(first.removeprefix("lab:"), "target"))
+        lab = stack.enter_context(_lab(first))
         aims = stack.enter_context(bulk_aims(lab)) if settings.bulk else lab_aims(lab)
         yield aims, {"lab": lab.context()}, [server.name for server in lab.servers]
+
+
+def _lab(target: str) -> SystemLab:
+    """Not yet made. Raises PlanError for an impossible one."""
+    return find_system(target.removeprefix("lab:"), "target")
+
+
+def _check(settings: LoadSettings) -> None:
+    if is_system(settings.target[0]):
+        _lab(settings.target[0])
 
 
 def _files(aims: Sequence[Aim]) -> tuple[str, ...]:
@@ -134,6 +145,7 @@ MEASUREMENT = Measurement(
     title=phrase("Load"),
     settings=LoadSettings,
     seconds=_seconds,
+    check=_check,
     shortens=("repetitions", "rest_s"),
     measure=measure,
     analyse=analyse,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.language import joined, phrase, sentence_case
+from keisoku.language import joined, phrase, plural, sentence_case
 from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.report.points import add_bound_legend, points
@@ -36,10 +36,7 @@ def bulk_plots(rows: Sequence[Row]) -> list[Plot]:
 
 
 def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
-    choices = {
-        count: phrase("1 stream each") if count == 1 else phrase("{count:g} streams each", count=count)
-        for count in counts
-    }
+    choices = {count: plural("{count:g} stream each", "{count:g} streams each", count=count) for count in counts}
     axes = {
         "xaxis": {"title": {"text": phrase("client")}, "type": "category"},
         "yaxis": axis(phrase("throughput, Mb/s")),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import joined, phrase, plural
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.objective import GOALS
@@ -203,9 +203,10 @@ def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSetti
         if len(alike) == 1
         else phrase("{alike} and {alike2}", alike=joined(", ", alike[:-1]), alike2=alike[-1])
     )
-    text = phrase(
-        "These are not distinguishable from the best by {times} evaluations each: {which}.",
-        times=settings.times,
+    text = plural(
+        "These are not distinguishable from the best by {count} evaluation each: {which}.",
+        "These are not distinguishable from the best by {count} evaluations each: {which}.",
+        count=settings.times,
         which=which,
     )
     return [Flag(name="best-limits", text=text)]
@@ -247,7 +248,8 @@ def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurveP
         tried = sum(asked.purpose not in ("confirm", "compare") for asked, _ in answer.evaluations)
         confirming = len(answer.evaluations) - tried
         return [
-            phrase(
+            plural(
+                "The search ended after {count} evaluation because {why}; {confirming} more confirmed.",
                 "The search ended after {count} evaluations because {why}; {confirming} more confirmed.",
                 count=tried,
                 why=answer.ended,

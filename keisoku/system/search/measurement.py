@@ -21,7 +21,7 @@ from keisoku.system.search.limit_curve import believed, curve, settled
 from keisoku.system.search.plot import limit_plots
 from keisoku.system.search.reach import LOOKS
 from keisoku.system.search.search import COMPARED, SETTLES
-from keisoku.system.set_up import set_up
+from keisoku.system.set_up import check, set_up
 from keisoku.system.settings import LimitSettings
 from keisoku.system.system import System
 
@@ -93,6 +93,7 @@ MEASUREMENT = Measurement(
     title=phrase("Best limit"),
     settings=LimitSettings,
     seconds=_seconds,
+    check=check,
     shortens=("budget", "interval_s", "settle_s"),
     measure=measure,
     analyse=analyse,
