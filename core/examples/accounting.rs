@@ -1,7 +1,7 @@
 //! What a frame costs the tester besides clocks and sockets: signing it, checking it, accounting for it.
 //!
-//! Prints one JSON object for `benchmarks/accounting.py`: nanoseconds a frame, medians over repetitions
-//! in which all cases take turns. Frames lie in memory; no clock is read inside a timed loop.
+//! Prints one JSON object for `benchmarks/accounting.py`: nanoseconds a frame of each repetition, in which all cases
+//! take turns. Frames lie in memory; no clock is read inside a timed loop.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hint::black_box;
@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use _core::changes::Changes;
 use _core::clock::monotonic_ns;
-use _core::signature::{LENGTH, Parsed, Signature, balanced};
+use _core::port::{Arrival, Claim, Expected};
+use _core::signature::{LENGTH, Signature};
 use _core::tracking::Tracker;
-use _core::view::{Fronts, view};
+use _core::view::{Free, Fronts, Views, view};
 
 const FRAMES: u64 = 1 << 20;
 /// Untimed, so that every stream has met its first faults.
@@ -39,11 +40,16 @@ fn main() {
     let repetitions = match std::env::args().nth(1).map(|text| text.parse::<usize>()) {
         None => 15,
         Some(Ok(repetitions)) if repetitions > 0 => repetitions,
-        Some(_) => panic!("usage: accounting [REPETITIONS]"),
+        Some(_) => panic!("usage: accounting [REPETITIONS [CASE]]"),
     };
+    let wanted = std::env::args().nth(2);
     let inputs = Inputs::new();
     let mut cases: Vec<(String, Box<dyn FnMut() -> Duration>)> = Vec::new();
-    let mut add = |name: String, case: Box<dyn FnMut() -> Duration>| cases.push((name, case));
+    let mut add = |name: String, case: Box<dyn FnMut() -> Duration>| {
+        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted)) {
+            cases.push((name, case));
+        }
+    };
     add("clock read (clock_gettime)".into(), Box::new(read_clock));
     let mut ring = ring();
     add("patch".into(), Box::new(move || patch(&mut ring)));
@@ -80,6 +86,8 @@ fn main() {
     }
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for repetition in 0..=repetitions {
+        // What is compared takes turns at being first.
+        cases.reverse();
         for (name, case) in &mut cases {
             let nanoseconds = case().as_nanos() as f64 / FRAMES as f64;
             // The first round only warms up.
@@ -88,16 +96,9 @@ fn main() {
             }
         }
     }
-    let medians: BTreeMap<_, _> = times
-        .into_iter()
-        .map(|(name, mut values)| {
-            values.sort_by(f64::total_cmp);
-            (name, values[values.len() / 2])
-        })
-        .collect();
     println!(
         "{}",
-        serde_json::json!({"repetitions": repetitions, "frames": FRAMES, "ns_per_frame": medians})
+        serde_json::json!({"frames": FRAMES, "ns_per_frame": times})
     );
 }
 
@@ -183,9 +184,10 @@ fn patch(ring: &mut [Frame]) -> Duration {
 }
 
 fn parse(ring: &[Frame]) -> Duration {
+    let expected = expected(8, false);
     let started = thread_time();
     for index in 0..FRAMES {
-        black_box(check(&ring[index as usize % SLOTS]));
+        black_box(expected.classify(&ring[index as usize % SLOTS], 0, 0));
     }
     thread_time() - started
 }
@@ -242,16 +244,10 @@ fn whole<const COMPARED: bool>(
 ) -> Duration {
     let mut trackers = trackers(streams);
     let mut batch = [0; BATCH];
-    let expected = (0..if COMPARED { streams } else { 0 }).map(|stream| {
-        let mut frame = [0; FRAME_BYTES];
-        frame[SOURCE_PORT].copy_from_slice(&(stream as u16).to_be_bytes());
-        header(&frame)
-    });
-    let expected: Vec<u64> = expected.collect();
-    let known = expected.iter().copied().collect::<HashSet<_>>();
-    let mut changes: Vec<_> = expected
-        .into_iter()
-        .map(|view| Changes::new(vec![view], streams as usize))
+    let expected = expected(streams, COMPARED);
+    let claims = expected.claims.iter().filter(|_| COMPARED);
+    let mut changes: Vec<_> = claims
+        .map(|claim| Changes::new(vec![claim.view], streams as usize))
         .collect();
     let mut fronts = Fronts::default();
     fronts.begin();
@@ -267,15 +263,26 @@ fn whole<const COMPARED: bool>(
             return;
         }
         for (frame, latency_ps) in black_box(&ring[start..start + BATCH]).iter().zip(&batch) {
-            if let Some(claim) = check(frame) {
-                let tracker = &mut trackers[usize::from(claim.stream)];
-                tracker.arrive(claim.sequence, claim.sent_ns, *latency_ps);
-                if COMPARED {
-                    let seen = header(frame);
-                    fronts.meet(seen, frame, FRAME_BYTES, &known);
-                    let own = &mut changes[usize::from(claim.stream)];
-                    black_box(own.compare(claim.sequence, false, seen, claim.sent_ns));
+            let mut take = |arrival: &Arrival, seen: Option<u64>| {
+                if let Arrival::Intact {
+                    stream,
+                    sequence,
+                    sent_ns,
+                    ..
+                } = *arrival
+                {
+                    let index = usize::from(stream);
+                    trackers[index].arrive(sequence, sent_ns, *latency_ps);
+                    if let Some(seen) = seen {
+                        black_box(changes[index].compare(sequence, false, seen, sent_ns));
+                    }
                 }
+            };
+            if COMPARED {
+                let (arrival, seen) = expected.look(frame, 0, &mut fronts);
+                take(&arrival, Some(seen));
+            } else {
+                take(&expected.classify(frame, 0, 0), None);
             }
         }
     })
@@ -308,12 +315,30 @@ fn sign(frame: &mut Frame, stream: u16, sequence: u64, sent_ns: u64) {
     .emit(place);
 }
 
-/// What a receiver does before it knows whose frame this is.
-fn check(frame: &Frame) -> Option<Signature> {
-    let place: &[u8; LENGTH] = frame.last_chunk().expect("a frame holds a signature");
-    match Signature::parse(place) {
-        Parsed::Intact(claim) if balanced(&frame[CHECKED_FROM..]) => Some(claim),
-        _ => None,
+/// What a port expects of the streams, of whose headers if they are `compared`.
+fn expected(streams: u64, compared: bool) -> Expected {
+    let claims = (0..streams).map(|stream| {
+        let mut frame = [0; FRAME_BYTES];
+        frame[SOURCE_PORT].copy_from_slice(&(stream as u16).to_be_bytes());
+        Claim {
+            least: FRAME_BYTES as u16,
+            most: FRAME_BYTES as u16,
+            checked_from: CHECKED_FROM as u16,
+            view: header(&frame),
+            ..Claim::default()
+        }
+    });
+    let claims: Vec<_> = claims.collect();
+    let views = compared.then(|| Views {
+        window: (CHECKED_FROM as u8).next_multiple_of(8),
+        known: claims.iter().map(|claim| claim.view).collect(),
+        free: Free::default(),
+    });
+    Expected {
+        first: 0,
+        claims,
+        views,
+        words: None,
     }
 }
 

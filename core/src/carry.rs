@@ -334,6 +334,7 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
             checked_from: grown(table.checked_from),
             tagged: table.frames().all(is_tagged),
             room: table.room as u8,
+            view: 0,
         }
     };
     Expected {

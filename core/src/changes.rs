@@ -15,7 +15,7 @@ use crate::port::Expected;
 use crate::record::Trial;
 use crate::signature;
 use crate::table::Table;
-use crate::view::{Free, Fronts, Views, covered};
+use crate::view::{Free, Fronts, LONGEST, Views, covered};
 
 /// The most kinds of one trial; frames of further kinds are counted together, as kind `FURTHER`.
 pub const KINDS: usize = crate::view::FRONTS;
@@ -49,6 +49,7 @@ impl Watched {
         let headers = expected.claims.iter().map(|claim| claim.checked_from);
         // Whole words, so that no frame needs a piece of one.
         let window = headers.max().unwrap_or(0).next_multiple_of(8);
+        let window = window.min(LONGEST as u16) as u8;
         let streams = trial.streams.iter().zip(&expected.claims);
         let views = streams.map(|(stream, claim)| {
             let table = &self.expected[stream.table];
@@ -60,6 +61,9 @@ impl Watched {
             )
         });
         let views: Vec<Vec<u64>> = views.collect();
+        for (claim, views) in expected.claims.iter_mut().zip(&views) {
+            claim.view = views[0];
+        }
         expected.views = Some(Views {
             window,
             known: views.iter().flatten().copied().collect::<HashSet<_>>(),

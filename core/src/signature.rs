@@ -128,7 +128,7 @@ impl Signature {
 
 /// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071), with its bytes
 /// in the order of the processor.
-#[inline]
+#[inline(always)]
 fn native_sum(bytes: &[u8]) -> u16 {
     // 2^16 ≡ 1 modulo 0xFFFF: words may be summed at any multiple of 16 bits and in any byte order
     // (RFC 1071 §2 B), and folded last. 2^32 halves of eight bytes fit into the sum.

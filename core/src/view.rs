@@ -36,15 +36,17 @@ const KEYS: [[u32; 2]; TAIL + 1] = {
 };
 
 /// The view of a frame of `length` bytes that begins with `front`, of which at most `LONGEST` bytes count.
-#[inline]
+///
+/// Never a call, because its caller has a dozen values to keep meanwhile.
+#[inline(always)]
 pub fn view(front: &[u8], length: usize) -> u64 {
     let front = &front[..front.len().min(LONGEST)];
     let (words, rest) = front.as_chunks::<8>();
     let mut sum = (length as u64).wrapping_mul(LENGTH_KEY);
     let mut left = words;
     for (count, keys) in PIECES {
-        if words.len() & count != 0 {
-            let (piece, others) = left.split_at(count);
+        // There are fewer words than twice the greatest piece, so each is taken once at most.
+        if let Some((piece, others)) = left.split_at_checked(count) {
             left = others;
             for (word, keys) in piece.iter().zip(&KEYS[keys..]) {
                 sum = sum.wrapping_add(product(word, keys));
@@ -103,8 +105,14 @@ impl Free {
     #[inline]
     pub fn view(&self, front: &[u8], length: usize) -> u64 {
         if self.words.is_empty() {
-            return view(front, length);
+            view(front, length)
+        } else {
+            self.view_without(front, length)
         }
+    }
+
+    #[inline(never)]
+    fn view_without(&self, front: &[u8], length: usize) -> u64 {
         let mut copy = [0; LONGEST];
         let copy = &mut copy[..front.len().min(LONGEST)];
         copy.copy_from_slice(&front[..front.len().min(LONGEST)]);
@@ -129,10 +137,23 @@ pub fn covered(window: usize, grown: usize, signature: usize) -> usize {
 #[derive(Clone, Debug, Default)]
 pub struct Views {
     /// Bytes of the headers of every stream's frames as they were sent, at least.
-    pub window: u16,
+    pub window: u8,
     /// Views of frames that are as expected; their fronts need not be kept.
     pub known: HashSet<u64>,
     pub free: Free,
+}
+
+impl Views {
+    /// The view of a frame, whose front is kept if it is new and not `expected` nor otherwise known.
+    #[inline(always)]
+    pub fn met(&self, expected: u64, front: &[u8], length: usize, fronts: &mut Fronts) -> u64 {
+        let view = self.free.view(front, length);
+        // Most streams have frames that are all alike, which need no look at a table that no cache holds for long.
+        if view != expected {
+            fronts.meet(view, front, length, &self.known);
+        }
+        view
+    }
 }
 
 /// The fronts of frames that are not as expected, each once.

@@ -20,6 +20,8 @@ pub struct Claim {
     pub tagged: bool,
     /// Zero bytes that follow the signature.
     pub room: u8,
+    /// The view of the first of the frames as it is to arrive, where changes are watched.
+    pub view: u64,
 }
 
 /// The streams of a trial, at whatever port their frames arrive. A claim with `most` = 0 means that the stream is not
@@ -73,6 +75,31 @@ impl Expected {
             let seen = self.words.map_or(0, |at| words(frame, at));
             return (self.classify(frame, 0, received_ns), seen);
         };
+        // As nearly all frames are: as long as they are to be, with an intact signature at their end. What needs no
+        // thought for these is done without any, since it is done for every frame.
+        if let Some(Parsed::Intact(signature)) = frame.last_chunk().map(Signature::parse)
+            && let Some(claim) = self.claim(signature.stream)
+            && frame.len() == usize::from(claim.most)
+        {
+            let place = frame.len() - signature::LENGTH;
+            let front = &frame[..usize::from(views.window).min(place)];
+            let view = views.met(claim.view, front, frame.len(), fronts);
+            let region = frame.get(usize::from(claim.checked_from)..);
+            let intact = region.is_some_and(signature::balanced);
+            return (arrival(&signature, intact, received_ns), view);
+        }
+        self.look_closely(views, frame, received_ns, fronts)
+    }
+
+    /// The same for any frame.
+    #[inline(never)]
+    fn look_closely(
+        &self,
+        views: &Views,
+        frame: &[u8],
+        received_ns: u64,
+        fronts: &mut Fronts,
+    ) -> (Arrival, u64) {
         let Some((place, parsed)) = Signature::find_padded(frame) else {
             return (Arrival::Foreign, 0);
         };
@@ -83,8 +110,7 @@ impl Expected {
         let grown = end as i64 - i64::from(claim.most);
         let window = usize::from(views.window);
         let front = &frame[..covered(window, grown.max(0) as usize, place)];
-        let view = views.free.view(front, frame.len());
-        fronts.meet(view, front, frame.len(), &views.known);
+        let view = views.met(claim.view, front, frame.len(), fronts);
         let from = usize::try_from(i64::from(claim.checked_from) + grown);
         let region = from.ok().and_then(|from| frame.get(from..));
         let intact = intact && region.is_some_and(signature::balanced);
@@ -99,9 +125,13 @@ impl Expected {
             Parsed::Broken(signature) => (signature, false),
             Parsed::Intact(signature) => (signature, true),
         };
-        let index = usize::from(signature.stream.wrapping_sub(self.first));
-        let claim = self.claims.get(index).filter(|claim| claim.most > 0)?;
-        Some((signature, intact, claim))
+        Some((signature, intact, self.claim(signature.stream)?))
+    }
+
+    #[inline]
+    fn claim(&self, stream: u16) -> Option<&Claim> {
+        let index = usize::from(stream.wrapping_sub(self.first));
+        self.claims.get(index).filter(|claim| claim.most > 0)
     }
 }
 
@@ -171,6 +201,7 @@ mod tests {
             checked_from,
             tagged: false,
             room: 0,
+            view: 0,
         };
         Expected {
             first: 6,
@@ -231,6 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn a_front_as_its_stream_has_it_is_not_kept() {
+        let mut watching = expected(42);
+        watching.views = Some(Views {
+            window: 48,
+            ..Views::default()
+        });
+        let mut fronts = Fronts::default();
+        fronts.begin();
+        let usual = frame(7, 60);
+        let mut other = usual.clone();
+        other[20] = 1;
+        watching.claims[1].view = watching.look(&usual, 1500, &mut Fronts::default()).1;
+        for (bytes, is_kept) in [(&usual, false), (&other, true), (&usual, false)] {
+            let (_, view) = watching.look(bytes, 1500, &mut fronts);
+            assert_eq!(fronts.of(view).is_some(), is_kept);
+        }
+    }
+
+    #[test]
     fn other_streams_short_frames_and_frames_without_signature_are_foreign() {
         for frame in [frame(8, 60), frame(6, 60), vec![0; 60], vec![0; 17], vec![]] {
             assert_eq!(expected(42).classify(&frame, 0, 0), Arrival::Foreign);
@@ -287,6 +337,7 @@ mod tests {
                 checked_from: length.saturating_sub(18 + sequence as usize % 64) as u16,
                 tagged: false,
                 room: 0,
+                view: 0,
             };
             let expected = Expected {
                 first: stream,
@@ -320,6 +371,24 @@ mod tests {
         #[test]
         fn any_bytes_are_classified_without_a_panic(wire in wire(), cut in prop_oneof![Just(0usize), Just(4), any::<usize>().prop_map(|cut| cut >> 1)], received_ns: u64) {
             fuzz(&wire, cut, received_ns);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn a_usual_frame_is_looked_at_as_any_other(wire in wire(), window: u8, received_ns: u64) {
+            let (mut expected, bytes) = wire;
+            let views = Views { window, ..Views::default() };
+            expected.views = Some(views.clone());
+            let found = [Fronts::default(), Fronts::default()].map(|mut fronts| {
+                fronts.begin();
+                fronts
+            });
+            let [mut quickly, mut closely] = found;
+            let (usual, view) = expected.look(&bytes, received_ns, &mut quickly);
+            prop_assert_eq!((usual, view), expected.look_closely(&views, &bytes, received_ns, &mut closely));
+            prop_assert_eq!(quickly.of(view), closely.of(view));
         }
     }
 
