@@ -29,7 +29,7 @@ PROCEDURES = {
     "forwarding": f"{_SWITCH} --size 64,1518 --pattern mesh --duration 20ms",
     "congestion": f"{_SWITCH} --size 64,1518 --duration 50ms",
     "address-caching": "--dut lab:bridge --ports 1,2,3 --most-addresses 1000 --ageing 300s",
-    "address-learning": "--dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s",
+    "address-learning": "--dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s --maximum 20kpps",
     "errored-frames": "--dut sim:gs908e --duration 50ms",
     "broadcast": f"{_SWITCH} --size 64,1518 --duration 50ms",
     "multicast": f"{_SNOOPING} --size 64 --groups 1,4 --duration 0.2s --maximum 20kpps",
