@@ -49,19 +49,24 @@ impl Stage {
         time as f64 * self.bits_per_second as f64 / 8e12
     }
 
-    /// When a packet that arrives at `now` has been sent; None if the queue has no room for it.
-    ///
-    /// Packets must come in the order of their arrival.
-    pub fn pass(&mut self, now: u64, bytes: u64) -> Option<u64> {
+    /// Whether a packet that arrives at `now` is sent at once or may wait.
+    pub fn has_room(&mut self, now: u64, bytes: u64) -> bool {
         while self.waiting.front().is_some_and(|&(start, _)| start <= now) {
             let (_, left) = self.waiting.pop_front().unwrap_or_default();
             self.waiting_bytes -= left;
         }
+        self.busy_until <= now || self.waiting_bytes + bytes <= self.queue_bytes
+    }
+
+    /// When a packet that arrives at `now` has been sent; None if the queue has no room for it.
+    ///
+    /// Packets must come in the order of their arrival.
+    pub fn pass(&mut self, now: u64, bytes: u64) -> Option<u64> {
+        if !self.has_room(now, bytes) {
+            return None;
+        }
         let start = self.busy_until.max(now);
         if start > now {
-            if self.waiting_bytes + bytes > self.queue_bytes {
-                return None;
-            }
             self.waiting.push_back((start, bytes));
             self.waiting_bytes += bytes;
         }
