@@ -56,9 +56,14 @@ def plural(one: str, many: str, /, *, count: object, **values: Any) -> str:
 
     The catalogue has one entry for both: `msgid`, `msgid_plural` and `msgstr[0]`, as its language has one form only.
     """
-    template = one if count in (1, "1") else many
+    template = form(one, many, count)
     values = {"count": count, **values}
     return _made(template.format(**values), template, values)
+
+
+def form(one: str, many: str, count: object) -> str:
+    """Which of the two English forms is that of so many."""
+    return one if count in (1, "1") else many
 
 
 def recorded(text: str) -> str:

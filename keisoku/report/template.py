@@ -9,7 +9,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from keisoku.language import joined, language, phrase, translated
+from keisoku.language import form, joined, language, phrase, translated
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -58,7 +58,7 @@ def _shown(value: Any) -> Any:
 
 
 def _plural(one: str, many: str, /, *, count: object, **values: Any) -> Markup:
-    return _phrase(one if count in (1, "1") else many, count=count, **values)
+    return _phrase(form(one, many, count), count=count, **values)
 
 
 def _phrase(template: str, /, **values: Any) -> Markup:

@@ -11,7 +11,7 @@ from keisoku.device.analysis.percentile import narrowed, percentile, within
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
-from keisoku.device.method.repetitions import corrected_percentile, error_of_median, load, repeat, summary
+from keisoku.device.method.repetitions import corrected_percentile, error_of_median, load, repeat, spoiled, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
@@ -79,21 +79,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         for suffix, value_ns, own in zip(("", "_p1", "_p99"), values, errors, strict=True):
             contributions = of_percentile(half_width_ns, own)
             figures[name + suffix] = corrected_percentile(setting, value_ns, contributions, usable[0].trial, latencies)
-    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=_spoiled(records))
-
-
-def _spoiled(records: list[TrialRecord]) -> str:
-    spoiled = sum(not record.valid for record in records)
-    return (
-        plural(
-            "{count} of {trials} trials was disturbed by the tester and left out",
-            "{count} of {trials} trials were disturbed by the tester and left out",
-            count=spoiled,
-            trials=len(records),
-        )
-        if spoiled
-        else ""
-    )
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=spoiled(records))
 
 
 def _tagged(record: TrialRecord) -> int:

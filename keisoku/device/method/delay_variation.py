@@ -12,14 +12,14 @@ from keisoku.device.analysis.rises import error_of_medians
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
-from keisoku.device.method.repetitions import difference, error_of_median, load, repeat, summary
+from keisoku.device.method.repetitions import difference, error_of_median, load, repeat, spoiled, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.language import joined, phrase, plural
+from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
 
@@ -68,18 +68,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         remark = joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
-    spoiled = len(records) - len(usable)
-    remark = (
-        plural(
-            "{count} of {trials} trials was disturbed by the tester and left out",
-            "{count} of {trials} trials were disturbed by the tester and left out",
-            count=spoiled,
-            trials=len(records),
-        )
-        if spoiled
-        else ""
-    )
-    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=spoiled(records))
 
 
 def _error(name: str, records: list[TrialRecord], values_ns: list[float]) -> float | None:

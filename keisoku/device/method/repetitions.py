@@ -19,7 +19,7 @@ from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import disturbances
 from keisoku.host.full_speed import FULL
-from keisoku.language import phrase
+from keisoku.language import phrase, plural
 
 SHORT_NS = 1_000_000_000
 """A longer trial has fast and slow spells of its core, and repeating it would not change their shares."""
@@ -98,6 +98,21 @@ def slowed(records: Sequence[TrialRecord]) -> str:
         slow=len(low),
         every=len(records),
         speed=speed,
+    )
+
+
+def spoiled(records: Sequence[TrialRecord]) -> str:
+    """A remark on trials that are left out because they are invalid; empty if none is."""
+    found = sum(not record.valid for record in records)
+    return (
+        plural(
+            "{count} of {trials} trials was disturbed by the tester and left out",
+            "{count} of {trials} trials were disturbed by the tester and left out",
+            count=found,
+            trials=len(records),
+        )
+        if found
+        else ""
     )
 
 

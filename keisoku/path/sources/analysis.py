@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.analysis.budget import student
+from keisoku.analysis.line import POINTS_MIN, fit_line
 from keisoku.analysis.quantity import Quantity
 from keisoku.language import phrase, plural
 from keisoku.path.packet_pair.minimum_sum import capacity
@@ -150,15 +151,16 @@ def _lone_errors(
     sizes = np.array([delays[number][0] for number in both])
     errors = np.array([delays[number][1] - reference[number][1] for number in both])
     known = np.unique(sizes)
-    if known.size < 3 or not errors.any():
+    if known.size < POINTS_MIN or not errors.any():
         return {}
     medians = np.array([np.median(errors[sizes == size]) for size in known])
-    (slope, _), covariance = np.polyfit(known, medians, 1, cov=True)
+    line = fit_line(known, medians)
     rest = errors - medians[np.searchsorted(known, sizes)]
-    half = student(known.size - 2) * float(np.sqrt(covariance[0, 0]))
     return {
         "of_clock_observed": _spread_quantity(rest),
-        "error_per_byte": Quantity(value=float(slope), unit="ns/byte", uncertainty=half),
+        "error_per_byte": Quantity(
+            value=line.slope, unit="ns/byte", uncertainty=student(known.size - 2) * line.slope_error
+        ),
     }
 
 
