@@ -107,10 +107,11 @@ bench: $(BUILT)
 	@./setup.sh bench
 	$(PY) benchmarks/bench.py
 
-# What each named query costs at 1, 10 and 100 million frames: about 3 minutes, 2 GB of memory and 1 GB of disk.
+# What each named query costs at 1, 10 and 100 million frames, and a campaign on 1, 2 and 3 workers: about 6 minutes, 2 GB
+# of memory and 1 GB of disk. Writes the tables and plots of docs/runs.md and docs/campaigns.md.
 bench-scale: $(BUILT)
-	$(PY) benchmarks/queries.py
-	$(PY) benchmarks/campaigns.py
+	@./setup.sh check
+	$(PY) benchmarks/scale.py --write
 
 # Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
 # pages of the manual.

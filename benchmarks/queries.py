@@ -8,9 +8,12 @@ before, so that all queries read them from memory.
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -23,6 +26,7 @@ from keisoku.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, ar
 from keisoku.device.record.queries import QUERIES
 from keisoku.measurement.query import arrow
 
+MILLIONS = (1, 10, 100)
 ROWS_AT_ONCE = 1 << 20
 ONE_IN = 1000
 """Frames that are lost, come twice or come late: one in so many each, at random."""
@@ -62,9 +66,21 @@ def make(path: Path, rows: int) -> None:
             writer.write_table(lost_rows(stream, np.concatenate(lost[stream])))
 
 
-def main(millions: list[int]) -> None:
-    """Prints a table."""
+@dataclass(frozen=True)
+class Cost:
+    """What one query took."""
+
+    query: str
+    million_rows: int
+    seconds: float
+    answer_rows: int
+    peak_megabytes: float
+
+
+def main(millions: Sequence[int] = MILLIONS) -> list[Cost]:
+    """Prints a table, and returns its rows."""
     print("| query | million rows | s | rows of the answer | peak memory MB |\n|---|---|---|---|---|")
+    costs = []
     for million in millions:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "run"
@@ -72,22 +88,26 @@ def main(millions: list[int]) -> None:
             (path / "frames" / "0.parquet").read_bytes()
             assert pq.read_metadata(path / "frames" / "0.parquet").num_rows >= million * 1_000_000
             for name in QUERIES:
-                answer = subprocess.run(
-                    [sys.executable, __file__, "--one", str(path), name], capture_output=True, text=True, check=False
+                command = [sys.executable, __file__, "--one", str(path), name]
+                answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+                cost = Cost(name, million, *json.loads(answer.stdout))
+                costs.append(cost)
+                print(
+                    f"| {name} | {million} | {cost.seconds:.2f} | {cost.answer_rows} | {cost.peak_megabytes:.0f} |",
+                    flush=True,
                 )
-                print(f"| {name} | {million} | {answer.stdout.strip() or answer.stderr.splitlines()[-1]} |", flush=True)
+    return costs
 
 
 def one(path: Path, name: str) -> None:
-    """Asks one query and prints its part of a row."""
+    """Asks one query and prints, as JSON, its seconds, the rows of its answer and the most memory in MB."""
     begin = monotonic()
     rows = arrow(path, name).num_rows
-    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{monotonic() - begin:.2f} | {rows} | {peak_kb / 1000:.0f}")
+    print(json.dumps([monotonic() - begin, rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000]))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         one(Path(sys.argv[2]), sys.argv[3])
     else:
-        main([int(value) for value in sys.argv[1:]] or [1, 10, 100])
+        main([int(value) for value in sys.argv[1:]] or MILLIONS)

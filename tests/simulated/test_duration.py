@@ -11,7 +11,10 @@ from support.simulated_trials import carry_out
 
 from keisoku.cli import procedures
 from keisoku.cli.main import keisoku
-from keisoku.device.plan.plan import Plan
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.device.record.trial import NS_PER_S, Trial
 from keisoku.errors import PlanError
@@ -116,3 +119,11 @@ def test_every_procedure_has_the_option_or_a_reason() -> None:
 
 def words(text: str) -> list[str]:
     return [word.strip(",:") for word in text.split() if word.startswith("--")]
+
+
+def test_a_series_has_an_interval_a_second_but_no_more_than_3600() -> None:
+    """A trial of a day once had 86 400 intervals, and took half a gigabyte when they were written."""
+    plan = parse({"methods": ["loss"], "dut": "sim:test"})
+    setting = Setting(plan, SimulatedEngine(parse_device(DEVICE, "test")).capabilities, Bias(exact=True))
+    for seconds, interval_s in ((2.0, 0.1), (20.0, 1.0), (3600.0, 1.0), (86_400.0, 24.0)):
+        assert setting.trial("test", 64, 1000.0, seconds).interval_ns == interval_s * NS_PER_S

@@ -14,6 +14,9 @@ from keisoku.frame.modifying import BROADCAST_SHARE
 from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.run.result import Result
 
+_MOST_INTERVALS = 3600
+"""Of a trial's series: a day in seconds would take half a gigabyte to write down, and no plot shows so many."""
+
 
 @dataclass
 class Spent:
@@ -78,13 +81,16 @@ class Setting:
         stop_after_lost: int | None = None,
         **more: int,
     ) -> Trial:
-        """A trial with the plan's phases; its series has an interval a second, or twenty if it is short."""
-        more.setdefault("interval_ns", max(1, min(NS_PER_S, round(seconds * NS_PER_S / 20))))
+        """A trial with the plan's phases; its series has an interval a second, but at least 20 and at most 3600."""
+        duration_ns = round(seconds * NS_PER_S)
+        more.setdefault(
+            "interval_ns", max(1, min(NS_PER_S, round(duration_ns / 20)), -(-duration_ns // _MOST_INTERVALS))
+        )
         return Trial(
             purpose=purpose,
             frame_bytes=frame_bytes,
             frames_per_second=fps,
-            duration_ns=round(seconds * NS_PER_S),
+            duration_ns=duration_ns,
             phases=self.plan.phases.phases(),
             stop_after_lost=stop_after_lost,
             **more,
