@@ -7,14 +7,17 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from support.serving import serving
 from support.ssh_servers import end_all
 from support.two_hosts import FAR, MASTERS, TwoHosts, command_at, ptp_master, two_hosts
 
 from keisoku.clock.relation import Relation
+from keisoku.device.engine.engine import FrameSink
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan_testbed import open_engine
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED, FrameWriter
 from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.testbed.receiving_host import ReceivingServer
@@ -41,12 +44,12 @@ def plan_of(hosts: TwoHosts, engine: str, tcp_port: int, **more: object) -> Plan
     return parse({"methods": ["loss"], "frame_bytes": [128], **ports, **more})
 
 
-def carried(plan: Plan) -> Facts:
+def carried(plan: Plan, frames: FrameSink | None = None) -> Facts:
     trial = Trial(
         purpose="truth", frame_bytes=128, frames_per_second=FPS, duration_ns=round(FRAMES / FPS * 1e9), phases=PHASES
     )
     with open_engine(plan) as engine:
-        engine.start(trial, stream=STREAM, seed=0)
+        engine.start(trial, stream=STREAM, seed=0, frames=frames)
         return engine.finish()[0]
 
 
@@ -68,6 +71,26 @@ def test_loss_duplication_order_and_corruption_are_those_of_the_device(engine: s
     assert tracked.latency is None
     assert {transmitter.port for transmitter in facts.transmitters} == {0}
     assert {receiver.port for receiver in facts.receivers} == {1}
+
+
+def test_rows_of_frames_come_from_the_host_that_receives_and_say_no_latency(tmp_path: Path) -> None:
+    """Of frames that arrived and of those that did not; `keisoku changes` was once refused, because it keeps rows."""
+    given = faults()
+    with two_hosts(given) as hosts, FrameWriter(tmp_path / "rows.parquet") as writer:
+        lent = ReceivingServer(hosts.port(2, "packet"), Place(FAR, hosts.far), 0)
+        with serving(lent) as tcp_port:
+            writer.finish(facts := carried(plan_of(hosts, "packet", tcp_port), writer))
+    rows = pq.read_table(tmp_path / "rows.parquet").to_pydict()
+    of_flags = {
+        flag: [number for number, flags in zip(rows["sequence"], rows["flags"], strict=True) if flags == flag]
+        for flag in (0, DUPLICATE, CORRUPT, REORDERED, LOST)
+    }
+    assert len(rows["sequence"]) == facts.tracked.received_frames + facts.tracked.lost_frames
+    assert of_flags[LOST] == sorted(given.drop) and sorted(of_flags[DUPLICATE]) == sorted(given.duplicate)
+    assert len(of_flags[CORRUPT]) == EACH
+    assert set(of_flags[0] + of_flags[REORDERED]) == set(range(FRAMES)) - {*given.drop, *dict(given.corrupt)}
+    assert set(rows["transmit_ns"]) == {None}
+    assert sum(time is None for time in rows["receive_ns"]) == EACH
 
 
 @pytest.mark.long

@@ -131,6 +131,10 @@ def test_what_cannot_be_measured_is_said_before_the_first_run(here: Path) -> Non
         ks.measure("campaign", **PLAN | {"settings": {"strict": {"require": ["loss < 1 %"]}}}, out=here / "run")
     with pytest.raises(PlanError, match="repetitions"):
         ks.measure("campaign", **PLAN, repeat=2, out=here / "run")
+    # With a time to end in, this was once met at the cell's turn.
+    mistyped = {"devices": {"a": {"dut": "sim:slow.tml"}}, "measurements": {"loss": PLAN["measurements"]["loss"]}}
+    with pytest.raises(PlanError, match=r"a\.loss.*there is no simulated device"):
+        ks.measure("campaign", **mistyped, within_s=20, out=here / "run")
     assert not (here / "run").exists()
 
 

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from keisoku._core import Wire
 from keisoku.clock.host_relation import related
 from keisoku.clock.relation import Relation, between
@@ -22,7 +24,7 @@ from keisoku.device.engine.watched import Parts
 from keisoku.errors import EngineError
 from keisoku.host.two_ended.control import Control, ControlError
 
-GREETING = b"keisoku-port 1\n"
+GREETING = b"keisoku-port 2\n"
 SENDS, RECEIVES = 0, 1
 """The ports of a trial, by index."""
 _LEAD_NS = 300_000_000
@@ -147,8 +149,6 @@ class TwoHostWire:
         expected: tuple[list[Parts], list[tuple[int, int]]] | None = None,
     ) -> None:
         """Begins at the host there, then here."""
-        if log:
-            raise EngineError("frames: rows of single frames are kept by one host; leave frames out, or receive here")
         self._forwarded, self._looked_s = 0, 0.0
         trial = json.loads(trial_json)
         own, content = packed(tables)
@@ -161,7 +161,7 @@ class TwoHostWire:
         self._ahead_ns = ahead_ns
         there = {"there": "sends", "start_ns": start_ns, "ahead_ns": ahead_ns}
         theirs = trial | {"elsewhere": there, "stop_after_lost": None}
-        self._host.ask("start", json.dumps(theirs).encode())
+        self._host.ask("start", json.dumps(theirs).encode(), log=log, changed_only=changed_only)
         here = {"there": "receives", "start_ns": start_ns}
         without = {"drain_ns": 0, "stop_after_lost": None, "changes": False, "marks": False, "words": None}
         try:
@@ -210,8 +210,19 @@ class TwoHostWire:
         return json.dumps(joined(near, far))
 
     def take_frames(self) -> tuple[bytes, int]:
-        """There are none."""
-        return b"", 0
+        """The rows that wait there. Where the clocks are not related, no row says when its frame was sent: the
+        difference would look like a latency."""
+        from keisoku.device.record.frames import ENTRY, NO_TIME_NS  # Arrow takes a while to load
+
+        parts, more = [], True
+        while more:
+            answer, part = self._host.ask("take frames")
+            more = bool(answer["more"])
+            parts.append(part)
+        rows = np.frombuffer(bytearray().join(parts), ENTRY)
+        if self._clock is None:
+            rows["transmit_ns"] = NO_TIME_NS
+        return rows.tobytes(), int(answer["lost"])
 
     def words(self) -> list[bytes]:
         """There are none."""

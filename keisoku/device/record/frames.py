@@ -33,12 +33,14 @@ ENTRY = np.dtype(
 )
 """A row for an arrival, as the core passes it on; times are ns since the first frame of the trial was due. The upper 24
 bits of `flags` are the kind of its change."""
+NO_TIME_NS = np.iinfo(np.int64).min
+"""In a row of an arrival: this time is not known. The core, which has no such time, says 0 in a corrupt frame's row."""
 
 SCHEMA = pa.schema(
     [
         pa.field("stream", pa.uint16(), nullable=False),
         pa.field("sequence", pa.uint64(), nullable=False),
-        pa.field("transmit_ns", pa.int64()),  # absent for a corrupt or lost frame
+        pa.field("transmit_ns", pa.int64()),  # absent for a corrupt or lost frame, and where clocks are not related
         pa.field("receive_ns", pa.int64()),
         pa.field("port", pa.uint16()),  # at which it arrived
         pa.field("flags", pa.uint8(), nullable=False),
@@ -121,12 +123,10 @@ class FrameWriter:
 def arrived_rows(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
     """Rows of frames from `ENTRY`s."""
     corrupt = entries["flags"] & CORRUPT != 0
-    times = {
-        name: pa.array(
-            np.ascontiguousarray(entries[name]), mask=(corrupt & (entries[name] == 0)) if corrupt.any() else None
-        )
-        for name in ("transmit_ns", "receive_ns")
-    }
+    times = {}
+    for name in ("transmit_ns", "receive_ns"):
+        values = np.ascontiguousarray(entries[name])
+        times[name] = pa.array(values, mask=(values == NO_TIME_NS) | (corrupt & (values == 0)))
     plain = {name: np.ascontiguousarray(entries[name]) for name in ("stream", "sequence", "port")}
     flags, kind = entries["flags"].astype(np.uint8), entries["flags"] >> 8
     return (

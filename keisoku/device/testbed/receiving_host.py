@@ -18,6 +18,7 @@ from keisoku.clock.host_relation import plain, related
 from keisoku.clock.reference.kinds import check_master
 from keisoku.device.engine.port_counters import Counters
 from keisoku.device.engine.two_host_wire import GREETING, RECEIVES, unpacked
+from keisoku.device.engine.watched import Parts
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.testbed.host_port import PortAddress, check, has_carrier, interface_ip
 from keisoku.device.testbed.host_ports import wired_ports
@@ -31,6 +32,8 @@ _IDLE_S = 600.0
 """A tester may rest between trials, or an operator reset a device by hand."""
 _MOST_LEARNING = 100
 _MAC_BYTES = 6
+_MOST_ROWS_BYTES = 1 << 25
+"""Of rows in one answer: whole ones, and less than a message may have."""
 _NOT_OPEN = "the port is not open"
 
 
@@ -92,7 +95,10 @@ class _Receiving:
         self._port, self._clock = port, clock
         self._wire: Wire | None = None
         self._counters: Counters | None = None
-        self._expected: tuple[Any, ...] = ()
+        self._tables: list[Parts] = []
+        self._expected: tuple[list[Parts], list[tuple[int, int]]] | None = None
+        self._rows = b""
+        """Of single frames: taken, and not yet sent."""
 
     def answer(self, message: dict[str, Any], block: bytes) -> tuple[dict[str, Any], bytes]:
         """Of one request. Raises EngineError if the port fails, ValueError for a request that is none."""
@@ -134,9 +140,11 @@ class _Receiving:
                 expected, _ = unpacked(message["expected"], rest)
                 free = message["free"]
                 pair = None if free is None else (expected, [(int(at), int(bits)) for at, bits in free])
-                self._expected = tables, False, False, pair
+                self._tables, self._expected = tables, pair
             case "start":
-                self._opened.start(block.decode(), *self._expected)
+                self._rows = b""
+                log, changed_only = bool(message["log"]), bool(message["changed_only"])
+                self._opened.start(block.decode(), self._tables, log, changed_only, self._expected)
             case "progress":
                 return {"forwarded": self._opened.progress()[1]}, b""
             case "abandon":
@@ -144,6 +152,11 @@ class _Receiving:
             case "finish":
                 self._opened.sent([int(count) for count in message["sent"]])
                 return {}, self._opened.finish().encode()
+            case "take frames":
+                rows, lost = self._opened.take_frames()
+                self._rows += rows
+                part, self._rows = self._rows[:_MOST_ROWS_BYTES], self._rows[_MOST_ROWS_BYTES:]
+                return {"lost": lost, "more": bool(self._rows)}, part
             case other:
                 raise ValueError(f"there is no {other!r}")
         return {}, b""

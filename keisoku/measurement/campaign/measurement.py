@@ -107,9 +107,9 @@ def _said_before(settings: CampaignSettings, left: Sequence[Planned]) -> str:
         settings=plural("{count} setting", "{count} settings", count=len(settings.settings) or 1),
         times=plural("{count} repetition", "{count} repetitions", count=settings.repetitions),
     )
+    seconds = _seconds(left) if settings.cluster is None else None  # its ports are not this host's
     if settings.within_s is not None:
         return joined(": ", [said, phrase("ends after {limit} at the latest", limit=time_text(settings.within_s))])
-    seconds = _seconds(left) if settings.cluster is None else None  # its ports are not this host's
     if seconds is None:
         return phrase("{what}: how long it takes is not known beforehand", what=said)
     return joined(": ", [said, phrase("at most {time}", time=time_text(seconds))]) if seconds else said
@@ -121,15 +121,16 @@ def _seconds(left: Sequence[Planned]) -> float | None:
     Raises PlanError if one of them is not possible.
     """
     counts = Counter(run.cell.name for run in left)
-    found = 0.0
+    found: float | None = 0.0
     for cell in {run.cell.name: run.cell for run in left}.values():
         try:
             one_s = None if cell.entry.seconds is None else cell.entry.seconds(cell.of)
         except PlanError as error:
             raise cell.blamed(error) from error
-        if one_s is None:
-            return None
-        found += counts[cell.name] * one_s * (cell.of.repeat or 1)
+        if one_s is None or found is None:
+            found = None
+        else:
+            found += counts[cell.name] * one_s * (cell.of.repeat or 1)
     return found
 
 
