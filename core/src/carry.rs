@@ -122,7 +122,7 @@ pub fn carry(
     } = ports;
     let watched = &hiccups;
     let firsts: Vec<First> = senders.iter().map(|_| First::default()).collect();
-    let mut pauses = Pauses::from(start_ns);
+    let mut pauses = Pauses::from(here_ns);
     let ended: Vec<Result<Ended>> = thread::scope(|scope| {
         let threads: Vec<_> = senders
             .iter_mut()

@@ -13,6 +13,7 @@ from support.serving import serving
 from support.ssh_servers import end_all
 from support.two_hosts import FAR, MASTERS, TwoHosts, command_at, ptp_master, two_hosts
 
+import keisoku as ks
 from keisoku.clock.relation import Relation
 from keisoku.device.engine.engine import FrameSink
 from keisoku.device.plan.plan import Plan, parse
@@ -28,6 +29,13 @@ from keisoku.run.directory import RunDirectory
 pytestmark = pytest.mark.lab
 FRAMES, STREAM, EACH, FPS = 20_000, 7, 100, 20_000.0
 AHEAD_S = 200_000
+RATE = ["--rate", "2kpps", "--duration", "0.3s"]
+PROCEDURES = {
+    "trial": RATE,
+    "changes": RATE,
+    "latency": [*RATE, "--repetitions", "2", "--clock", f"ptp:{MASTERS[0]}"],
+}
+"""At rates that leave CPUs to the other host, which is the same machine here: it says that they stood still."""
 PHASES = Phases(learning_wait_ns=10_000_000, drain_ns=200_000_000, rest_ns=0)
 
 
@@ -85,15 +93,17 @@ def test_rows_of_frames_come_from_the_host_that_receives_and_say_no_latency(tmp_
         flag: [number for number, flags in zip(rows["sequence"], rows["flags"], strict=True) if flags == flag]
         for flag in (0, DUPLICATE, CORRUPT, REORDERED, LOST)
     }
-    assert len(rows["sequence"]) == facts.tracked.received_frames + facts.tracked.lost_frames
-    assert of_flags[LOST] == sorted(given.drop) and sorted(of_flags[DUPLICATE]) == sorted(given.duplicate)
-    assert len(of_flags[CORRUPT]) == EACH
-    assert set(of_flags[0] + of_flags[REORDERED]) == set(range(FRAMES)) - {*given.drop, *dict(given.corrupt)}
+    tracked = facts.tracked
+    lost = {number for gap in tracked.lost for number in range(gap.first, gap.last + 1)}
+    assert set(given.drop) <= lost and of_flags[LOST] == sorted(lost)
+    assert len(rows["sequence"]) == tracked.received_frames + tracked.lost_frames
+    assert set(of_flags[DUPLICATE]) <= set(given.duplicate) and len(of_flags[DUPLICATE]) == tracked.duplicated.count
+    assert len(of_flags[CORRUPT]) == tracked.corrupt_arrivals and len(of_flags[REORDERED]) == tracked.reordered.count
+    assert set(of_flags[0] + of_flags[REORDERED]) == set(range(FRAMES)) - lost - set(dict(given.corrupt))
     assert set(rows["transmit_ns"]) == {None}
-    assert sum(time is None for time in rows["receive_ns"]) == EACH
+    assert sum(time is None for time in rows["receive_ns"]) == tracked.lost_frames
 
 
-@pytest.mark.long
 @pytest.mark.skipif(shutil.which("ptp4l") is None, reason="ptp4l is not installed (Debian: linuxptp)")
 def test_two_commands_measure_latency_only_where_a_ptp_master_relates_their_clocks(tmp_path: Path) -> None:
     """The clock of the host that receives is 55 hours ahead, which is more than half of what a frame can say."""
@@ -122,3 +132,31 @@ def test_two_commands_measure_latency_only_where_a_ptp_master_relates_their_cloc
     assert (tracked.lost_frames, tracked.forwarded_frames) == (100, trial.facts.sent.offered_frames - 100)
     assert tracked.latency is not None and tracked.latency.count == tracked.forwarded_frames
     assert -2 * error_ns < tracked.latency.min_ns < 2e6 + 2 * error_ns
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("ptp4l") is None, reason="ptp4l is not installed (Debian: linuxptp)")
+@pytest.mark.parametrize("device", ["bridge", "router"])
+def test_commands_measure_through_a_bridge_and_through_a_router(device: str, tmp_path: Path) -> None:
+    """The host that sends asks the router at its port, and no other."""
+    with ExitStack() as stack:
+        hosts = stack.enter_context(two_hosts(None, device))
+        stack.enter_context(ptp_master(hosts, tmp_path))
+        ports = [f"packet:{port.interface}" for port in hosts.lab.ports]
+        lent = ["port", "serve", ports[1], "--at", FAR, "--clock", f"ptp:{MASTERS[1]}"]
+        server = command_at(hosts.far, tmp_path, lent)
+        stack.callback(server.communicate)
+        stack.callback(end_all, hosts.far)
+        assert server.stdout and "is lent at TCP port" in server.stdout.readline()
+        gateways = [port.dut_ipv4 for port in hosts.lab.ports if port.dut_ipv4]
+        through = ["--gateway", ",".join(gateways)] if gateways else []
+        where = ["--tx", ports[0], "--rx", ports[1], "--receiver", FAR, "--size", "128", "--waits", "0.1s", *through]
+        for name, words in PROCEDURES.items():
+            done = command_at(hosts.near, tmp_path, [name, *where, *words, "--out", name])
+            _, said = done.communicate()
+            assert done.returncode == 0, f"{name}: {said}"
+            found = ks.load(tmp_path / name)
+            assert found.results and all(row.figures for row in found.results[0].rows), name
+        refused = command_at(hosts.near, tmp_path, ["congestion", *where])
+        _, said = refused.communicate()
+        assert refused.returncode == 2 and len(said.strip().splitlines()) == 1, said

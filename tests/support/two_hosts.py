@@ -42,7 +42,7 @@ class TwoHosts:
 
 
 @contextmanager
-def two_hosts(faults: Faults, device: str = "faulty") -> Iterator[TwoHosts]:
+def two_hosts(faults: Faults | None, device: str = "faulty") -> Iterator[TwoHosts]:
     """Made on entry, removed on exit."""
     far = Namespace(f"keisoku-{os.getpid()}-{next(_numbers)}-server1")
     with ExitStack() as stack:
