@@ -116,6 +116,16 @@ class FlowWatch:
     def read(self) -> str: ...
     def close(self) -> None: ...
 
+class VlanTags:
+    """Carries frames between an interface with VLAN tags, each an ethertype with priority and number, the outermost
+    first, and one without (core/src/vlan_tags.rs).
+
+    Raises RuntimeError if the kernel refuses the programs.
+    """
+
+    def __init__(self, namespace: str | None, outside: str, inside: str, tags: Sequence[tuple[int, int]]) -> None: ...
+    def close(self) -> None: ...
+
 class HttpLoad:
     """A load of HTTP requests by a plan in JSON (core/src/http_load).
 

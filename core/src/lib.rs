@@ -56,6 +56,7 @@ pub mod transaction;
 pub mod udp_load;
 pub mod variation;
 pub mod view;
+pub mod vlan_tags;
 pub mod watch;
 pub mod wire;
 
@@ -101,6 +102,8 @@ mod _core {
     use crate::transaction::python::{TransactionServer, transact};
     #[pymodule_export]
     use crate::udp_load::python::UdpLoad;
+    #[pymodule_export]
+    use crate::vlan_tags::python::VlanTags;
     #[pymodule_export]
     use crate::wire::Wire;
 

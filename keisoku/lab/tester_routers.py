@@ -8,6 +8,7 @@ frame is sent or forwarded here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv6Address, ip_interface
@@ -22,6 +23,7 @@ from keisoku.lab.device.interface import withhold_errors
 from keisoku.lab.frr import PROGRAMS, FrrRouter
 from keisoku.lab.lifetime import Lifetime
 from keisoku.lab.lsa_count import Kind, LsaCount
+from keisoku.lab.vlan import TAGGED, Tag, every_frame, in_vlan
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class RouterInterface:
     """An interface with the addresses of one of the tester's routers."""
 
     name: str
-    """At most 15 characters."""
+    """At most 15 characters; 8 in a VLAN."""
     port: str
     """The interface of the port on which it is."""
     port_namespace: Path | None
@@ -37,6 +39,8 @@ class RouterInterface:
     addresses: tuple[str, ...]
     """With the length of their prefix: 198.18.1.5/24."""
     gateways: tuple[str, ...]
+    tags: tuple[Tag, ...] = ()
+    """Those of its frames, the outermost first."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class TesterRouters(Lifetime):
         self._places = places
         self._made: list[tuple[Namespace, FrrRouter]] = []
         self._lsas: dict[int, LsaCount] = {}
+        self._tagging = ExitStack()
 
     def path(self, place: int) -> Path:
         """The namespace of a place, by its number."""
@@ -95,6 +100,7 @@ class TesterRouters(Lifetime):
             ports = dict.fromkeys(interface.port_namespace for interface in place.interfaces)
             for port in ports:
                 within(port, partial(iproute.ip, *_links(place, port, namespace)))
+            self._tag(place, namespace)
             namespace.run(partial(iproute.ip, "link set lo up", *_addresses(place), *_behind(place)))
             daemons = Daemons(namespace.name)
             router = FrrRouter(daemons, "tester")
@@ -104,6 +110,14 @@ class TesterRouters(Lifetime):
                 daemons.make_directory(passable=True)
                 namespace.run(partial(router.start, place.texts, None, place.options))
 
+    def _tag(self, place: RouterPlace, namespace: Namespace) -> None:
+        """Makes the interfaces in VLANs."""
+        tagged = [one for one in place.interfaces if one.tags]
+        for one in tagged:
+            self._tagging.callback(in_vlan(namespace, one.name, one.mac, one.tags).close)
+        for port_namespace, port in dict.fromkeys((one.port_namespace, one.port) for one in tagged):
+            self._tagging.enter_context(within(port_namespace, partial(every_frame, port)))
+
     def _end(self) -> None:
         while self._made:
             namespace, router = self._made.pop()
@@ -111,14 +125,16 @@ class TesterRouters(Lifetime):
             namespace.run(iproute.remove_links_upon_ports)
         while self._lsas:
             self._lsas.popitem()[1].close()
+        self._tagging.close()
 
 
 def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Iterable[str]:
     for one in place.interfaces:
         if one.port_namespace == port:
+            name = f"{one.name}{TAGGED}" if one.tags else one.name
             # Private: two routers of the tester meet through the device, never by a short cut in the kernel.
             yield (
-                f"link add link {one.port} name {one.name} address {one.mac} group {iproute.UPON_PORT} "
+                f"link add link {one.port} name {name} address {one.mac} group {iproute.UPON_PORT} "
                 f"netns {namespace.name} type macvlan mode private"
             )
 

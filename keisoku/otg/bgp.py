@@ -196,8 +196,6 @@ def _source(node: Node, version: int, addresses: Mapping[str, tuple[Interface, A
     if found is None or found[1].version != version:
         remedy = f"name one of devices[].ethernets[].ipv{version}_addresses[]"
         node.refuse(f"there is no IPv{version} address {name}", remedy, f"ipv{version}_name")
-    if found[0].vlan is not None:
-        node.refuse("BGP is spoken without VLAN tags only", "name an address without one", f"ipv{version}_name")
     return found
 
 

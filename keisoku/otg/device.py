@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
+from keisoku.lab.vlan import CUSTOMER, MOST_TAGS, SERVICE, Tag
 from keisoku.otg.lag import Lag
 from keisoku.otg.node import Node
 
 _HIGHEST_VLAN = 4094
+_ETHERTYPES = {"x8100": CUSTOMER, "x88A8": SERVICE}
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,19 @@ class Interface:
     mac: str
     addresses: tuple[Address, ...]
     path: str
-    vlan: int | None = None
-    """Number of the VLAN in which its hosts answer; None: without a tag."""
+    tags: tuple[Tag, ...] = ()
+    """Those of its VLAN, the outermost first."""
     lag: Lag | None = None
+
+    @property
+    def vlan(self) -> int | None:
+        """Number of the outermost VLAN in which its hosts answer; None: without a tag."""
+        return self.tags[0].number if self.tags else None
+
+    @property
+    def is_of_kernel(self) -> bool:
+        """Whether only the kernel can answer for it: keisoku itself does at ports, with one plain tag."""
+        return self.lag is not None or self.tags not in ((), (Tag(self.vlan or 0),))
 
     @property
     def device(self) -> str:
@@ -89,10 +101,7 @@ def _interface(node: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) ->
         node.refuse("is missing", "give the interface a MAC address", "mac")
     node.scalar("mtu")
     addresses = [_address(each) for name in ("ipv4_addresses", "ipv6_addresses") for each in node.children(name)]
-    vlan = _vlan(node)
-    if lag is not None and vlan is not None:
-        node.refuse("an interface at a LAG has no VLAN", "leave it out", "vlans")
-    return Interface(str(node.scalar("name")), port, str(mac), tuple(addresses), node.path, vlan, lag)
+    return Interface(str(node.scalar("name")), port, str(mac), tuple(addresses), node.path, _tags(node), lag)
 
 
 def _place(connection: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) -> tuple[int, Lag | None]:
@@ -113,19 +122,21 @@ def _place(connection: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) 
     return ports[name], None
 
 
-def _vlan(interface: Node) -> int | None:
-    tags = interface.children("vlans")
-    for tag in tags:
-        tag.scalar("name")
-        if tag.scalar("tpid") != "x8100":
-            tag.refuse("hosts answer with tags of 802.1Q only", "use x8100", "tpid")
-        if tag.scalar("priority"):
-            tag.refuse("hosts answer with priority 0", "leave it out", "priority")
-        if not 1 <= int(tag.scalar("id")) <= _HIGHEST_VLAN:
-            tag.refuse("is no VLAN", f"use 1 to {_HIGHEST_VLAN}", "id")
-    if len(tags) > 1:
-        interface.refuse("hosts answer with one tag at most", "give one", "vlans")
-    return int(tags[0].scalar("id")) if tags else None
+def _tags(interface: Node) -> tuple[Tag, ...]:
+    nodes = interface.children("vlans")
+    if len(nodes) > MOST_TAGS:
+        interface.refuse(f"an interface has {MOST_TAGS} tags at most", "give fewer", "vlans")
+    found = []
+    for node in nodes:
+        node.scalar("name")
+        ethertype = _ETHERTYPES.get(str(node.scalar("tpid")))
+        if ethertype is None:
+            node.refuse("tags are those of 802.1Q and 802.1ad", f"use {' or '.join(_ETHERTYPES)}", "tpid")
+        number = int(node.scalar("id"))
+        if not 1 <= number <= _HIGHEST_VLAN:
+            node.refuse("is no VLAN", f"use 1 to {_HIGHEST_VLAN}", "id")
+        found.append(Tag(number, ethertype, int(node.scalar("priority"))))
+    return tuple(found)
 
 
 def _address(node: Node) -> Address:

@@ -192,8 +192,6 @@ def _interface(node: Node, own: Mapping[str, Interface], wide: bool) -> IsisInte
     name = str(node.scalar("eth_name"))
     if name not in own:
         node.refuse(f"the device has no interface {name}", "name one of its ethernets[].name", "eth_name")
-    if own[name].vlan is not None:
-        node.refuse("IS-IS is spoken without VLAN tags only", "name an interface without one", "eth_name")
     metric = int(node.scalar("metric"))
     if not wide and metric > _NARROW_METRIC:
         node.refuse("a narrow metric has 6 bits", f"give at most {_NARROW_METRIC}, or wide metrics", "metric")

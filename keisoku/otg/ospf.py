@@ -125,8 +125,6 @@ def _interface(node: Node, known: Mapping[str, tuple[Interface, Address]]) -> Os
     if name not in known:
         node.refuse(f"the device has no IPv4 address {name}", "name one of its ipv4_addresses[].name", "ipv4_name")
     interface, address = known[name]
-    if interface.vlan is not None:
-        node.refuse("OSPFv2 is spoken without VLAN tags only", "name an address without one", "ipv4_name")
     area, network, advanced = node.child("area"), node.child("network_type"), node.child("advanced")
     kind = network.choice()
     if kind == "point_to_multipoint":

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keisoku._core import HAS_BPF
 from keisoku.device.testbed.host_port import interface_ip, resolve_mac
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.errors import PlanError
@@ -46,13 +47,13 @@ class Protocols:
         routers: tuple[IsisRouter | OspfRouter, ...] = (*configuration.isis, *configuration.ospf)
         for router in routers:
             spoken += [(one.interface, router.path) for one in router.interfaces]
-        at_lags = [interface for interface in configuration.interfaces if interface.lag is not None]
-        self.interfaces = {one.name: one for one in (*(interface for interface, _ in spoken), *at_lags)}
-        """Those of the kernel: of routers, and of all devices at a LAG."""
+        of_kernel = [interface for interface in configuration.interfaces if interface.is_of_kernel]
+        self.interfaces = {one.name: one for one in (*(interface for interface, _ in spoken), *of_kernel)}
+        """Those of the kernel: of routers, and those that can be no others."""
         self._paths = {interface.name: path for interface, path in spoken}
         self.lags = Aggregation(configuration.lags, configuration.interfaces)
         self._routers: TesterRouters | None = None
-        silent = [one for one in at_lags if one.name not in self._paths]
+        silent = [one for one in of_kernel if one.name not in self._paths]
         self._speakers = _speakers(configuration, self.interfaces, silent)
         self._agents = Agents(configuration.lldp)
         self._peers: dict[str, tuple[Speaker, int]] = {}
@@ -72,19 +73,28 @@ class Protocols:
         """Raises PlanError, with the path, for LAGs, routers and agents that cannot be at these ports."""
         self.lags.check(testbed, self._agents.by_name.values())
         self._agents.check(testbed, list(self.interfaces.values()))
-        for name, path in self._paths.items():
-            interface = self.interfaces[name]
-            if own := other_user():
+        beside: dict[tuple[int, str], Interface] = {}
+        for name, interface in self.interfaces.items():
+            path = self._paths.get(name)
+            if path is not None and (own := other_user()):
                 problem = f"FRR's daemons do not run as this server's user, {own}"
                 raise PlanError(path, problem, f"start the server with --user {USER}")
+            if interface.tags and not HAS_BPF:
+                problem = "this keisoku is built without clang, so without the programs that tag the kernel's frames"
+                raise PlanError(f"{interface.path}.vlans", problem, "leave it out")
             if interface.lag is not None:
                 continue
             place = testbed.interface(interface.port)
             if place is None:
-                problem = "there is no interface of this host at the port, and FRR speaks at interfaces"
-                raise PlanError(path, problem, "use a lab, or ports of this host")
+                speaker = "FRR speaks" if path is not None else "the kernel answers with such tags"
+                problem = f"there is no interface of this host at the port, and {speaker} at interfaces"
+                raise PlanError(path or f"{interface.path}.vlans", problem, "use a lab, or ports of this host")
+            other = beside.setdefault((interface.port, interface.mac.lower()), interface)
+            if other is not interface:
+                problem = f"{other.name} has this address at the same port, and the kernel tells them apart by it"
+                raise PlanError(f"{interface.path}.mac", problem, "give each its own")
             for address in interface.addresses:
-                if interface_ip(*place, address.version) == address.ip:
+                if not interface.tags and interface_ip(*place, address.version) == address.ip:
                     problem = f"the port's own interface has {address.ip}"
                     raise PlanError(f"{address.path}.address", problem, "give the device another address")
 
@@ -340,26 +350,32 @@ def _ospf_metric(speaker: Speaker) -> Document:
 def _speakers(
     configuration: Configuration, interfaces: Mapping[str, Interface], silent: Sequence[Interface]
 ) -> list[Speaker]:
-    """That of devices that share a namespace, then that of each device with a router. At `silent` ones FRR says
-    nothing."""
+    """That of devices that share a namespace, then that of each device with a router, and of each whose gateway is
+    another one, as a kernel sends nothing to itself by a wire. At `silent` interfaces FRR says nothing."""
     names = {name: f"e{number}" for number, name in enumerate(interfaces)}
     isis = {router.device: router for router in configuration.isis}
     ospf = {router.device: router for router in configuration.ospf}
     listen = listening(configuration.bgp, configuration.interfaces)
+    own = {address.ip for one in interfaces.values() for address in one.addresses}
+    facing = [one.device for one in silent if any(address.gateway in own for address in one.addresses)]
 
     def of(device: str | None, peers: Sequence[BgpPeer]) -> Speaker:
-        own = None if device is None else isis.get(device), None if device is None else ospf.get(device)
+        routers = None if device is None else isis.get(device), None if device is None else ospf.get(device)
         spoken = [peer.interface for peer in peers]
-        spoken += [one.interface for router in own if router is not None for one in router.interfaces]
-        spoken += silent if device is None else []
+        spoken += [one.interface for router in routers if router is not None for one in router.interfaces]
+        spoken += [one for one in silent if place(one.device) == device]
         port = None if device is None else listen.get(device)
-        return Speaker({names[one.name]: one for one in spoken}, peers, *own, listen_port=port)
+        return Speaker({names[one.name]: one for one in spoken}, peers, *routers, listen_port=port)
 
-    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf, *listen)}
+    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf, *listen, *facing)}
+
+    def place(device: str) -> str | None:
+        return device if device in devices else None
+
     for peer in configuration.bgp:
-        device = peer.interface.device
-        devices[device if device in devices else None].append(peer)
-    return [of(device, peers) for device, peers in devices.items() if device is not None or peers or silent]
+        devices[place(peer.interface.device)].append(peer)
+    found = {device: of(device, peers) for device, peers in devices.items()}
+    return [speaker for device, speaker in found.items() if device is not None or speaker.interfaces]
 
 
 def _chosen(names: Sequence[str], known: Mapping[str, _Thing], field: str, what: str) -> list[_Thing]:

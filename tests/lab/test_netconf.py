@@ -1,4 +1,4 @@
-"""Real NETCONF clients at ports of a lab: over ssh to the agent, whose datastore is carried out."""
+"""Real NETCONF clients at ports of a lab and of a host: over ssh to the agent, whose datastore is carried out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,8 +20,10 @@ from support.lab_passages import needs
 from support.netconf import DATA, datastore, generator, leaves
 from support.ssh_servers import missing
 
+from keisoku.host.namespace import Namespace, within
 from keisoku.host.program import Program
-from keisoku.host.undo import undo_left
+from keisoku.host.undo import record, undo, undo_left
+from keisoku.lab.device import iproute
 from keisoku.netconf.server import PROGRAMS, NetconfServer, SshListening
 from keisoku.otg.controller import Controller
 
@@ -127,6 +131,50 @@ def _two_streams() -> str:
         for number, size, count in ((1, 64, 3), (2, 128, 1))
     ]
     return "".join(parts)
+
+
+@contextmanager
+def host_with_two_ports() -> Iterator[Namespace]:
+    """The loopback, and the interfaces n1 and n2, joined by a cable, of which the kernel says nothing by itself."""
+    namespace = Namespace(f"keisoku-{os.getpid()}-9500-tester")
+    entry = record("namespace", name=namespace.name)
+    try:
+        namespace.create()
+        cable = "link add n1 type veth peer name n2"
+        namespace.run(
+            partial(iproute.ip, cable, *(f"link set {name} up addrgenmode none" for name in ("lo", "n1", "n2")))
+        )
+        yield namespace
+    finally:
+        undo(entry)
+
+
+@pytest.mark.parametrize("engine", ["packet", "xdp"])
+def test_interfaces_of_a_host_generate_and_analyze(engine: str, place: Place, tmp_path: Path) -> None:
+    near, far = f"{engine}:n1", f"{engine}:n2"
+    own = ["--user", "root", "--http-port", "0", "--no-grpc", "--speed", "100M", "--runs", str(tmp_path / "runs")]
+    where = ["--netconf-port", str(place.port), "--netconf-keys", str(place.key.with_name("mine.pub"))]
+    with host_with_two_ports() as host:
+        command = ["ip", "netns", "exec", host.name, sys.executable, "-m", "keisoku", "serve", *own, *where]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as child:
+            try:
+                assert child.stdout is not None
+                assert any(line.startswith("NETCONF at ssh://root@127.0.0.1") for line in child.stdout)
+                with within(host.path, place.connect) as session:
+                    for count, seen_frames in ((500, 500), (7, 507)):  # an analyzer counts on
+                        commit(session, datastore({near: generator(total_frames=count)}, (far,)))
+                        until_sent(session)
+                        state = "tg:traffic-generator/kt:state/"
+                        sent, lost = told(session, f"{state}kt:offered-frames"), told(session, f"{state}kt:lost-frames")
+                        seen = "ta:traffic-analyzer/ta:state/"
+                        found = [told(session, f"{seen}{leaf}") for leaf in ("ta:pkts", "ta:octets")]
+                        assert [sent, lost, *found] == [str(count), "0", str(seen_frames), str(64 * seen_frames)]
+                        assert told(session, f"{seen}ta:testframe-stats/ta:testframe-pkts") == str(seen_frames)
+                    with pytest.raises(RPCError, match="n3"):
+                        commit(session, datastore({f"{engine}:n3": generator()}, (far,)))
+            finally:
+                child.send_signal(signal.SIGINT)
+        assert child.returncode == 0
 
 
 def test_what_is_refused_names_its_path_and_changes_nothing(server: NetconfServer, place: Place) -> None:

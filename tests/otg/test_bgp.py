@@ -199,14 +199,6 @@ def test_what_frr_cannot_do_is_refused_with_its_path(path: str, change: Callable
     assert caught.value.field == f"devices[0].bgp.ipv4_interfaces[0].{path}"
 
 
-def test_a_peer_in_a_vlan_is_refused_and_not_spoken_for_without_its_tag() -> None:
-    config = script()
-    config.devices[0].ethernets[0].vlans.add(name="v", id=7)
-    with pytest.raises(PlanError, match="VLAN") as caught:
-        understood(config)
-    assert caught.value.field == "devices[0].bgp.ipv4_interfaces[0].ipv4_name"
-
-
 def test_a_port_without_an_interface_cannot_speak() -> None:
     controller = Controller()
     try:
