@@ -3,13 +3,14 @@
 Run it by itself: `python benchmarks/multicast_truth.py [FIRST LAST]`, with the range of seeds: those below 1000 are for
 choosing constants, all others for showing what was chosen. Virtual time only. The truth is the device's file: how many
 groups it remembers, how long it takes to begin and to end to forward a group, and how many copies it makes in a second.
+Each delay without a figure is listed with what the procedure said, and with what in the device's file is the cause.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,11 @@ from keisoku.run.result import Row
 FIRST, LAST = 1000, 1120
 LINK_BPS = 1e8
 PHASES = {"learning": False, "learning_wait_s": 0.0, "drain_s": 0.2, "rest_s": 0.0}
+GROUPS = 3
+"""Groups of which delays are measured."""
 PROTOCOLS = ("igmpv2", "igmpv3", "mldv1", "mldv2")
-Compared = tuple[str, Quantity | None, float]
-"""What was compared, the figure (None: it is missing), and the truth."""
+Compared = tuple[str, Quantity | None, float, str]
+"""What was compared, the figure (None: it is missing), the truth, and what the procedure said beside it."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,17 @@ class Switch:
             f"copies_per_second = {float(self.copies_per_second)}\nwaiting_copies = {self.ports}\n"
         )
 
+    @property
+    def causes(self) -> list[str]:
+        """Why delays of this device cannot have a figure."""
+        asked = GROUPS * self.rate_fps * (self.ports - 1)
+        found = []
+        if asked > self.copies_per_second:
+            found.append(f"{asked:,.0f} copies/s were asked for, and it makes {self.copies_per_second:,.0f}")
+        if self.groups < GROUPS:
+            found.append(f"it remembers {self.groups} of {GROUPS} groups")
+        return found
+
     def measured(self, method: str, settings: dict[str, object]) -> list[Row]:
         """The rows of a procedure."""
         names = [str(number + 1) for number in range(self.ports)]
@@ -79,25 +93,26 @@ def compared(switch: Switch) -> Iterator[Compared]:
     settings = {"protocol": switch.protocol}
     rows = switch.measured(
         "group_delay",
-        settings | {"groups": 3, "group_fps": switch.rate_fps, "repetitions": 3, "stay_s": 0.3, "leave_s": 0.5},
+        settings | {"groups": GROUPS, "group_fps": switch.rate_fps, "repetitions": 3, "stay_s": 0.3, "leave_s": 0.5},
     )
     for row in rows:
-        yield "join delay", row.figures.get("join_delay"), switch.join_ns
-        yield "leave delay", row.figures.get("leave_delay"), switch.leave_ns
+        yield "join delay", row.figures.get("join_delay"), switch.join_ns, row.remark
+        yield "leave delay", row.figures.get("leave_delay"), switch.leave_ns, row.remark
         for name, truth in (("join", switch.join_ns), ("leave", switch.leave_ns)):
             for extreme in ("min", "max"):
-                yield f"{name} {extreme}", row.figures.get(f"{name}_{extreme}"), truth
+                yield f"{name} {extreme}", row.figures.get(f"{name}_{extreme}"), truth, row.remark
     capacity = switch.measured(
         "group_capacity", settings | {"join_fps": 10_000, "test_fps": 10_000, "most_groups": 400}
     )
-    yield "groups", capacity[0].figures.get("groups"), switch.groups
+    yield "groups", capacity[0].figures.get("groups"), switch.groups, capacity[0].remark
     receiving = switch.ports - 1
     share = switch.measured(
         "multicast", settings | {"groups": [1], "trial_s": 0.5, "settle_s": 0.1, "resolution_percent": 0.5}
     )
     line_fps = LINK_BPS / 8 / (128 + 20)
     # The few copies that may wait are frames of a trial beyond the rate: less than the resolution.
-    yield "throughput", share[0].figures.get("throughput"), min(line_fps, switch.copies_per_second / receiving)
+    throughput_fps = min(line_fps, switch.copies_per_second / receiving)
+    yield "throughput", share[0].figures.get("throughput"), throughput_fps, share[0].remark
 
 
 def contains(figure: Quantity, truth: float) -> bool:
@@ -110,23 +125,27 @@ def contains(figure: Quantity, truth: float) -> bool:
 
 
 def main(first: int, last: int) -> None:
-    """A table: how many figures there are, how many contain the truth, and those that do not."""
+    """A table: how many figures there are, how many contain the truth, those that do not, and why some are missing."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    missing: Counter[tuple[int, str, str]] = Counter()
     for seed in range(first, last):
         switch = Switch.drawn(seed)
-        for name, figure, truth in compared(switch):
+        for name, figure, truth, said in compared(switch):
             count = counts[name]
             count[0] += 1
             if figure is None:
                 count[1] += 1
+                missing[seed, said, " and ".join(switch.causes) or "NOTHING EXPLAINS IT"] += name.endswith("delay")
             elif contains(figure, truth):
                 count[2] += 1
             else:
                 print(f"seed {seed}: {name} {figure.value:g} {figure.bounds}, truth {truth:g}; {switch}")
     print(f"{last - first} devices, seeds {first} to {last - 1}")
     print(f"{'figure':14} {'cases':>6} {'missing':>8} {'contain the truth':>18}")
-    for name, (cases, missing, right) in counts.items():
-        print(f"{name:14} {cases:6} {missing:8} {right:18}")
+    for name, (cases, none, right) in counts.items():
+        print(f"{name:14} {cases:6} {none:8} {right:18}")
+    for (seed, said, cause), delays in missing.items():
+        print(f"seed {seed}: {delays} delays without a figure, as {cause}; it was said: {said}")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,30 @@ def test_only_a_stop_of_the_sender_at_an_end_of_an_outage_hides_when_that_was(se
                 assert found.highest - found.lowest <= most_ns + sum(near) + 1
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_an_outage_by_lost_frames_is_not_shorter_because_the_host_stopped_the_sender(seed: int) -> None:
+    """By loss, an outage was a tenth shorter where the host had the CPU for a tenth of it, without an uncertainty."""
+    chance = random.Random(f"by loss {seed}")
+    begin_ns, length_ns = chance.randrange(50 * MS), round(10 ** chance.uniform(7.7, 8.7))
+    stop_ms, flows = chance.uniform(3, 8), chance.choice([1, 3, 40])
+    host = f"[host]\nstop_ms = {stop_ms}\nevery_ms = {chance.uniform(60, 100)}\n"
+    own = {"event": "link-down", "rate_fps": 50_000, "stable_s": 0.1, "watch_s": (begin_ns + length_ns) / 1e9 + 0.2}
+    made = plan("convergence", frame_bytes=[64], streams=flows, convergence=own, seed=seed)
+    result, records = carry_out(made, device(interruption(begin_ns=begin_ns, duration_ns=length_ns) + host))
+    assert records[-1].facts.sent.interruptions > 1
+    found = result.rows[0].figures["loss_derived"]
+    low, high = found.bounds or (0.0, 0.0)
+    assert low <= length_ns <= high and low <= found.value <= high
+    # At either end a frame gap, what may be caught up with, and one stop at most.
+    assert high - low <= 2 * (flows * 20_000 + 64 * 20_000 + stop_ms * MS)
+
+
+def test_an_outage_by_lost_frames_is_at_least_that_long_if_a_flow_did_not_come_back() -> None:
+    result, _ = measured(interruption(begin_ns=0, duration_ns=5_000 * MS), flows=2)
+    found = result.rows[0].figures["loss_derived"]
+    assert found.bound == "at least" and found.value == pytest.approx(2000 * MS, rel=0.001)
+
+
 def test_the_figures_are_those_of_the_least_the_median_and_the_last_flow() -> None:
     result, _ = measured(interruption(begin_ns=3 * MS, duration_ns=20 * MS, step_ns=MS), flows=11)
     row, undone = result.rows
@@ -116,6 +140,8 @@ def test_the_figures_are_those_of_the_least_the_median_and_the_last_flow() -> No
     assert value["lost"] == pytest.approx(11 * 25 * MS / gap_ns, abs=11)
     # What RFC 6412 and 6413 have instead: the mean over all flows, and whole sampling intervals.
     assert value["loss_derived"] == pytest.approx(25 * MS, abs=gap_ns)
+    low, high = row.figures["loss_derived"].bounds or (0.0, 0.0)
+    assert low <= 25 * MS <= high and high - low <= 2.1 * gap_ns
     assert value["rate_derived"] == pytest.approx(30 * MS, abs=20 * MS)
     assert undone.remark == "no loss" and undone.figures["interruption"].value == 0
 

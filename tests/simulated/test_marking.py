@@ -6,19 +6,22 @@ import random
 from typing import Any
 
 import pytest
-from support.simulated_trials import carry_out, device, plan
+from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.marking import CURVE, QUEUE
+from keisoku.device.record.trial import Facts, StreamFacts, Trial
 from keisoku.run.result import Result, Row
 
 DEVICE = "ports = 3\n[output]\nbuffer_bytes = 400_000\n[[queue]]\n"
 
 
-def measured(marking: str, ports: int = 3, size: int = 1000, toml: str = DEVICE, **settings: Any) -> Result:
+def measured(
+    marking: str, ports: int = 3, size: int = 1000, toml: str = DEVICE, spoil: Spoil = untouched, **settings: Any
+) -> Result:
     numbers = [str(port + 1) for port in range(ports)]
     own = plan("marking", ports=numbers, frame_bytes=(size,), marking={"trial_s": 1.0, "saturation_s": 0.1, **settings})
-    return carry_out(own, device(toml + marking))[0]
+    return carry_out(own, device(toml + marking), spoil)[0]
 
 
 def the_curve(result: Result) -> Row:
@@ -95,6 +98,36 @@ def test_a_controller_is_not_taken_for_a_curve(by: str) -> None:
     row = the_curve(measured(own))
     assert "kmin" not in row.figures
     assert "does not follow from the queue" in row.remark
+
+
+def held_up(facts: Facts) -> Facts:
+    """As if the device had stood still while its queue was filled, and had forwarded little in the second half."""
+
+    def seldom(stream: StreamFacts) -> StreamFacts:
+        series = [
+            one.model_copy(update={"forwarded_frames": one.forwarded_frames // 16}) for one in stream.tracked.series
+        ]
+        return stream.model_copy(update={"tracked": stream.tracked.model_copy(update={"series": series})})
+
+    return facts.model_copy(update={"streams": [seldom(stream) for stream in facts.streams]})
+
+
+CODEL = 'marking = { by = "codel", target_ns = 300_000, interval_ns = 3_000_000 }'
+
+
+def test_a_device_that_stood_still_while_its_queue_was_filled_is_measured_again() -> None:
+    """One of six runs on a real line made four marks and said that no frame was marked: the queue did not rise later,
+    because the rate of the output was that of a line whose program had no CPU."""
+    row = the_curve(measured(CODEL, spoil=lambda index, trial, facts: held_up(facts) if index == 0 else facts))
+    assert "does not follow from the queue" in row.remark
+
+
+def test_a_device_that_stands_still_whenever_its_queue_is_filled_has_no_curve() -> None:
+    def spoil(index: int, trial: Trial, facts: Facts) -> Facts:
+        return held_up(facts) if trial.purpose.startswith("full queue") else facts
+
+    row = the_curve(measured(CODEL, spoil=spoil))
+    assert not row.figures and "less than half of what it was to" in row.remark
 
 
 def test_a_device_that_marks_nothing_has_no_curve() -> None:

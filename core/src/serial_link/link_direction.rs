@@ -257,6 +257,31 @@ mod tests {
         assert!((90..120).contains(&marked.count()));
     }
 
+    #[test]
+    fn codel_marks_four_packets_of_a_queue_that_was_filled_at_once_after_a_stop() {
+        let traits = Traits {
+            queue_bytes: 300_000,
+            marking: Some(Marking {
+                by: Controller::Codel,
+                action: Action::Mark,
+                least_bytes: 0,
+                most_bytes: 0,
+                most_ratio: 0.0,
+                target_ns: 10_000_000,
+                interval_ns: 30_000_000,
+            }),
+            ..traits(&[20_000_000])
+        };
+        // The thread finds what came in 0.49 s; above the target until 120 ms later, so marks are due 30 ms, 60 ms, 81 ms
+        // and 98 ms behind 10 ms.
+        let packets = vec![(490_000_000_000, 1000); 2940];
+        let fates = arrivals(&traits, &packets);
+        let marked = fates
+            .iter()
+            .filter(|fate| matches!(fate, Fate::ArrivesMarked(_)));
+        assert_eq!(marked.count(), 4);
+    }
+
     fn step(action: Action) -> Traits {
         Traits {
             marking: Some(Marking {

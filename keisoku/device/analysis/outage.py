@@ -46,6 +46,10 @@ class Between:
         """The time from another moment to this one."""
         return Between(self.lowest - other.highest, self.likely - other.likely, self.highest - other.lowest)
 
+    def times(self, factor: float) -> Between:
+        """So many times as long."""
+        return Between(self.lowest * factor, self.likely * factor, self.highest * factor)
+
     def at_least(self, least: float) -> Between:
         """The same, if it cannot be less than this."""
         return Between(max(self.lowest, least), max(self.likely, least), max(self.highest, least))
@@ -69,6 +73,8 @@ class Outage:
     begin: Between
     end: Between
     """When it began and ended, in ns since the first frame was due; the end is infinite if no later frame passed."""
+    by_loss: Between
+    """Its length by the number of lost frames and the time in which no frame could be lost, as none was sent."""
 
     @property
     def joined(self) -> bool:
@@ -97,6 +103,8 @@ class Impact:
     """Whether the flow was interrupted already when the event happened."""
     lost: int
     """Frames of interruptions that began in this time."""
+    by_loss: Between
+    """The sum of these interruptions by their lost frames; they are not divided by the next event."""
     duplicated: int
     reordered: int
     port_before: int
@@ -137,13 +145,30 @@ def lateness_ns(record: TrialRecord) -> float:
 
 def outages(record: TrialRecord, stream: StreamFacts) -> list[Outage]:
     """Interruptions of one flow in their order."""
-    gap_ns, late_ns = frame_gap_ns(record, stream), lateness_ns(record)
+    pace = _Pace(frame_gap_ns(record, stream), _due_gap_ns(record, stream), lateness_ns(record))
     sent = next(port.sent for port in record.facts.transmitters if port.port == stream.transmit)
-    return [_outage(gap, gap_ns, late_ns, sent) for gap in stream.tracked.lost]
+    return [_outage(gap, pace, sent) for gap in stream.tracked.lost]
 
 
-def _outage(gap: Gap, gap_ns: float, late_ns: float, sent: Sent) -> Outage:
+@dataclass(frozen=True)
+class _Pace:
+    """Of one flow: between two frames, at most and as they are due, and how late one of them may be, in ns."""
+
+    gap_ns: float
+    due_ns: float
+    late_ns: float
+
+
+def _due_gap_ns(record: TrialRecord, stream: StreamFacts) -> float:
+    """The time between two frames of a flow as they are due, whatever the tester's host did to the load."""
+    own = sum(one.offered_frames for one in record.facts.streams if one.transmit == stream.transmit)
+    port_gap_ns = record.trial.duration_ns / max(1, record.trial.frames_of(stream.transmit))
+    return port_gap_ns * own / max(1, stream.offered_frames)
+
+
+def _outage(gap: Gap, pace: _Pace, sent: Sent) -> Outage:
     """A frame gap is longer by what a frame was late, and by what the schedule was shifted in it."""
+    gap_ns, late_ns = pace.gap_ns, pace.late_ns
     end_ns = sent.last_sent_ns
     after_ns = 0 if gap.after_ns is None else gap.after_ns
     last_ns = end_ns if gap.before_ns is None else gap.before_ns
@@ -157,7 +182,31 @@ def _outage(gap: Gap, gap_ns: float, late_ns: float, sent: Sent) -> Outage:
     else:
         least_ns = max(_earliest_ns(sent, last_ns, longest_ns), after_ns)
         end = Between(least_ns, max(last_ns - gap_ns / 2, after_ns), last_ns)
-    return Outage(gap.first, gap.last, gap.count, begin, end)
+    stopped = _stopped_ns(sent, begin, end)
+    whole_ns = last_ns - after_ns - (gap.last - gap.first + 2) * pace.due_ns - stopped.lowest
+    stopped += Between.of(0.0, min(sent.unlisted_ns, max(0.0, whole_ns)))
+    return Outage(gap.first, gap.last, gap.count, begin, end, _by_loss(gap, pace, stopped))
+
+
+def _stopped_ns(sent: Sent, begin: Between, end: Between) -> Between:
+    """For how long the sender was stopped within an outage. Of a stop as that began or ended nobody knows how much."""
+    least_ns = most_ns = 0.0
+    for sent_ns, by_ns in sent.shifts:
+        least_ns += max(0.0, min(sent_ns, end.lowest) - max(sent_ns - by_ns, begin.highest))
+        most_ns += max(0.0, min(sent_ns, end.highest) - max(sent_ns - by_ns, begin.lowest))
+    return Between.of(least_ns, most_ns)
+
+
+def _by_loss(gap: Gap, pace: _Pace, stopped: Between) -> Between:
+    """An outage that loses n frames lasts for n - 1 to n + 1 times the time between two of them, and while none is
+    sent. Of those that the record has joined it is not known how many they are."""
+    whole = gap.last - gap.first + 1
+    most_ns = (min(2 * gap.count, whole + 1) if gap.count < whole else gap.count + 1) * pace.gap_ns + pace.late_ns
+    most_ns = math.inf if gap.before_ns is None else most_ns
+    if gap.count < whole:
+        return Between(0.0, gap.count * pace.due_ns, most_ns + stopped.highest)
+    least_ns = max(0.0, (gap.count - 1) * pace.due_ns - _ROUNDING_NS - pace.late_ns)
+    return Between(least_ns, gap.count * pace.due_ns, most_ns) + stopped
 
 
 def _latest_ns(sent: Sent, from_ns: int, length_ns: float) -> float:
@@ -254,6 +303,7 @@ def _impact(
         is_back=last is None or math.isfinite(last.highest),
         came_from_before=bool(carried),
         lost=sum(outage.lost for outage in begun),
+        by_loss=sum((outage.by_loss for outage in begun), start=NOTHING),
         duplicated=_within(stream.tracked.duplicated, window, gap_ns),
         reordered=_within(stream.tracked.reordered, window, gap_ns),
         port_before=before,
@@ -311,6 +361,10 @@ def rate_derived_ns(record: TrialRecord, start: Between, stop: Between) -> Betwe
     return Between.of(max(0.0, length_ns - 2 * width_ns), length_ns)
 
 
-def loss_derived_ns(lost: int, record: TrialRecord) -> float:
-    """RFC 6412 §3.5.1: lost frames by the offered load, as if all flows were interrupted alike."""
-    return lost / (record.offered_fps * len(record.facts.transmitters)) * NS_PER_S
+def loss_derived_ns(record: TrialRecord, impacts: Sequence[Impact]) -> Between:
+    """RFC 6412 §3.5.1: lost frames by the offered load, as if all flows were interrupted alike. While the host stopped
+    the sender there was no load, and nothing could be lost: that time is added."""
+    streams = record.facts.streams
+    offered = max(1, sum(streams[impact.flow].offered_frames for impact in impacts))
+    parts = (impact.by_loss.times(streams[impact.flow].offered_frames / offered) for impact in impacts)
+    return sum(parts, start=NOTHING)

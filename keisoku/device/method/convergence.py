@@ -230,7 +230,7 @@ def _figures(record: TrialRecord, reach: Reach, stop: Between | None) -> dict[st
         figures["rate_derived"] = _time(derived)
     lost = sum(impact.lost for impact in impacts)
     if affected:
-        figures["loss_derived"] = Quantity(value=loss_derived_ns(lost, record), unit="ns")
+        figures["loss_derived"] = _time(loss_derived_ns(record, impacts))
     counts = {
         "flows": len(impacts),
         "affected": len(affected),

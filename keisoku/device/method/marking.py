@@ -20,6 +20,7 @@ from keisoku.device.analysis.marks import marked
 from keisoku.device.method import rfc8239
 from keisoku.device.method.class_flows import headers
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
+from keisoku.device.method.search import RETRIES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.class_settings import MarkingSettings
 from keisoku.device.record.counts import Buckets
@@ -38,6 +39,8 @@ _LEAST_BURST = 20
 _INTERVALS = 200
 _BLUR_FRAMES = 3
 """Frames of other flows that came between a lost frame and the next one of its flow."""
+_ROSE = 0.5
+"""A queue that rose to less than this share of what it was to shows that the output is faster than it seemed."""
 _WAITS = 2.0
 """A queue is one if frames waited for so many others."""
 CURVE, QUEUE = "Curve", "Queue"
@@ -101,7 +104,19 @@ class _Queue:
         return self.setting.plan.of(MarkingSettings)
 
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
-        """All trials and rows."""
+        """All trials and rows; from the first one again where the queue did not rise as the rate of the output said."""
+        for _ in range(1 + RETRIES):
+            rows = yield from self._attempt()
+            if rows is not None:
+                return rows
+        problem = phrase(
+            "the queue rose to less than half of what it was to: the output forwarded less while its queue was full"
+            " than at other times, as one that stood still, so there is no rate to tell queues from latencies"
+        )
+        return [self._nothing(problem)]
+
+    def _attempt(self) -> Generator[Trial, TrialRecord, list[Row] | None]:
+        """None where the queue did not rise."""
         record = yield from reliably(
             self._trial(phrase("full queue, {size} byte", size=self.size), self.settings.saturation_s, list(self.flows))
         )
@@ -123,6 +138,8 @@ class _Queue:
             record = yield from reliably(trial)
             if not record.valid:
                 return [self._nothing(joined("; ", record.invalid_because))]
+            if not self._lost and _rose_frames(record, output) < _ROSE * frames:
+                return None
             parts += self._counts(record, output)
             if number == 0:
                 most = threshold(merged(parts))
@@ -252,6 +269,13 @@ def _output(record: TrialRecord) -> _Output | None:
         least_ns[stream.transmit] = min(latency.min_ns, least_ns.get(stream.transmit, latency.min_ns))
     wait_ns = max(latency.max_ns - least_ns[stream.transmit] for stream, latency in seen)
     return _Output(fps, least_ns, wait_ns * fps / NS_PER_S, 2 / sum(one.forwarded_frames for one in inside))
+
+
+def _rose_frames(record: TrialRecord, output: _Output) -> float:
+    """The longest queue of a trial, by the rate of the output."""
+    seen = [(stream.transmit, one) for stream in record.facts.streams if (one := stream.tracked.latency) is not None]
+    waits_ns = [one.max_ns - min(one.min_ns, output.least_ns.get(port, one.min_ns)) for port, one in seen]
+    return max(waits_ns, default=0.0) * output.fps / NS_PER_S
 
 
 def _by_queue(every: Buckets, marks: Buckets, least_ns: float, bytes_per_ns: float, apart: bool) -> Counts:
