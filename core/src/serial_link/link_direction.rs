@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// How many of these packets CoDel marks on a line of 20 Mbit/s with room for 300 kB.
-    fn marked_by_codel(packets: &[(u64, usize)]) -> usize {
+    fn marked_by_codel(packets: &[(u64, u64)]) -> usize {
         let traits = Traits {
             queue_bytes: 300_000,
             marking: Some(Marking {
