@@ -28,6 +28,7 @@ from keisoku.device.record.opening import Opened, Opening
 from keisoku.device.record.trial import (
     NS_PER_S,
     Branch,
+    Bursts,
     Facts,
     Flow,
     Receiver,
@@ -153,19 +154,23 @@ class _Output:
     arriving_fps: float
     served_fps: float
     buffer_frames: int
+    burst_frames: float = 0.0
+    """That wait at the end of a burst."""
 
     @classmethod
     def of(cls, ways: list[_Way], served_fps: float, buffer_frames: int) -> _Output:
         span_s = (max(way.end_ns for way in ways) - min(way.start_ns for way in ways)) / NS_PER_S
         arriving = sum(way.offered for way in ways)
         # The last frame occupies a time of its own, of which the span of starts knows nothing.
-        return cls(arriving, max(0, arriving - len(ways)) / span_s, served_fps, buffer_frames)
+        arriving_fps = max(0, arriving - len(ways)) / span_s
+        bursts = (_waiting(way, arriving_fps - way.offered / span_s, served_fps) for way in ways)
+        return cls(arriving, arriving_fps, served_fps, buffer_frames, max(bursts))
 
     @property
     def queued(self) -> float:
-        """Frames that wait when the last one arrives."""
+        """The most frames that wait, as the last one or that of a burst arrives."""
         if self.arriving_fps <= self.served_fps:
-            return 0.0
+            return min(self.buffer_frames, self.burst_frames)
         return min(self.buffer_frames, self.arriving * (1 - self.served_fps / self.arriving_fps))
 
     @property
@@ -191,6 +196,17 @@ class _Output:
             return None
         more = (allowed + 1) / (1 - self.served_fps / self.arriving_fps)
         return min(self.arriving, self.passing + more) / self.arriving_fps * NS_PER_S
+
+
+def _waiting(way: _Way, beside_fps: float, served_fps: float) -> float:
+    """Frames of one burst of a flow that wait at its end, with others that come meanwhile; 0 if it has no bursts."""
+    pacing = way.flow.pacing
+    if not isinstance(pacing, Bursts):
+        return 0.0
+    if not pacing.gap_ns:
+        return pacing.burst_frames
+    burst_fps = NS_PER_S / pacing.gap_ns
+    return pacing.burst_frames * max(0.0, (burst_fps + beside_fps - served_fps) / burst_fps)
 
 
 def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
