@@ -37,8 +37,6 @@ class Speed:
     """0: in one process."""
     seconds: float
     as_fast: float
-    runs: str
-    """Of each worker."""
 
 
 def main() -> list[Speed]:
@@ -50,7 +48,7 @@ def main() -> list[Speed]:
             folder = Path(name)
             (folder / "plan.toml").write_text(PLAN.format(runs=RUNS, measurement=measurement))
             alone_s = timed(folder, None)[0]
-        speeds.append(Speed(kind, 0, alone_s, 1.0, str(RUNS)))
+        speeds.append(Speed(kind, 0, alone_s, 1.0))
         print(f"| {kind} | one process | {alone_s:.1f} | 1 | {RUNS} |", flush=True)
         for workers in (1, 2, 3):
             with TemporaryDirectory() as name:
@@ -59,7 +57,7 @@ def main() -> list[Speed]:
                 with DaskCluster(folder, ["tester=1"] * workers) as cluster:
                     timed(folder, cluster)
                     seconds, of_each = timed(folder, cluster)
-            speeds.append(Speed(kind, workers, seconds, alone_s / seconds, of_each))
+            speeds.append(Speed(kind, workers, seconds, alone_s / seconds))
             print(f"| {kind} | {workers} | {seconds:.1f} | {alone_s / seconds:.2f} | {of_each} |", flush=True)
     return speeds
 

@@ -23,7 +23,6 @@ import frame_cost
 import limit_search
 
 _HERE = Path(__file__).parent
-_BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
 _PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "nuttcp", "pchar")
 
 Results = dict[str, Any]
@@ -68,10 +67,14 @@ def now() -> str:
 
 def publish(results: Results, file: str) -> None:
     """Puts the tables into README.md in place of the last ones."""
-    readme = _HERE / "README.md"
-    before, rest = readme.read_text().split(_BEGIN)
-    after = rest.split(_END)[1]
-    readme.write_text(f"{before}{_BEGIN}\n{tables(results, file)}\n{_END}{after}")
+    put(_HERE / "README.md", "bench: begin", "bench: end", tables(results, file))
+
+
+def put(page: Path, begin: str, end: str, text: str) -> None:
+    """Puts it into a page of Markdown, in place of what is between these two comments."""
+    opens, closes = f"<!-- {begin} -->", f"<!-- {end} -->"
+    before, rest = page.read_text().split(opens)
+    page.write_text(f"{before}{opens}\n{text}\n{closes}{rest.split(closes)[1]}")
 
 
 def tables(results: Results, file: str) -> str:

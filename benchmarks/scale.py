@@ -13,14 +13,15 @@ from pathlib import Path
 
 import campaigns
 import queries
-from results import machine, now
+from results import machine, now, put
 
 from keisoku.device.record.queries import QUERIES
 from keisoku.report.plot import Plot, axis, device_colour, label
 from keisoku.report.svg import svg
 
 DOCS = Path(__file__).parents[1] / "docs"
-BEGIN, END = "<!-- begin: cost -->", "<!-- end: cost -->"
+MARKS = "begin: cost", "end: cost"
+"""Comments around a table."""
 
 
 def main() -> None:
@@ -33,8 +34,8 @@ def main() -> None:
     costs = queries.main()
     speeds = campaigns.main()
     if chosen.write:
-        publish("runs.md", f"Run of {where}.\n\n{queries_table(costs)}")
-        publish("campaigns.md", f"Run of {where}.\n\n{campaigns_table(speeds)}")
+        put(DOCS / "runs.md", *MARKS, f"Run of {where}.\n\n{queries_table(costs)}")
+        put(DOCS / "campaigns.md", *MARKS, f"Run of {where}.\n\n{campaigns_table(speeds)}")
         of_query = {name: [cost for cost in costs if cost.query == name] for name in QUERIES}
         seconds = {name: [(cost.million_rows, cost.seconds) for cost in own] for name, own in of_query.items()}
         draw("runs-cost.svg", "Seconds of each named query", "million frames", "s", seconds)
@@ -61,13 +62,6 @@ def campaigns_table(speeds: Sequence[campaigns.Speed]) -> str:
     for one in speeds:
         lines.append(f"| {one.kind} | {one.workers or 'one process'} | {one.seconds:.1f} | {one.as_fast:.2f} |")
     return "\n".join(lines)
-
-
-def publish(page: str, text: str) -> None:
-    """Puts it into the page in place of the last one."""
-    path = DOCS / page
-    before, rest = path.read_text().split(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
 
 
 def draw(

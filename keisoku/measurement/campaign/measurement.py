@@ -121,17 +121,15 @@ def _seconds(left: Sequence[Planned]) -> float | None:
     Raises PlanError if one of them is not possible.
     """
     counts = Counter(run.cell.name for run in left)
-    found: float | None = 0.0
+    each: list[float | None] = []
     for cell in {run.cell.name: run.cell for run in left}.values():
         try:
             one_s = None if cell.entry.seconds is None else cell.entry.seconds(cell.of)
         except PlanError as error:
             raise cell.blamed(error) from error
-        if one_s is None or found is None:
-            found = None
-        else:
-            found += counts[cell.name] * one_s * (cell.of.repeat or 1)
-    return found
+        each.append(None if one_s is None else counts[cell.name] * one_s * (cell.of.repeat or 1))
+    known = [seconds for seconds in each if seconds is not None]
+    return sum(known) if len(known) == len(each) else None
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
