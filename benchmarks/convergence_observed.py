@@ -65,6 +65,9 @@ class Case:
     """The interruption is from this message to `way_found`; without it, `way_found` is the end of the convergence;
     without both, the kernel tells of nothing that the frames depend on."""
     way_found: Words = ()
+    old_lost: Words = ()
+    old_found: Words = ()
+    """The same of what undoes the event, where that interrupts the frames again."""
     monitor: Words = ("ip", "-ts", "monitor", "route", "link")
     ports: int = 2
     is_settled_last: bool = False
@@ -94,8 +97,10 @@ CASES = (
         "stp",
         "port-blocked",
         6.0,
-        ("second-first", "state DOWN"),
-        ("second-third", "state forwarding"),
+        ("second-first@", "state disabled"),
+        ("second-third@", "state forwarding"),
+        ("second-third@", "state blocking"),
+        ("first-second@", "state forwarding"),
         monitor=("bridge", "-timestamp", "monitor", "link"),
     ),
 )
@@ -250,12 +255,14 @@ def compared(case: Case, rows: list[Row], seen: Observed) -> Iterator[Seen]:
         figure = row.figures["interruption"]
         low, high = figure.bounds or (figure.value, figure.value)
         kernel_of, kernel = None, None
-        if case.way_found and "undone" not in row.case:
-            own = row.figures.get("interruption" if case.way_lost else "convergence")
+        undone = "undone" in row.case
+        way_lost, way_found = (case.old_lost, case.old_found) if undone else (case.way_lost, case.way_found)
+        if way_found:
+            own = row.figures.get("interruption" if way_lost else "convergence")
             lost = [begin_s]
-            if case.way_lost:
-                lost = [at for at in seen.moments(case.way_lost) if begin_s <= at < end_s][:1]
-            found = [at for at in seen.moments(case.way_found) if lost and lost[0] < at < end_s]
+            if way_lost:
+                lost = [at for at in seen.moments(way_lost) if begin_s <= at < end_s][:1]
+            found = [at for at in seen.moments(way_found) if lost and lost[0] < at < end_s]
             if own is not None and found:
                 at_s = found[-1 if case.is_settled_last else 0]
                 least, most = own.bounds or (own.value, own.value)

@@ -6,6 +6,7 @@ set -eu
 space=keisoku-ci
 case "$1" in
 up)
+    "$0" down # what a measurement that was killed has left
     ip netns add $space
     for port in 0 1; do
         ip link add kci$port type veth peer name dut$port netns $space
