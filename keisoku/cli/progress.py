@@ -234,7 +234,8 @@ class Lines:
 
     def left(self) -> str:
         """Time that remains, in words; empty where it is not known, as in virtual time."""
-        if self._expected is not None and not self.standings:  # that of one run of many is not that of the whole
+        # What is expected of one run of many is not what is left of the whole.
+        if self._expected is not None and self._share is None and not self.standings:
             remaining, at_s = self._expected
             return str(remaining.after(monotonic() - at_s))
         passed_s, share = monotonic() - self._since_s, self.percent() / 100

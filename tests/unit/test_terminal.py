@@ -13,6 +13,7 @@ from support.synthetic_runs import host_run
 from keisoku.cli.live import Live
 from keisoku.cli.progress import WIDTH, Lines, Rows, rate
 from keisoku.cli.summary import MOST_LINES, Summary
+from keisoku.device.forecast.forecast import Forecast
 from keisoku.device.record.trial import Trial
 from keisoku.report.table import Head, Table
 from keisoku.run.directory import RunDirectory
@@ -34,6 +35,22 @@ def test_lines_are_at_most_100_characters(capsys: pytest.CaptureFixture[str]) ->
         "throughput 64 byte: done (0 valid)",
         "throughput 1518 byte: trying 81 kf/s",
         "throughput 1518 byte: ended (0 valid)",
+    ]
+
+
+def test_the_time_that_is_left_is_that_of_all_runs_and_not_of_the_one_that_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr("keisoku.cli.progress.monotonic", lambda: now_s)
+    with Lines() as lines:
+        now_s = 10.0
+        lines.came_to(0.25, 1.0, "pair 2, A")
+        lines.expects(Forecast(0.23, 0.23))
+        lines.trial_started(0, "latency", _trial(64, 2000.0))
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "25 %: pair 2, A (about 30 s left)",
+        "latency 64 byte: trying 2 kf/s (about 30 s left)",
     ]
 
 
