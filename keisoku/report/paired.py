@@ -127,8 +127,8 @@ def _difference(found: Judgement, runs: str) -> str:
     if ends[0] < 0 < ends[1]:
         said = phrase("{low} to {high}", low=_signed(ends[0]), high=_signed(ends[1]))
     else:
-        low_end, high_end = sorted((_percent(abs(end)) for end in ends), key=lambda text: float(text.split()[0]))
-        said = phrase("{low} to {high}", low=low_end, high=high_end)
+        low_end, high_end = sorted(abs(end) for end in ends)
+        said = phrase("{low} to {high}", low=_percent(low_end), high=_percent(high_end))
     return phrase(
         "{percent} {way} than A's (95 % interval {said}, {runs})",
         percent=_percent(abs(low)),

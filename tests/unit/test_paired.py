@@ -184,6 +184,13 @@ def test_the_sentence_says_how_sure_it_is() -> None:
     assert sentence("loss", "", few, 0.0, "4 pairs").startswith("undecided: 4 pairs are too few")
 
 
+def test_the_ends_of_a_difference_of_a_thousand_percent_and_more_are_in_order() -> None:
+    found = Judgement("worse", True, 10, (4.59, 4.59), (0.72, 17.41), (0.5, 20.0))
+    assert "is 459 % higher than A's (95 % interval 72 % to 1 741 %, 10 pairs)" in sentence(
+        "min", "", found, 0.0, "10 pairs"
+    ).replace("\u202f", " ").replace("\xa0", " ")
+
+
 def test_a_plot_shows_pairs_bounds_and_margin() -> None:
     found = Judgement("open", True, 2, (0.0, 0.0), (-0.1, 0.1), (-0.2, 0.2))
     plot = pairs_plot("p", "Throughput", [(0.01, 0.01), (-0.02, math.inf), (math.nan, math.nan)], found, 0.05)
