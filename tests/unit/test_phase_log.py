@@ -46,6 +46,13 @@ def taken(given: Readings, kept: np.ndarray) -> Readings:
     return Readings(**{name: None if column is None else column[kept] for name, column in vars(given).items()})
 
 
+def test_a_log_whose_readings_are_no_time_apart_is_refused(recwarn: pytest.WarningsRecorder) -> None:
+    for every_s in (0.0, -1.0, 1e-300, math.nan):
+        with pytest.raises(PlanError, match="is not a time from one reading to the next"):
+            phase_log(readings(clock()), every_s)
+    assert not recwarn
+
+
 def test_ticks_become_phase_however_late_they_were_read() -> None:
     truth = clock()
     log = phase_log(readings(truth), 1.0)

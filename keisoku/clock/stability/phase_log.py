@@ -20,6 +20,8 @@ from keisoku.errors import PlanError
 
 Integers = NDArray[np.int64]
 Reason = Literal["gap", "step", "suspend", "reboot", "clock source", "reference went back", "frequency step"]
+LEAST_TAU0_S = 1e-9
+"""Readings are dated in nanoseconds."""
 GAP_POINTS = 10_000
 """A longer gap than this, and than all points together, cuts the log: it would be nothing but missing points."""
 POINTS_MIN = 8
@@ -122,8 +124,10 @@ def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
 
     Readings may come late: phase is that of the moment of the reading, and because the clock's own rate was taken
     away before, being late by 1 ms shifts it by a picosecond for each ppb that the rate has left its mean.
-    Raises PlanError for fewer than eight readings.
+    Raises PlanError for fewer than eight readings, and for a grid that has no length.
     """
+    if not tau0_s >= LEAST_TAU0_S:
+        raise PlanError("every", f"{tau0_s:g} s is not a time from one reading to the next", "log anew")
     readings, wide = readings.narrow()
     _enough(len(readings.clock))
     order = _Cuts.of(readings, tau0_s)
