@@ -3,10 +3,10 @@
 `python benchmarks/connections.py hidden [FIRST] [COUNT]`: capacities and rates of COUNT (default 100) simulated devices
 whose tables are hidden, in virtual time. `truth [FIRST] [COUNT]`: COUNT (default 12) NATs, firewalls and NAT64s of the
 kernel by chance, with seeds from FIRST (default 1) on: capacities against the size of the table, and connections
-against the kernel's own events. `teardown [COUNT]`: the tear-down of COUNT connections (default 100 000) against the
-times at which the kernel itself ended each. `ceiling`: the highest rate of new connections of the tester, through a
-router that has no table. `soak [TRIALS]`: 1 million connections a trial (default 20), and what memory the tester has
-after each.
+against the kernel's own events. `teardown [COUNT] [REPETITIONS]`: the tear-down of COUNT connections (default 100 000)
+against the times at which the kernel itself ended each. `ceiling`: the highest rate of new connections of the tester,
+through a router that has no table. `soak [TRIALS]`: 1 million connections a trial (default 20), and what memory the
+tester has after each.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def measured(
     asked = parse(source | {"phases": WAITS, method: settings})
     with closing(on_lab(asked, lab)) as tester:
         own = begin(method, asked, tester.capabilities, Bias(), {})
-        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=4096)
+        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=16)
     assert result is not None
     return result, records
 
@@ -200,36 +200,44 @@ def _capacity(device: str, transport: str, size: int) -> tuple[Quantity, int, in
     return result.rows[0].figures["connections"], sum(compared), len(compared)
 
 
-def teardown(count: int = 100_000) -> None:
+def teardown(count: int = 100_000, repetitions: int = 10) -> None:
     """The measured tear-down against the kernel's own times of the ends of connections."""
-    print("| device | keisoku's rate | connections ended | kernel's own rate, from first to last | difference |")
+    print("| device | keisoku's rate | calls | ended / arrived | the call, less that for one | kernel |")
     for family in ("nat", "firewall"):
-        figure, ended, rates = _torn_down(family, count)
-        middle = statistics.fmean(rates)
-        scatter = 100 * statistics.stdev(rates) / middle if len(rates) > 1 else 0.0
-        print(
-            f"| {family} | {digits.text(figure)} | {min(ended)} to {max(ended)} in {len(ended)} times | "
-            f"{middle:,.0f}/s, scatter {scatter:.1f} % | {100 * (figure.value / middle - 1):+.1f} % |",
-            flush=True,
-        )
+        figure, calls, alone_s = _torn_down(family, count, repetitions)
+        for ended, arrived, call_s, kernel_s in calls:
+            print(
+                f"| {family} | | | {ended} / {arrived} | {1e3 * (call_s - alone_s):.2f} ms | {1e3 * kernel_s:.2f} ms |"
+            )
+        ratio = statistics.fmean((call_s - alone_s) / kernel_s for _, _, call_s, kernel_s in calls)
+        said = digits.text(figure) if figure is not None else "too few valid trials"
+        print(f"| {family} | {said} | {len(calls)} | | {100 * (ratio - 1):+.1f} % of the kernel's | |", flush=True)
 
 
-def _torn_down(family: str, count: int) -> tuple[Quantity, list[int], list[float]]:
-    """The rate; of each time many connections were forgotten: how many the kernel ended, and how many a second."""
-    rates: list[float] = []
-    ended: list[int] = []
+def _torn_down(
+    family: str, count: int, repetitions: int
+) -> tuple[Quantity | None, list[tuple[int, int, float, float]], float]:
+    """The rate; of each time many connections were forgotten: how many the kernel ended, how many had arrived, how long
+    the call took, and from the first end to the last by the kernel's own clock; and how long a call for one took."""
+    calls: list[tuple[int, int, float, float]] = []
+    alone: list[float] = []
+    before = 0
     with Lab(f"{family}?table=250000") as lab, announced(lab, _DESTROY) as gone:
 
         def counted(trial: Trial, facts: Facts) -> bool:
-            stops = gone.take()
-            if len(stops) > 1:
-                ended.append(len(stops))
-                rates.append((len(stops) - 1) * 1e9 / (max(stops) - min(stops)))
-            return of_no_use(trial, facts)
+            nonlocal before
+            stops, opened = gone.take(), facts.opened
+            assert opened is not None and opened.forgot_ns is not None and trial.opening is not None
+            if len(stops) == 1:
+                alone.append(opened.forgot_ns / 1e9)
+            elif stops:
+                calls.append((len(stops), before, opened.forgot_ns / 1e9, (max(stops) - min(stops)) / 1e9))
+            before = trial.opening.connections - opened.refused.count
+            return False
 
-        own = {"connections": count, "open_fps": 50_000, "repetitions": 10}
+        own = {"connections": count, "open_fps": 25_000, "repetitions": repetitions}
         result, _ = measured(lab, "connection_teardown", 64, counted, **own)
-    return result.rows[0].figures["rate"], ended, rates
+    return result.rows[0].figures.get("rate"), calls, statistics.median(alone)
 
 
 def ceiling() -> None:
@@ -269,7 +277,7 @@ def soak(trials: int = 20) -> None:
         with closing(on_lab(asked, lab)) as tester:
             for number in range(trials):
                 own = begin("connection_rate", asked, tester.capabilities, Bias(), {})
-                drive("connection_rate", own, tester, looked, streams=4096, first=number, most=1)
+                drive("connection_rate", own, tester, looked, streams=16, first=number, most=1)
     print(
         f"after the second trial {memory[1]:.0f} MiB, after the last {memory[-1]:.0f} MiB, most {max(memory):.0f} MiB"
     )
