@@ -49,7 +49,7 @@ check)
     .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
     ;;
 test)
-    daemons="frr lldpd keepalived openvswitch-switch nginx vsftpd openssh-server prometheus"
+    daemons="frr lldpd keepalived tayga openvswitch-switch nginx vsftpd openssh-server prometheus"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # Labs run daemons of their own in their namespaces; the host's are not wanted, and lldpd would speak on its ports.

@@ -54,6 +54,10 @@ struct Meant {
     egress: Option<Egress>,
 }
 
+/// In place of words of a frame that arrived at another port than it was meant for; words of a real one
+/// have ports, which are not zero, in their second half.
+const RETURNED: u64 = 2;
+
 /// One port that a stream is meant for, and what arrived there.
 struct Branch {
     tracker: Tracker,
@@ -190,6 +194,7 @@ impl Account {
                 }
                 let Some(branch) = meant.at(port) else {
                     counts.misdirected += 1;
+                    mark_returned(&mut self.words, index, sequence);
                     return;
                 };
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
@@ -240,6 +245,7 @@ impl Account {
                 let is_first = self.streams[index].first.port == port;
                 let Some(branch) = self.streams[index].at(port) else {
                     counts.misdirected += 1;
+                    mark_returned(&mut self.words, index, sequence);
                     return;
                 };
                 branch.tracker.corrupt(sequence);
@@ -373,6 +379,16 @@ impl Account {
     }
 }
 
+/// An ICMP error quotes the whole frame, behind headers of its own, and goes to its sender.
+fn mark_returned(words: &mut [Vec<u64>], index: usize, sequence: u64) {
+    if let Some(kept) = words.get_mut(index) {
+        let variant = sequence as usize % kept.len();
+        if kept[variant] == 0 {
+            kept[variant] = RETURNED;
+        }
+    }
+}
+
 impl Meant {
     /// What the stream has at `port`; nothing if it is not meant for it.
     #[inline]
@@ -479,6 +495,28 @@ mod tests {
             (branch.first_received_ns, branch.last_received_ns),
             (Some(101), Some(120))
         );
+    }
+
+    #[test]
+    fn a_frame_that_comes_back_to_another_port_is_told_apart_from_one_that_arrived() {
+        let (mut account, _) = account("also");
+        account.keeps = true;
+        let mut account = account.keeping([5].into_iter());
+        for (port, sequence) in [(1, 0), (3, 1), (3, 2), (1, 2), (1, 3), (3, 3)] {
+            account.take(port, port, intact(sequence, 200), 77);
+        }
+        // What is in front of the signature there is not what the sender made it for.
+        let (stream, received_ns) = (7, 210);
+        for sequence in [3, 4] {
+            let quoted = Arrival::Corrupt {
+                stream,
+                sequence,
+                received_ns,
+            };
+            account.take(3, 3, quoted, 77);
+        }
+        assert_eq!(account.words(), [[77, RETURNED, 77, 77, RETURNED]]);
+        assert_eq!(account.receivers[3].misdirected, 5);
     }
 
     #[test]

@@ -22,8 +22,9 @@ FROM_ORDER = 6
 """Two to the power of 1 - 6 is the first below 5 %."""
 
 
-def combined(figures: Sequence[Quantity]) -> Quantity:
-    """The figure of all repetitions; a bound if the median of the repetitions is one.
+def combined(figures: Sequence[Quantity], least: float = -math.inf) -> Quantity:
+    """The figure of all repetitions; a bound if the median of the repetitions is one. Its
+    interval does not reach below `least`, such as 0 for a time.
 
     With a single repetition it is that one's figure. Raises ValueError for none, or for different units.
     """
@@ -32,9 +33,9 @@ def combined(figures: Sequence[Quantity]) -> Quantity:
     if len(figures) == 1:
         return figures[0]
     unit = figures[0].unit
-    least = [-math.inf if figure.bound == "at most" else figure.value for figure in figures]
+    lowest = [-math.inf if figure.bound == "at most" else figure.value for figure in figures]
     most = [math.inf if figure.bound == "at least" else figure.value for figure in figures]
-    low, high = statistics.median_low(least), statistics.median_high(most)
+    low, high = statistics.median_low(lowest), statistics.median_high(most)
     if math.isinf(low) and math.isinf(high):  # as many bounds from above as from below: nothing is between them
         low = statistics.median([figure.value for figure in figures])
         return Quantity(value=low, unit=unit)
@@ -47,7 +48,7 @@ def combined(figures: Sequence[Quantity]) -> Quantity:
     lower, upper = _low_end([end for end, _ in ends]), -_low_end([-end for _, end in ends])
     if not math.isfinite(upper - lower):  # bounds reach into the interval, but not to the median
         return Quantity(value=value, unit=unit)
-    lower, upper = min(lower, value), max(upper, value)
+    lower, upper = max(min(lower, value), min(least, value)), max(upper, value)
     return Quantity(
         value=value,
         unit=unit,

@@ -48,7 +48,9 @@ class Place:
         try:
             found = self.inside(lambda: socket.getaddrinfo(self.host, None, type=socket.SOCK_DGRAM))
         except OSError as error:
-            raise EngineError(f"{self.host} is not known: {error.strerror}; give a name or an address") from error
+            name, _, port = self.host.rpartition(":")
+            remedy = f"give --port {port}" if port.isdigit() and ":" not in name else "give a name or an address"
+            raise EngineError(f"{self.host} is not known: {error.strerror}; {remedy}") from error
         return str(found[0][4][0])
 
     def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:

@@ -25,6 +25,7 @@ class Program:
     name: str
     package: str
     version_option: str = "--version"
+    """Empty: it does not say its version, and its package's is taken."""
     at: str | None = None
     """Its path where it is no command of the host."""
 
@@ -43,6 +44,9 @@ class Program:
 
     def version(self) -> str:
         """Its version number, or its whole answer if that contains none."""
+        if not self.version_option:
+            packages = Program("dpkg-query", "dpkg")
+            return packages.run("--show", "--showformat=${Version}", self.package) if packages.path else "unknown"
         said = (done := self._done(self.version_option)).stdout or done.stderr  # keepalived says it as an error
         said = said.splitlines()[0]
         found = re.search(r"\d+(\.\d+)+", said)

@@ -19,13 +19,14 @@ from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.nat64 import TAYGA
 from keisoku.lab.device.nftables import NFT
 from keisoku.run.result import Result
 
 pytestmark = [pytest.mark.lab, needs(NFT)]
 
 WAITS = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0}
-_NETLINK_NETFILTER, _SOL_NETLINK, _ADD_MEMBERSHIP, _NEW, _SO_RCVBUFFORCE = 12, 270, 1, 1, 33
+_NETLINK_NETFILTER, _SOL_NETLINK, _ADD_MEMBERSHIP, _NEW, _DESTROY, _SO_RCVBUFFORCE = 12, 270, 1, 1, 3, 33
 _HEADER = struct.Struct("=IHHII")
 _TO_PORT_1 = bytes.fromhex("060003000001")
 """CTA_PROTO_DST_PORT: the first destination port of connections; learning frames go to another one."""
@@ -40,7 +41,7 @@ def measured(
     tester = on_lab(plan, lab)
     try:
         own = begin(method, plan, tester.capabilities, Bias(), {})
-        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=4096)
+        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=16)
     finally:
         tester.close()
     assert result is not None
@@ -60,17 +61,17 @@ def tcp_states(lab: Lab) -> Counter[str]:
 
 
 class Announced:
-    """Counts the new connections that the kernel of the device announces."""
+    """Counts the connections that the kernel of the device announces to be new, or to be gone."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._socket = lab._places[0].run(self._open)
+    def __init__(self, lab: Lab, which: int = _NEW) -> None:
+        self._socket = lab._places[0].run(lambda: self._open(which))
 
     @staticmethod
-    def _open() -> socket.socket:
+    def _open(which: int) -> socket.socket:
         own = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
         own.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 27)
         own.bind((0, 0))
-        own.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _NEW)
+        own.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, which)
         own.setblocking(False)
         return own
 
@@ -162,3 +163,94 @@ def test_a_nat_with_a_pool_of_ports_has_no_more_connections_to_one_place(engine:
         assert opened.pool is not None
         assert opened.pool.source_ports == 200 and (opened.pool.least_port, opened.pool.most_port) == (1024, 1223)
         assert any("dropped" in str(row.remark) for row in result.rows)
+
+
+def assert_capacity(lab: Lab, table: int, size: int, transport: str, **settings: Any) -> list[TrialRecord]:
+    own = {"connections": 2048, "open_fps": 10_000, "most_connections": 4096, "transport": transport}
+    result, records = measured(lab, "connection_capacity", size=size, **own, **settings)
+    bounds = result.rows[0].figures["connections"].bounds
+    assert bounds is not None
+    assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
+    last = records[-1].facts.opened
+    assert last is not None and records[-1].trial.opening is not None
+    assert entries(lab) == records[-1].trial.opening.connections - last.refused.count
+    return records
+
+
+@pytest.mark.parametrize(("transport", "size"), [("udp", 84), ("tcp", 96)])
+@needs(TAYGA)
+def test_the_capacity_of_a_nat64_is_that_of_the_kernels_table(transport: str, size: int) -> None:
+    table = random.Random(size).randint(800, 2000)
+    with Lab(f"nat64?table={table}") as lab:
+        assert_capacity(lab, table, size, transport)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "name"),
+    [
+        ("connection_rate", {"connections": 1000, "maximum_fps": 2000, "resolution_percent": 50}, "rate"),
+        ("connection_throughput", {"trial_s": 0.2, "maximum_fps": 2000, "resolution_percent": 50}, "throughput"),
+        ("connection_teardown", {"connections": 1000, "open_fps": 5000, "repetitions": 2}, "time"),
+    ],
+)
+@needs(TAYGA)
+def test_other_procedures_run_through_a_nat64(method: str, settings: dict[str, Any], name: str) -> None:
+    with Lab("nat64?table=20000") as lab:
+        result, records = measured(lab, method, size=84, **settings)
+        assert name in result.rows[0].figures
+        for opened in (record.facts.opened for record in records if record.valid):
+            assert opened is not None and opened.pool is not None
+            assert (opened.pool.addresses, opened.refused.count) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("family", "size"), [("nat", 76), pytest.param("nat64", 96, marks=[needs(TAYGA), pytest.mark.long])]
+)
+def test_a_load_of_tcp_uses_connections_that_the_kernel_saw_established(family: str, size: int) -> None:
+    with Lab(f"{family}?table=20000") as lab:
+        own = {"connections": 1000, "trial_s": 0.3, "maximum_fps": 4000, "open_fps": 5000, "resolution_percent": 50}
+        result, records = measured(lab, "connection_throughput", size=size, transport="tcp", **own)
+        assert result.rows[0].figures["throughput"].bound == "at least"
+        assert tcp_states(lab) == {"ESTABLISHED": 1000}
+        assert all(len(record.facts.handshake) == 2 for record in records)
+
+
+@pytest.mark.parametrize("engine", ["xdp", pytest.param("packet", marks=pytest.mark.long)])
+@pytest.mark.parametrize(("family", "transport", "size"), [("nat", "udp", 64), ("firewall", "tcp", 76)])
+def test_connections_that_the_device_resets_are_told_apart_from_dropped_ones(
+    family: str, transport: str, size: int, engine: str
+) -> None:
+    own = {"connections": 1200, "open_fps": 5000, "most_connections": 1200, "transport": transport}
+    for beyond, reset in (("drop", 0), ("reset", 200)):
+        with Lab(f"{family}?table=1000&beyond={beyond}") as lab:
+            result, records = measured(lab, "connection_capacity", engine, size=size, **own)
+        opened = next(record.facts.opened for record in records if record.valid)
+        assert opened is not None
+        assert (opened.refused.count, opened.reset.count) == (200, reset)
+        named = [str(row.remark) for row in result.rows if str(row.case).startswith("failed")]
+        assert named and all(said.endswith("reset by the device" if reset else "dropped") for said in named)
+
+
+@pytest.mark.parametrize("family", ["nat", pytest.param("firewall", marks=pytest.mark.long)])
+def test_every_connection_that_is_torn_down_is_announced_by_the_kernel(family: str) -> None:
+    with Lab(f"{family}?table=20000") as lab:
+        gone = Announced(lab, _DESTROY)
+        try:
+            made: list[tuple[int, int]] = [(0, 0)]
+
+            def compared(trial: Trial, facts: Facts) -> bool:
+                """What a trial opened is gone as the next one begins, whether it was of use or not."""
+                least, most = made[-1]
+                assert least <= gone.count() <= most
+                assert facts.opening is not None and facts.opened is not None
+                offered, spoiled = facts.opening.sent.offered_frames, of_no_use(trial, facts)
+                arrived = offered - facts.opened.refused.count
+                made.append((arrived, offered if spoiled else arrived))
+                return spoiled
+
+            result, _ = measured(
+                lab, "connection_teardown", again=compared, connections=1500, open_fps=10_000, repetitions=2
+            )
+        finally:
+            gone.close()
+        assert "time" in result.rows[0].figures

@@ -12,7 +12,7 @@ from keisoku.lab.device.lab import Lab
 pytestmark = pytest.mark.lab
 
 NAMES = [
-    "cable", "bridge", "router", "faulty", "nat", "firewall", "firewall?rules=1", "vxlan", "srv6", "ovs",
+    "cable", "bridge", "router", "faulty", "nat", "nat64", "firewall", "firewall?rules=1", "vxlan", "srv6", "ovs",
     "ovs?flows=1", "ovs-mpls?action=push", "ovs-mpls?action=pop", "ovs-mpls?action=swap", "ovs-vxlan",
     "bond", "bond?mode=active-backup&links=3", "bond?mode=balance-xor", "bond?mode=802.3ad", "team", "vlan",
     "vlan?id=4094&protocol=802.1ad", "macvlan", "vrf", "hsr", "mpls", "wireguard", "macsec", "macsec?encrypt=off",
@@ -27,6 +27,7 @@ GROWTH = {
     "vxlan": 50,
     "ovs-vxlan": 50,
     "srv6": 64,
+    "nat64": -20,
     "ovs-mpls?action=push": 4,
     "ovs-mpls?action=pop": -4,
 }

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import random
+import sys
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.layers.inet import IP, TCP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
 from scapy.layers.l2 import Ether
+from support.hidden_tables import hidden
 from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
-from keisoku.device.engine.connecting import Connecting
+from keisoku.device.engine.connecting import RETURNED, Connecting
+from keisoku.device.engine.told_errors import pair_told
 from keisoku.device.method.rfc2889 import UNDECIDED
 from keisoku.device.record.opening import Opening
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
@@ -35,42 +41,6 @@ def measured(
 
 def summary(result: Result) -> Row:
     return result.rows[0]
-
-
-def bucket(number: int, buckets: int) -> int:
-    """The bucket of a connection, as core/src/simulated/connections.rs states it (splitmix64)."""
-    mask = (1 << 64) - 1
-    value = (number + 1) * 0x9E3779B97F4A7C15 & mask
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
-    value = (value ^ value >> 27) * 0x94D049BB133111EB & mask
-    return (value ^ value >> 31) % buckets
-
-
-def first_without_room(buckets: int, entries: int) -> int:
-    """How many connections fit before one finds its bucket full."""
-    held = [0] * buckets
-    for number in range(1 << 24):
-        own = bucket(number, buckets)
-        if held[own] == entries:
-            return number
-        held[own] += 1
-    raise AssertionError
-
-
-def hidden(seed: int) -> tuple[str, int]:
-    """A random table, and how many connections it really holds."""
-    draw = random.Random(seed)
-    entries = draw.randint(20, 4_000)
-    table, truth = f"entries = {entries}\nwhen_full = '{draw.choice(['refuse', 'evict'])}'\n", entries
-    kind = draw.choice(["plain", "ports", "buckets"])
-    if kind == "ports":
-        ports = draw.randint(10, 4_000)
-        table, truth = f"{table}ports = {ports}\n", min(entries, ports)
-    elif kind == "buckets":
-        buckets, room = draw.randint(20, 300), draw.randint(4, 16)
-        table = f"{table}buckets = {buckets}\nbucket_entries = {room}\n"
-        truth = min(entries, first_without_room(buckets, room))
-    return table, truth
 
 
 @pytest.mark.parametrize("seed", range(900, 908))
@@ -186,6 +156,22 @@ def test_throughput_with_connections(direction: str) -> None:
     assert figure.value == pytest.approx(1e8 / 8 / 84, rel=0.02)
 
 
+def test_throughput_with_connections_and_native_frames_beside_them() -> None:
+    own = plan(
+        "connection_throughput",
+        frame_bytes=[84],
+        phases=WAITS,
+        connection_throughput={"connections": 500, "trial_s": 0.05, "maximum_fps": 4e5, "native_percent": 25.0},
+    )
+    slow = f"{LINK}[output]\nservice_bits_per_second = 1e8\nbuffer_bytes = 2000\n[connections]\nentries = 1000\n"
+    result, records = carry_out(own, device(slow))
+    assert summary(result).figures["throughput"].value == pytest.approx(1e8 / 8 / 104, rel=0.02)
+    offered = [stream.offered_frames for stream in records[-1].facts.streams]
+    assert offered[2] == pytest.approx(offered[0] / 3, rel=0.01) and offered[3] == pytest.approx(
+        offered[1] / 3, rel=0.01
+    )
+
+
 def test_a_load_of_more_connections_than_fit_says_so() -> None:
     own = plan(
         "connection_throughput",
@@ -206,8 +192,43 @@ def test_connections_of_tcp_are_opened_and_answered() -> None:
     assert all(record.trial.opening is not None and record.trial.opening.transport == "tcp" for record in records)
     with pytest.raises(PlanError, match="frame size"):
         measured("connection_capacity", table, size=64, transport="tcp")
-    with pytest.raises(PlanError, match="transport: TCP's connections are half open"):
-        measured("connection_throughput", table, size=76, transport="tcp", connections=100)
+    with pytest.raises(PlanError, match="established: UDP has no handshake"):
+        measured("connection_capacity", table, established=True)
+
+
+def test_a_load_of_tcp_uses_connections_that_three_frames_established() -> None:
+    own = {"connections": 200, "trial_s": 0.01, "maximum_fps": 1e5, "resolution_percent": 50, "transport": "tcp"}
+    result, records = measured("connection_throughput", "entries = 400\n", size=76, **own)
+    assert summary(result).figures["throughput"].bound == "at least"
+    assert any("established by three frames" in str(deviation) for deviation in result.deviations)
+    for record in records:
+        answers, acknowledgements = record.facts.handshake
+        assert record.facts.opening is not None
+        frames = [one.sent.offered_frames for one in (record.facts.opening, answers, acknowledgements)]
+        assert frames == [200, 200, 200]
+        loads = record.trial.opening_loads
+        assert [load.flows[0].connections for load in loads] == ["open", "answer", "open"]
+        assert record.trial.seconds == pytest.approx(0.01 + 0.2 + 0.1 + 200 / 20_000 * (1 + 2 + 1) + 4 * 0.01)
+
+
+@pytest.mark.parametrize("full", ["refuse", "evict"])
+def test_established_connections_beyond_the_table_fail_before_the_load(full: str) -> None:
+    own = {"connections": 200, "trial_s": 0.01, "maximum_fps": 1e4, "resolution_percent": 50, "transport": "tcp"}
+    result, records = measured("connection_throughput", f"entries = 150\nwhen_full = '{full}'\n", size=76, **own)
+    assert "connections were refused" in str(summary(result).remark)
+    opened = records[0].facts.opened
+    assert opened is not None
+    assert (opened.refused.count, opened.forgotten.count) == ((50, 0) if full == "refuse" else (0, 50))
+    result, _ = measured(
+        "connection_capacity",
+        f"entries = 150\nwhen_full = '{full}'\n",
+        size=76,
+        transport="tcp",
+        established=True,
+        connections=200,
+        most_connections=400,
+    )
+    assert summary(result).figures["connections"].value == 150
 
 
 def test_frames_of_tcp_connections_are_a_syn_and_its_answer() -> None:
@@ -228,6 +249,47 @@ def test_frames_of_tcp_connections_are_a_syn_and_its_answer() -> None:
         assert (str(syn[TCP].flags), syn[TCP].sport) == ("S", int(own.ports[0][number]))
         assert (answer[IP].dst, answer[TCP].sport, answer[TCP].dport) == ("192.0.2.1", 80, 5000 + number)
         assert (str(answer[TCP].flags), answer[TCP].ack) == ("SA", syn[TCP].seq + 1)
+    # What follows is in order: each side goes on behind its own SYN, and acknowledges the other's.
+    later = replace(own, established=True)
+    syn, answer = (Ether(made.frame(0))[TCP] for made in (sent, answered))
+    out, back = (Ether(made.frame(0))[TCP] for made in (later.opens("ipv4", 76, ends), later.answers("ipv4", 76, ends)))
+    assert (str(out.flags), out.seq, out.ack, out.sport) == ("A", syn.seq + 1, answer.seq + 1, syn.sport)
+    assert (str(back.flags), back.seq, back.ack, back.dport) == ("A", answer.seq + 1, syn.seq + 1, answer.dport)
+
+
+def test_what_became_of_a_connection_is_told_apart() -> None:
+    opening = Opening(
+        connections=6, frames_per_second=1, source_ports=(10, 15), destination_ports=(80, 80), order="linear"
+    )
+
+    def word(port: int) -> bytes:
+        return bytes([192, 0, 2, 1]) + port.to_bytes(2, "big") + b"\0P"
+
+    # Dropped, reset, sent back in an ICMP error; then valid, forgotten as its port went to the next one, and that.
+    returned = RETURNED.to_bytes(8, sys.byteorder)
+    own = Connecting(opening, bytes(16) + returned + word(700) + word(800) + word(800))
+    answers = bytes(24) + word(10) + bytes(8) + word(10)
+    opened = own.outcome([answers], None, (np.array([11, 99]), np.array([80, 80])))
+    assert opened.refused.ranges == [(0, 2)] and opened.forgotten.ranges == [(4, 4)]
+    assert opened.reset.ranges == [(1, 2)] and opened.taken.ranges == [(4, 4)]
+    assert opened.pool is not None and opened.pool.shared == 1
+
+
+def test_errors_of_a_device_are_told_by_the_ports_that_the_initiator_sent() -> None:
+    ether = Ether(src="02:00:00:00:00:02", dst="02:00:00:00:00:01")
+    sent = IP(src="198.18.1.2", dst="198.18.2.2") / UDP(sport=1030, dport=7)
+    sent6 = IPv6(src="2001:2::1", dst="2001:2::2") / TCP(sport=1031, dport=8)
+    about = {
+        (1024, 80): IP(src="198.18.2.2", dst="198.18.1.2") / TCP(sport=80, dport=1024, flags="RA"),
+        (1025, 81): IPv6(src="2001:2::2", dst="2001:2::1") / TCP(sport=81, dport=1025, flags="R"),
+        (1030, 7): IP(src="198.18.1.1", dst="198.18.1.2") / ICMP(type=3, code=3) / sent,
+        (1031, 8): IPv6(src="2001:2::3", dst="2001:2::1") / ICMPv6DestUnreach() / sent6,
+    }
+    for ports, packet in about.items():
+        assert pair_told(bytes(ether / packet)) == ports
+    assert pair_told(bytes(ether / IP() / TCP(sport=80, dport=1024, flags="SA"))) is None
+    assert pair_told(bytes(ether / sent)) is None
+    assert pair_told(b"short") is None
 
 
 def test_a_load_like_a_flood_is_refused_on_ports_of_a_host() -> None:

@@ -24,13 +24,23 @@ from keisoku.frame.variants import Frames, numbered
 
 PLACES = 26, 34
 """Where the source address and the ports of an IPv4 and UDP or TCP header without tag and options are in a frame."""
+INITIATOR = 0
+"""The port that opens connections."""
 MOST_RANGES = 4096
 """Of connections that failed, in one record; the count stays complete."""
 _WORD_BYTES = 8
+Errors = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Source and destination ports of connections, as the initiator sends them."""
+NO_ERRORS: Errors = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 _UDP = re.compile(r"UDP\([^)]*\)")
 _SYN = "TCP(seq=1000, flags='S')"
 _SYN_ACK = "TCP(seq=2000, ack=1001, flags='SA')"
 """It acknowledges the SYN alone, not the test frame's payload (RFC 9293, clause 3.4)."""
+_OUT = "TCP(seq=1001, ack=2001, flags='A')"
+_IN = "TCP(seq=2001, ack=1001, flags='A')"
+"""Of an established connection: each frame is the same segment again, which lies in the other end's window."""
+RETURNED = 2
+"""The word of a frame that came back to its sender as a whole in an ICMP error (`core/src/account.rs`)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class Connecting:
     opening: Opening
     words: bytes = b""
     """As the core hands them over; empty before the connections were opened."""
+    established: bool = False
+    """TCP's handshake is at its last frame, or behind it."""
 
     @cached_property
     def ports(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -52,8 +64,7 @@ class Connecting:
     @cached_property
     def arrived(self) -> NDArray[np.bool_]:
         """Of each, whether its frame arrived."""
-        found: NDArray[np.bool_] = np.frombuffer(self.words, np.uint64) != 0
-        return found
+        return _arrived(self.words)
 
     @cached_property
     def seen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -75,13 +86,13 @@ class Connecting:
     def opens(self, stack: str, size: int, ends: Ends) -> Frames:
         """A frame of each connection from the initiator."""
         sources, destinations = self.ports
-        stack, layer = self._stack(stack, _SYN), self._layer
+        stack, layer = self._stack(stack, _OUT if self.established else _SYN), self._layer
         return numbered(stack, size, ends, {f"{layer}.sport": sources, f"{layer}.dport": destinations})
 
     def answers(self, stack: str, size: int, ends: Ends) -> Frames:
         """A frame of each connection from the responder."""
         address, source, destination = (own[self.answered] for own in self.seen)
-        stack, layer = self._stack(stack, _SYN_ACK), self._layer
+        stack, layer = self._stack(stack, _IN if self.established else _SYN_ACK), self._layer
         fields = {"IP.dst": address, f"{layer}.dport": source, f"{layer}.sport": destination}
         return numbered(stack, size, ends, fields)
 
@@ -99,13 +110,36 @@ class Connecting:
         numbers = None if whole else tuple(self.answered.tolist())
         return Connections(count=self.opening.connections, numbers=numbers, opens=opens)
 
-    def outcome(self, answers: bytes | None, forgot_ns: int | None) -> Opened:
-        """What became of the connections; `answers`: the words of the answers, None if the load had none."""
-        refused = np.flatnonzero(~self.arrived)
-        forgotten = np.zeros(0, np.int64)
-        if answers is not None:
-            forgotten = np.flatnonzero(self.arrived & (np.frombuffer(answers, np.uint64) == 0))
-        return Opened(refused=_ranges(refused), forgotten=_ranges(forgotten), pool=self._pool(), forgot_ns=forgot_ns)
+    def outcome(self, then: Sequence[bytes], forgot_ns: int | None, errors: Errors = NO_ERRORS) -> Opened:
+        """What became of the connections. `then`: the words of the loads with a frame of each that came after the
+        opening, such as the answers; `errors`: the pairs of ports of which the device told the initiator."""
+        forgotten = np.zeros_like(self.arrived)
+        for words in then:
+            forgotten |= self.arrived & ~_arrived(words)
+        told = self._returned | np.isin(_keys(*self.ports), _keys(*errors))
+        return Opened(
+            refused=_ranges(np.flatnonzero(~self.arrived)),
+            forgotten=_ranges(np.flatnonzero(forgotten)),
+            reset=_ranges(np.flatnonzero((~self.arrived | forgotten) & told)),
+            taken=_ranges(np.flatnonzero(forgotten & self._shared)),
+            pool=self._pool(),
+            forgot_ns=forgot_ns,
+        )
+
+    @property
+    def _returned(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = np.frombuffer(self.words, np.uint64) == RETURNED
+        return found
+
+    @property
+    def _shared(self) -> NDArray[np.bool_]:
+        """Of each, whether another one came from the same outer address and port, to the same port."""
+        address, source, destination = self.seen
+        _, place, often = np.unique(
+            np.stack([address, source, destination]), axis=1, return_inverse=True, return_counts=True
+        )
+        found: NDArray[np.bool_] = self.arrived & (often[place.reshape(-1)] > 1)
+        return found
 
     def _pool(self) -> Pool | None:
         if not self.arrived.any():
@@ -120,6 +154,17 @@ class Connecting:
             kept_ports=int((source == self.ports[0][self.arrived]).sum()),
             shared=len(address) - tuples,
         )
+
+
+def _arrived(words: bytes) -> NDArray[np.bool_]:
+    own = np.frombuffer(words, np.uint64)
+    found: NDArray[np.bool_] = (own != 0) & (own != RETURNED)
+    return found
+
+
+def _keys(sources: NDArray[np.int64], destinations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each pair of ports."""
+    return sources << 16 | destinations
 
 
 def _ranges(numbers: NDArray[np.int64]) -> Ranges:

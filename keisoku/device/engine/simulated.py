@@ -75,7 +75,8 @@ class SimulatedEngine:
         self._watched: Watched | None = None
         self._frames: FrameSink | None = None
         self._intended_frames = 0
-        self._opening: Facts | None = None
+        self._openings: list[Facts] = []
+        self._then: list[bytes] = []
         self._connecting: Connecting | None = None
         self._forgot_ns = 0
 
@@ -125,7 +126,7 @@ class SimulatedEngine:
             self._traffic.tables(trial)
         try:
             words = None if connecting is None else PLACES
-            load = trial.load(streams, stream + (trial.opening is not None), seed, words=words)
+            load = trial.load(streams, stream + len(trial.opening_loads), seed, words=words)
             read = self._addresses(trial), self._codes(trial)
             if found is None:
                 self._simulation.start(load, *read)
@@ -143,22 +144,25 @@ class SimulatedEngine:
 
     def _open(self, trial: Trial, stream: int, seed: int) -> Connecting | None:
         """Opens the trial's connections at once: what is known of them."""
-        self._opening, self._connecting = None, None
+        self._openings, self._then, self._connecting = [], [], None
         asked = trial.opening
         if asked is None:
             return None
         self._forgot_ns = self._simulation.forget()
         self._simulation.pass_time(asked.wait_ns)
-        load = trial.opening_load
-        streams = self._traffic.streams(load, Connecting(asked))
-        try:
-            self._simulation.start(load.load(streams, stream, seed, words=PLACES))
-        except ValueError as error:
-            raise PlanError("trial", str(error), "correct its rate or the number of connections") from error
-        self._opening = Facts.model_validate_json(self._simulation.finish())
-        self._connecting = Connecting(asked, self._simulation.words()[0])
+        connecting = Connecting(asked)
+        for number, load in enumerate(trial.opening_loads):
+            streams = self._traffic.streams(load, connecting)
+            try:
+                self._simulation.start(load.load(streams, stream + number, seed, words=PLACES))
+            except ValueError as error:
+                raise PlanError("trial", str(error), "correct its rate or the number of connections") from error
+            self._openings.append(Facts.model_validate_json(self._simulation.finish()))
+            self._then.append(self._simulation.words()[0])
+            connecting = Connecting(asked, self._then[0])
+        self._connecting = connecting
         self._simulation.pass_time(asked.settle_ns)
-        return self._connecting
+        return connecting
 
     def _addresses(self, trial: Trial) -> str | None:
         """Addresses that the core needs where the device reads them: those in the frames, and those learned before.
@@ -240,9 +244,10 @@ class SimulatedEngine:
             facts = facts.set_apart(self._traffic.streams_beside(trial))
             if self._connecting is not None:
                 answering = [flow.connections == "answer" for flow in trial.flows]
-                answers = self._simulation.words()[answering.index(True)] if True in answering else None
-                opened = self._connecting.outcome(answers, self._forgot_ns)
-                facts = facts.model_copy(update={"opening": self._opening, "opened": opened})
+                answers = [self._simulation.words()[answering.index(True)]] if True in answering else []
+                opened = self._connecting.outcome(self._then[1:] or answers, self._forgot_ns)
+                own = {"opening": self._openings[0], "handshake": self._openings[1:], "opened": opened}
+                facts = facts.model_copy(update=own)
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         self._take_rows()

@@ -47,7 +47,10 @@ class Addressing:
 
     def ends(self, content: Content) -> Ends:
         """The addresses that the content's headers leave open."""
-        source, destination = self.ips.get(content.ip_version or "", (None, None))
+        version, stack = content.ip_version or "", self.stacks.get(content.headers, "")
+        if "IPv6(" in stack and "IP(" not in stack:  # what a NAT64 translates is called ipv4 on both sides
+            version = "ipv6"
+        source, destination = self.ips.get(version, (None, None))
         return Ends(self.source_mac, self.next_hop_mac, source, destination, self.receiver_mac)
 
     def headers(self, named: str) -> str:
@@ -126,7 +129,7 @@ class Traffic:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
         self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
-        self._opens: tuple[object, Frames] | None = None
+        self._opens: dict[bool, tuple[object, Frames]] = {}
         self.least_frame_bytes = max(
             _least(route.forward, content) for route in self.routes for content in self.contents
         )
@@ -264,9 +267,10 @@ class Traffic:
         if lot.flow is not None and lot.flow.connections == "answer":
             return connecting.answers(stack, size, ends)
         key = connecting.opening.model_copy(update={"frames_per_second": 1.0}), lot.route, size
-        if self._opens is None or self._opens[0] != key:
-            self._opens = key, connecting.opens(stack, size, ends)
-        return self._opens[1]
+        kept = self._opens.get(connecting.established)
+        if kept is None or kept[0] != key:
+            kept = self._opens[connecting.established] = key, connecting.opens(stack, size, ends)
+        return kept[1]
 
     def _frames(self, number: int, lots: Sequence[_Lot], frame_bytes: int) -> list[Frames]:
         lot = lots[number]

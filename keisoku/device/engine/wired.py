@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -21,11 +21,12 @@ from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
 from keisoku.device.engine.address_filter import filtered_at
-from keisoku.device.engine.connecting import PLACES, Connecting
+from keisoku.device.engine.connecting import INITIATOR, PLACES, Connecting
 from keisoku.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.port_counters import Counters, read_all
+from keisoku.device.engine.told_errors import ToldErrors
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
 from keisoku.device.engine.watched import Parts, Watched, parts, watched
@@ -163,7 +164,7 @@ class WiredEngine:
         if found is not None and not self._views:
             raise EngineError("the ports were not opened to watch changes")
         load: _Load | Callable[..., _Load]
-        opening = None
+        openings: list[Callable[..., _Load]] = []
         if trial.opening is None:
             if self._rewrites is not None:
                 self._rewrites(self._traffic.tables(trial), stream)
@@ -175,10 +176,10 @@ class WiredEngine:
                 raise EngineError("the ports were not opened to see from where frames come")
             if trial.opening.forget is not None:
                 self._events.check([trial.opening.forget])
-            connecting = Connecting(trial.opening)
-            opening = self._load(trial.opening_load, stream, seed, connecting=connecting)
-            # The numbers of the streams are those behind the opening's only one.
-            load = partial(self._load, trial, stream + 1, seed)
+            # Each load of the opening has one stream, and the numbers of the trial's own are behind these.
+            for number, own in enumerate(trial.opening_loads):
+                openings.append(partial(self._load, own, stream + number, seed))
+            load = partial(self._load, trial, stream + len(openings), seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
@@ -197,7 +198,7 @@ class WiredEngine:
             self._device_cpu,
             self._full_speed if trial.at_full_speed else None,
             found,
-            opening,
+            openings,
         )
         self._running.start()
 
@@ -329,6 +330,25 @@ class _Load:
     """The same frames as they are to arrive, where changes are watched, and bytes with their free bits."""
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """What is known of the connections before the load."""
+
+    connecting: Connecting
+    loads: list[Facts]
+    then: list[bytes]
+    """The words of the loads after the first."""
+    told: ToldErrors
+    forgot_ns: int | None
+
+    def facts(self, answers: bytes | None) -> dict[str, object]:
+        """Fields of the trial's facts; `answers`: the words of the load, if it answered. Where connections were
+        established before, it did not answer each of them."""
+        then = self.then or ([] if answers is None else [answers])
+        opened = self.connecting.outcome(then, self.forgot_ns, self.told.take())
+        return {"opening": self.loads[0], "handshake": self.loads[1:], "opened": opened}
+
+
 class _Running(TrialThread):
     """One trial and its phases."""
 
@@ -349,11 +369,12 @@ class _Running(TrialThread):
         device_cpu: int | None,
         full_speed: FullSpeed | None,
         watched: Watched | None,
-        opening: _Load | None,
+        openings: Sequence[Callable[..., _Load]],
     ) -> None:
-        """`load` is made of the connections that were opened, as `connecting`, where `opening` opens some."""
+        """Where `openings` open connections, each of them and then `load` is made of what is known of these by then,
+        `connecting`."""
         super().__init__()
-        self._opening = opening
+        self._openings = openings
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu = device_cpu
@@ -381,12 +402,11 @@ class _Running(TrialThread):
         if self._full_speed is not None:
             self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
-            opening, connecting, forgot_ns = self._open()
-            whole = self._counted(self._carry_with_events)
-            if connecting is not None:
-                answers = self._answers()
-                opened = connecting.outcome(answers, forgot_ns)
-                whole = whole.model_copy(update={"opening": opening, "opened": opened})
+            with ExitStack() as stack:
+                opened = self._open(stack)
+                whole = self._counted(self._carry_with_events)
+                if opened is not None:
+                    whole = whole.model_copy(update=opened.facts(self._answers()))
             if self._watched is not None:
                 whole = self._watched.complete(whole)
             whole = whole.set_apart(self._streams_beside).model_copy(update={"happened": self._happened})
@@ -403,12 +423,12 @@ class _Running(TrialThread):
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         return Facts.model_validate(facts | {"counters": changes})
 
-    def _open(self) -> tuple[Facts | None, Connecting | None, int | None]:
-        """Opens the connections: the facts of that, what is known of them, and how long the device took to forget those
-        before. The load is made of them."""
-        asked, opening, make = self._trial.opening, self._opening, self._load
-        if asked is None or opening is None:
-            return None, None, None
+    def _open(self, stack: ExitStack) -> _Opened | None:
+        """Opens the connections, and establishes them if that is asked for. The load is made of them; `stack` closes
+        what listens for the device's errors."""
+        asked, make = self._trial.opening, self._load
+        if asked is None:
+            return None
         assert callable(make)
         forgot_ns = None
         if asked.forget is not None:
@@ -416,11 +436,22 @@ class _Running(TrialThread):
             self._events.work(asked.forget)()
             forgot_ns = time.monotonic_ns() - begun_ns
         self.stopped.wait(asked.wait_ns / NS_PER_S)
-        facts = self._counted(lambda: self._carry(opening, threading.Event(), None))
-        connecting = Connecting(asked, self._wire.words()[0])
+        connecting = Connecting(asked)
+        facts: list[Facts] = []
+        words: list[bytes] = []
+        initiator = self._ports[INITIATOR]
+        told = stack.enter_context(closing(ToldErrors(initiator.interface, initiator.namespace)))
+        last = len(self._openings) - 1
+        for number, opening in enumerate(self._openings):
+            # The last of a handshake is a frame of an established connection.
+            load = opening(connecting=replace(connecting, established=number == last > 0))
+            facts.append(self._counted(partial(self._carry, load, threading.Event(), None)))
+            words.append(self._wire.words()[0])
+            connecting = replace(connecting, words=words[0])
+        connecting = replace(connecting, established=last > 0)
         self._load = make(connecting=connecting)
         self.stopped.wait(asked.settle_ns / NS_PER_S)
-        return facts, connecting, forgot_ns
+        return _Opened(connecting, facts, words[1:], told, forgot_ns)
 
     def _answers(self) -> bytes | None:
         """The words of the flow that answers, if there is one."""

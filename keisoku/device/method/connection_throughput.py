@@ -16,7 +16,6 @@ from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionThroughputSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
-from keisoku.errors import PlanError
 from keisoku.language import joined, phrase
 from keisoku.run.result import Result, Row
 
@@ -25,12 +24,19 @@ FLOWS = {"both": (_OUT, ANSWERS), "out": (_OUT,), "in": (ANSWERS,)}
 """By direction."""
 
 
+def _mixed(settings: ConnectionThroughputSettings) -> tuple[Flow, ...]:
+    """The flows of the direction, each with IPv6 beside it if there is to be some."""
+    own, native = FLOWS[settings.direction], settings.native_percent / 100
+    if not native:
+        return own
+    beside = (Flow(transmit=flow.transmit, receive=flow.receive, headers="ipv6", share=native) for flow in own)
+    return (*(flow.model_copy(update={"share": 1 - native}) for flow in own), *beside)
+
+
 def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s of each port that sends), then a row a trial with 'offered' (frames/s),
-    'loss' (frames), and the connections that were 'refused' before."""
+    'loss' (frames), and the connections that were 'refused' before. Those of TCP are established before each load."""
     settings = setting.plan.of(ConnectionThroughputSettings)
-    if settings.transport == "tcp":
-        raise PlanError("transport", "TCP's connections are half open and carry no load", "use udp")
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         seen: list[Seen] = []
@@ -43,21 +49,21 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
                     size,
                     settings.connections,
                     settings.open_fps,
-                    FLOWS[settings.direction],
+                    _mixed(settings),
                     fps,
                     settings.trial_s,
+                    established=settings.transport == "tcp",
                 )
             )
             seen.append(one)
-            return None if one.passed is None else not one.opened.refused.count and not _lost(one)
+            return None if one.passed is None else not one.unopened and not _lost(one)
 
         ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
-    return Result(
-        measurement="connection_throughput", rows=rows, deviations=connection_trial.deviations(setting, settings)
-    )
+    said = connection_trial.deviations(setting, settings, established=settings.transport == "tcp")
+    return Result(measurement="connection_throughput", rows=rows, deviations=said)
 
 
 def _lost(one: Seen) -> int:
@@ -69,7 +75,7 @@ def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     if not found.passed:
         if not any(one.record.valid for one in seen):
             remark = UNDECIDED
-        elif all(one.opened.refused.count for one in seen if one.record.valid):
+        elif all(one.unopened for one in seen if one.record.valid):
             remark = phrase("connections were refused before each load: use fewer, or a lower --open")
         else:
             remark = phrase("frames were lost at every load that was tried")
@@ -84,7 +90,7 @@ def _row(one: Seen, size: int) -> Row:
     figures = {
         "offered": Quantity(value=one.record.offered_fps, unit="frames/s", uncertainty=0.0),
         "loss": Quantity(value=_lost(one), unit="frames", uncertainty=0.0),
-        "refused": count(one.opened.refused.count),
+        "refused": count(one.unopened),
     }
     return Row(
         frame_bytes=size,

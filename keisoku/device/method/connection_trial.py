@@ -6,7 +6,8 @@ it came from. A connection is valid if both arrived; so the device is judged by 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,13 +21,13 @@ from keisoku.device.record.opening import Opened, Opening
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.device.record.validity import why_invalid
 from keisoku.errors import PlanError
-from keisoku.frame.headers import least_frame_bytes
 from keisoku.frame.port_pairs import port_pairs
-from keisoku.frame.stack import parse
 from keisoku.language import Text, joined, phrase
 from keisoku.run.result import Row
 
 INITIATOR, RESPONDER = 0, 1
+_LONGER_BYTES = 12
+"""A header of TCP than one of UDP."""
 FLUSHED = "conntrack-flushed"
 ANSWERS = Flow(transmit=RESPONDER, receive=INITIATOR, connections="answer")
 
@@ -55,6 +56,12 @@ class Seen:
         return self.opening.connections - self.opened.refused.count - self.opened.forgotten.count
 
     @property
+    def unopened(self) -> int:
+        """Connections that were not open before the load."""
+        lost = self.opened.forgotten.count if self.opening.established_fps is not None else 0
+        return self.opened.refused.count + lost
+
+    @property
     def passed(self) -> bool | None:
         """Whether every connection is valid; None if the tester failed."""
         return self.valid == self.opening.connections if self.record.valid else None
@@ -73,6 +80,8 @@ class Seen:
             "valid": count(self.valid),
             "refused": count(opened.refused.count),
             "forgotten": count(opened.forgotten.count),
+            "reset": count(opened.reset.count),
+            "taken": count(opened.taken.count),
             "foreign": rfc2889.frames(self.foreign),
         }
         if pool is not None:
@@ -98,6 +107,7 @@ class Seen:
         sources, destinations = port_pairs(own.connections, *ranges, own.order == "pseudorandom", own.seed)
         fates = [(number, True) for number in _numbers(self.opened.refused, most)]
         fates += [(number, False) for number in _numbers(self.opened.forgotten, most)]
+        reset, taken = (_within(found) for found in (self.opened.reset, self.opened.taken))
         for number, refused in sorted(fates)[:most]:
             values: dict[str, object] = {
                 "transport": own.transport.upper(),
@@ -106,13 +116,38 @@ class Seen:
             }
             yield (
                 Quantity(value=number / own.frames_per_second, unit="s", uncertainty=0.0),
-                phrase("{transport} port {source} to {destination}: dropped", **values)
-                if refused
-                else phrase(
-                    "{transport} port {source} to {destination}: it reached the responder, but no answer came back",
-                    **values,
-                ),
+                _fate(refused, reset(number), taken(number), values),
             )
+
+
+def _fate(refused: bool, reset: bool, taken: bool, values: dict[str, object]) -> Text:
+    if refused:
+        if reset:
+            return phrase("{transport} port {source} to {destination}: reset by the device", **values)
+        return phrase("{transport} port {source} to {destination}: dropped", **values)
+    if reset:
+        return phrase(
+            "{transport} port {source} to {destination}: it reached the responder, and then the device reset it",
+            **values,
+        )
+    if taken:
+        return phrase(
+            "{transport} port {source} to {destination}: its outer port was given to another connection", **values
+        )
+    return phrase(
+        "{transport} port {source} to {destination}: it reached the responder, but no answer came back", **values
+    )
+
+
+def _within(found: Ranges) -> Callable[[int], bool]:
+    """Whether a number is in one of sorted ranges."""
+    firsts = [first for first, _ in found.ranges]
+
+    def is_within(number: int) -> bool:
+        place = bisect_right(firsts, number) - 1
+        return place >= 0 and number <= found.ranges[place][1]
+
+    return is_within
 
 
 def _numbers(ranges: Ranges, most: int) -> Iterator[int]:
@@ -128,9 +163,14 @@ def connection_trial(
     flows: tuple[Flow, ...] = (ANSWERS,),
     fps: float | None = None,
     seconds: float | None = None,
+    established: bool = False,
 ) -> Trial:
-    """Connections, and what uses them: answers, or a load of so many frames/s a port."""
-    rate = fps or open_fps * settings.validate_percent / 100
+    """Connections, and what uses them: answers, or a load of so many frames/s a port. `established`: so are
+    connections of TCP before that, whatever the settings say."""
+    if settings.established and settings.transport != "tcp":
+        raise PlanError("established", "UDP has no handshake", "give --transport tcp, or leave it out")
+    answered_fps = open_fps * settings.validate_percent / 100
+    rate = fps or answered_fps
     purpose = f"{connections} connections at {open_fps:,.0f}/s, {size} byte"
     if fps is not None:
         purpose = f"{connections} connections, {fps:,.0f} frames/s, {size} byte"
@@ -147,8 +187,9 @@ def connection_trial(
         forget=forget,
         wait_ns=round(settings.forgotten_s * NS_PER_S),
         settle_ns=round(settings.settle_s * NS_PER_S),
+        established_fps=answered_fps if established or settings.established else None,
     )
-    if settings.transport == "tcp" and size < (least := least_frame_bytes(parse("Ether()/IP()/TCP()"))):
+    if settings.transport == "tcp" and size < (least := setting.capabilities.min_frame_bytes + _LONGER_BYTES):
         raise PlanError("frame size", f"{size} bytes have no room for TCP", f"use {least} or more")
     # Refuses more connections than pairs.
     port_pairs(connections, opening.source_ports, opening.destination_ports, False, 0)
@@ -187,15 +228,17 @@ def count(number: int) -> Quantity:
     return Quantity(value=number, unit="connections", uncertainty=0.0)
 
 
-def deviations(setting: Setting, settings: ConnectionSettings) -> list[Text]:
-    """What all of these procedures do otherwise."""
-    found = [
-        phrase(
-            "RFC 9693: connections are over IPv4; a frame that the device answers by itself, such as an ICMP"
-            " error, counts as foreign and is not told apart from one that it dropped"
+def deviations(setting: Setting, settings: ConnectionSettings, established: bool = False) -> list[Text]:
+    """What all of these procedures do otherwise; `established` as for the trial."""
+    found = [phrase("RFC 9693: connections are over IPv4, or over IPv6 on the initiator's side of a NAT64")]
+    if settings.transport == "tcp" and (settings.established or established):
+        found.append(
+            phrase(
+                "RFC 9693: connections are of UDP; these are of TCP, established by three frames, after which each side"
+                " repeats one segment"
+            )
         )
-    ]
-    if settings.transport == "tcp":
+    elif settings.transport == "tcp":
         found.append(
             phrase("RFC 9693: connections are of UDP; these are of TCP, and half open (SYN, then SYN with ACK)")
         )

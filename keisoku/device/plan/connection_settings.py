@@ -29,7 +29,10 @@ class ConnectionSettings(Settings):
     destination_ports: str = "1-49151"
     """Destination ports of connections, of which as few are used as possible."""
     transport: Transport = "udp"
-    """Protocol of connections; those of TCP stay half open, and their frames have 76 bytes or more."""
+    """Protocol of connections; frames of TCP have 76 bytes or more."""
+    established: bool = False
+    """Connections of TCP are established by all three frames of a handshake, which is always so before a load;
+    otherwise they stay half open (a SYN, and a SYN with ACK)."""
     order: Order = "pseudorandom"
     """Order of the pairs of ports: each once, at random or one after the other (RFC 9693)."""
     validate_percent: float = Field(50.0, gt=0, le=100)
@@ -111,6 +114,8 @@ class ConnectionThroughputSettings(ConnectionSettings):
     """Connections opened a second."""
     direction: Literal["both", "out", "in"] = "both"
     """Which ports send: both at the same rate, that which opens connections, or that which answers."""
+    native_percent: float = Field(0.0, ge=0, lt=100)
+    """Share of each port's load that is IPv6 in place of connections: a NAT44 forwards it as it is (RFC 8219)."""
     maximum_fps: Load | None = None
     """Highest load of a port in the search (default: the maximum of the link, or what the tester can send)."""
     resolution_percent: float = Field(1.0, gt=0, le=50)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from keisoku.device.record.counts import Ranges
 from keisoku.device.record.event import Event
 
+NONE = Ranges(count=0, ranges=[], complete=True)
 Order = Literal["pseudorandom", "linear"]
 Transport = Literal["udp", "tcp"]
 
@@ -31,7 +32,7 @@ class Opening(_Model):
     """The first and the last one. They change before the destination port does."""
     destination_ports: tuple[int, int]
     transport: Transport = "udp"
-    """TCP's are half open: a SYN, and a SYN with ACK as the answer."""
+    """TCP's are half open: a SYN, and a SYN with ACK as the answer; but see `established_fps`."""
     order: Order = "pseudorandom"
     """RFC 9693: every pair of ports once, in a pseudorandom order or one after the other."""
     seed: int = 0
@@ -42,6 +43,9 @@ class Opening(_Model):
     """Pause before the first connection, after the device was made to forget."""
     settle_ns: int = Field(0, ge=0)
     """Pause from the last connection to the load."""
+    established_fps: float | None = Field(None, gt=0)
+    """TCP's connections are established before the load: the responder answers so many a second, and the initiator
+    acknowledges that at the rate at which it opened them. None: they stay as the first frame left them."""
 
 
 class Pool(_Model):
@@ -65,7 +69,12 @@ class Opened(_Model):
     refused: Ranges
     """Their frame did not arrive at the responder."""
     forgotten: Ranges
-    """Their frame arrived, but an answer did not: the device has no state of them, or lost it to another one."""
+    """Their frame arrived, but an answer did not: the device has no state of them, or lost it to another one. Of those
+    that were to be established, the last frame of TCP's handshake did not arrive, either."""
+    reset: Ranges = NONE
+    """Those among them of which the device told the initiator: by a reset of TCP, or by an ICMP error."""
+    taken: Ranges = NONE
+    """Those among the forgotten whose outer address and port the device gave to another one to the same port."""
     pool: Pool | None
     """None if no connection arrived."""
     forgot_ns: int | None = None

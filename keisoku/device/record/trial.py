@@ -200,7 +200,7 @@ class Trial(_Model):
     def whole_ns(self) -> int:
         """Length with all its phases (RFC 2544 §23), if its load is not ended early."""
         learning_ns = self.phases.learning_wait_ns if self.phases.learning else 0
-        opening_ns = self.opening_load.duration_ns + self.phases.drain_ns if self.opening else 0
+        opening_ns = sum(load.duration_ns + self.phases.drain_ns for load in self.opening_loads)
         opening_ns += self.opening.wait_ns + self.opening.settle_ns if self.opening else 0
         return learning_ns + opening_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
 
@@ -217,6 +217,24 @@ class Trial(_Model):
             "stop_after_lost": None,
         }
         return self.model_copy(update=update)
+
+    @property
+    def opening_loads(self) -> tuple[Trial, ...]:
+        """All loads of the opening, each a trial of its own: where connections of TCP are established, the responder's
+        answers and the initiator's acknowledgements follow; without an opening none."""
+        if self.opening is None:
+            return ()
+        first, answered_fps = self.opening_load, self.opening.established_fps
+        if answered_fps is None:
+            return (first,)
+        duration_ns = max(1, round(self.opening.connections * NS_PER_S / answered_fps))
+        update = {
+            "frames_per_second": answered_fps,
+            "duration_ns": duration_ns,
+            "interval_ns": max(1, duration_ns // 20),
+            "flows": (Flow(transmit=1, receive=0, connections="answer"),),
+        }
+        return first, first.model_copy(update=update), first
 
     @property
     def seconds(self) -> float:
@@ -428,6 +446,8 @@ class Facts(_Model):
     """For each of the trial's events that was done before the load ended, in order."""
     opening: Facts | None = None
     """Of the load that opened the connections, if there was one."""
+    handshake: list[Facts] = []
+    """Of the loads after that which established them (`Trial.opening_loads`)."""
     opened: Opened | None = None
     """What became of them."""
 

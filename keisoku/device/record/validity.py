@@ -36,8 +36,8 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     """Why the trial is invalid for the DUT; empty if it is valid."""
     found = shortfalls(trial, facts) + disturbances(trial, facts)
     if facts.opening is not None:
-        load = trial.opening_load
-        found += shortfalls(load, facts.opening) + disturbances(load, facts.opening)
+        for load, own in zip(trial.opening_loads, (facts.opening, *facts.handshake), strict=False):
+            found += shortfalls(load, own) + disturbances(load, own)
     return list(dict.fromkeys(found))
 
 

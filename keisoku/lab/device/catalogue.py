@@ -19,6 +19,7 @@ from keisoku.lab.device.joined import Bond, Macsec, Team
 from keisoku.lab.device.managed_queue import Cake, Codel, Ets, FqCodel, Pie, Red
 from keisoku.lab.device.mpls import Mpls
 from keisoku.lab.device.multicast_router import MulticastRouter
+from keisoku.lab.device.nat64 import Nat64
 from keisoku.lab.device.netem import Netem
 from keisoku.lab.device.nftables import Firewall, Nat
 from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
@@ -35,7 +36,10 @@ from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.device.wireguard import Wireguard
 
 KINDS: dict[str, tuple[type[LabDevice], ...]] = {
-    "wires, switches and routers": (Cable, FaultyWire, Bridge, Ovs, Router, BgpRouter, MulticastRouter, Nat, Firewall),
+    "wires, switches and routers": (
+        *(Cable, FaultyWire, Bridge, Ovs, Router, BgpRouter, MulticastRouter),
+        *(Nat, Nat64, Firewall),
+    ),
     "links, VLANs and networks of their own": (Bond, Team, Vlan, Macvlan, Vrf, Hsr),
     "tunnels": (Vxlan, OvsVxlan, Srv6, OvsMpls, Mpls, Wireguard, Macsec, Ipsec, Xfrm),
     "delays, rates and queues at the outputs": (

@@ -51,6 +51,16 @@ def withhold_errors() -> None:
         set_sysctl(key, str(24 * 3600 * 1000))
 
 
+def unlimited_errors() -> None:
+    """Let the kernel send every ICMP error that a rule asks for (all of them since Linux 6.13)."""
+    for key, value in (
+        ("ipv4/icmp_ratelimit", 0),
+        ("ipv4/icmp_msgs_per_sec", 1 << 30),
+        ("ipv4/icmp_msgs_burst", 1 << 20),
+    ):
+        set_sysctl(key, str(value))
+
+
 def set_sysctl(key: str, value: str) -> None:
     """Write `net/<key>` of the calling thread's namespace; a key that the kernel lacks is left out."""
     path = Path("/proc/sys/net") / key

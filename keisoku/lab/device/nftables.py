@@ -6,7 +6,7 @@ Acts on the calling thread's namespace, never on the host's own.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
@@ -34,6 +34,20 @@ class Tracking(Router):
     only port 1 opens connections."""
     timeout: TimeText = "300s"
     """After this time a connection of UDP is forgotten."""
+    beyond: Literal["drop", "reset"] = "drop"
+    """What becomes of a connection for which the table has no room: dropped, or answered by a reset of TCP or by an
+    ICMP error."""
+
+    @field_validator("beyond")
+    @classmethod
+    def _beyond_a_table(cls, beyond: str, given: ValidationInfo) -> str:
+        if not given.data.get("table"):
+            raise ValueError
+        return beyond
+
+    def inside(self, site: Site) -> tuple[str, str]:
+        """The interface of the device from which connections are opened, and the IPv4 address that opens them there."""
+        return str(site.ports[0].dut_interface), site.ports[0].ipv4
 
     def happen(self, event: str, site: Site) -> None:
         """Every connection is forgotten."""
@@ -51,6 +65,12 @@ class Tracking(Router):
         seconds = max(1, round(time_ns(self.timeout) / 1e9))
         for key in ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream"):
             interface.set_sysctl(f"netfilter/{key}", str(seconds))
+        new = f"iifname {self.inside(site)[0]} {{}} ct state new ct count over {self.table}"
+        rules = new.format("") + " drop"
+        if self.beyond == "reset":
+            interface.unlimited_errors()
+            rules = f"""{new.format("meta l4proto tcp")} reject with tcp reset
+                    {new.format("meta l4proto != tcp")} reject with icmp port-unreachable"""
         NFT.run(
             "-f",
             "-",
@@ -60,7 +80,7 @@ class Tracking(Router):
             table ip connections {{
                 chain outwards {{
                     type filter hook forward priority filter - 1
-                    iifname {site.ports[0].dut_interface} ct state new ct count over {self.table} drop
+                    {rules}
                 }}
             }}
             """,
@@ -75,7 +95,7 @@ class Nat(Tracking):
 
     family: ClassVar[str] = "nat"
     title: ClassVar[str] = "nftables source NAT"
-    parameters: ClassVar[str] = "table=10000&timeout=300s&ports=1 to 64512"
+    parameters: ClassVar[str] = "table=10000&timeout=300s&beyond=drop or reset&ports=1 to 64512"
     most_ports: ClassVar[int] = 2
 
     ports: int | None = Field(None, ge=1, le=64_512)
@@ -105,7 +125,7 @@ class Nat(Tracking):
     def build(self, site: Site) -> None:
         """Make the router, then the table."""
         super().build(site)
-        inner, outer = site.ports
+        outer, (_, inner) = site.ports[1], self.inside(site)
         # Only what has ports can have one of a pool.
         which, pool = "", ""
         if self.ports is not None:
@@ -114,7 +134,7 @@ class Nat(Tracking):
                 chain inwards {{
                     type nat hook prerouting priority dstnat
                     iifname {outer.dut_interface} ip daddr {outer.dut_ipv4} meta l4proto {{ tcp, udp }} \
-                        dnat to {inner.ipv4}
+                        dnat to {inner}
                 }}"""
         # What comes in without a connection must not be taken for one of the device itself, which would have an entry.
         closed = f"""
@@ -130,7 +150,7 @@ class Nat(Tracking):
             table ip nat {{
                 chain outwards {{
                     type nat hook postrouting priority srcnat
-                    oifname {outer.dut_interface} ip saddr {inner.ipv4}/24 {which} \
+                    oifname {outer.dut_interface} ip saddr {inner}/24 {which} \
                         snat to {outer.dut_ipv4}{pool}
                 }}
                 {inwards if self.table is None else closed}
@@ -150,7 +170,7 @@ class Firewall(Tracking):
     family: ClassVar[str] = "firewall"
     title: ClassVar[str] = "nftables firewall"
     leads: ClassVar[bool] = False  # it forwards its own networks only
-    parameters: ClassVar[str] = "rules=1 to 10000&table=10000&timeout=300s"
+    parameters: ClassVar[str] = "rules=1 to 10000&table=10000&timeout=300s&beyond=drop or reset"
 
     rules: int = Field(25, ge=1, le=10_000)
 

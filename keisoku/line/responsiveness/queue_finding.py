@@ -64,14 +64,14 @@ def queue_finding(rounds: Mapping[Condition, Sequence[Outcome]], floor: Floor, w
     own_less_ns = idle_ns + packet_ns
     own = [float(np.median(one.own_ns[way])) - own_less_ns for one in loaded if len(one.own_ns.get(way, ()))]
     figures = {
-        "stood": combined([_ns(float(np.median(one))) for one in stood]),
+        "stood": combined([_ns(float(np.median(one))) for one in stood], least=0.0),
         "stood_bytes": combined(
-            [_bytes(float(np.median(one)), of, way) for one, of in zip(stood, loaded, strict=True)]
+            [_bytes(float(np.median(one)), of, way) for one, of in zip(stood, loaded, strict=True)], least=0.0
         ),
-        "reached": combined([_ns(one) for one in reached]),
+        "reached": combined([_ns(one) for one in reached], least=0.0),
     }
     if own:
-        figures["loading_flows"] = combined([_ns(one) for one in own])
+        figures["loading_flows"] = combined([_ns(one) for one in own], least=0.0)
     places = _places(rounds, way)
     hop = _hop(places)
     if hop is not None:

@@ -145,7 +145,7 @@ def _load(settings: TransactionSettings) -> str:
 
 
 def _whole_row(trials: Sequence[TrialOutcome]) -> Row:
-    figures = {"requests": combined([Quantity(value=one.rate_rps, unit="requests/s") for one in trials])}
+    figures = {"requests": combined([Quantity(value=one.rate_rps, unit="requests/s") for one in trials], least=0.0)}
     figures |= _percentiles([one.whole for one in trials])
     figures["answered"] = _count(sum(one.answered for one in trials))
     figures["failed"] = _count(sum(sum(one.failures.values()) for one in trials))
@@ -169,7 +169,7 @@ def _percentiles(trials: Sequence[Times]) -> dict[str, Quantity]:
     found = {}
     for name, share in PERCENTILES.items():
         if all(len(times) * (1 - share) > ABOVE - 1e-6 for times in trials):
-            found[name] = combined([_percentile(times, share) for times in trials])
+            found[name] = combined([_percentile(times, share) for times in trials], least=0.0)
     return found
 
 

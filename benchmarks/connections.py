@@ -1,0 +1,301 @@
+"""RFC 9693's procedures on real devices whose truth is known, and the tester's own limits. Needs root.
+
+`python benchmarks/connections.py hidden [FIRST] [COUNT]`: capacities and rates of COUNT (default 100) simulated devices
+whose tables are hidden, in virtual time. `truth [FIRST] [COUNT]`: COUNT (default 12) NATs, firewalls and NAT64s of the
+kernel by chance, with seeds from FIRST (default 1) on: capacities against the size of the table, and connections
+against the kernel's own events. `teardown [COUNT] [REPETITIONS]`: the tear-down of COUNT connections (default 100 000)
+against the times at which the kernel itself ended each. `ceiling`: the highest rate of new connections of the tester,
+through a router that has no table. `soak [TRIALS]`: 1 million connections a trial (default 20), and what memory the
+tester has after each.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from support.hidden_tables import hidden
+from support.lab_trials import on_lab
+from support.simulated_trials import carry_out, device, plan, untouched
+from support.trials import Spoiled, drive, of_no_use
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.method.method import begin
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.validity import reasons
+from keisoku.host.namespace import within
+from keisoku.lab.device.interface import set_sysctl
+from keisoku.lab.device.lab import Lab
+from keisoku.report import digits
+from keisoku.run.result import Result
+
+WAITS = {"learning_wait_s": 0.05, "drain_s": 0.3, "rest_s": 0}
+DEVICES = (
+    ("nat", "udp", 64),
+    ("firewall", "udp", 64),
+    ("nat", "tcp", 76),
+    ("firewall", "tcp", 76),
+    ("nat64", "udp", 84),
+)
+MILLION = 1_000_000
+_NETFILTER, _SOL_NETLINK, _ADD_MEMBERSHIP, _RCVBUFFORCE = 12, 270, 1, 33
+_NEW, _DESTROY = 1, 3
+_MESSAGE = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
+_FAMILY_BYTES, _NESTED = 4, 0x3FFF
+_TUPLE, _TUPLE_PROTO, _DESTINATION_PORT = 1, 2, 3
+_TIMESTAMP, _STOP = 20, 2
+_LEARNING_PORT = 7
+
+
+class Events:
+    """What the kernel of a lab's device says of its connections: how many were new or gone, and when they ended."""
+
+    def __init__(self, lab: Lab, group: int) -> None:
+        def opened() -> socket.socket:
+            set_sysctl("netfilter/nf_conntrack_timestamp", "1")
+            own = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETFILTER)
+            own.setsockopt(socket.SOL_SOCKET, _RCVBUFFORCE, 1 << 30)
+            own.bind((0, 0))
+            own.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
+            own.setblocking(False)
+            return own
+
+        self._socket = within(device_place(lab), opened)
+
+    def take(self) -> list[int]:
+        """When each connection since the last call ended, in ns of the kernel; zeros for new ones. Those of learning
+        frames are left out."""
+        found = []
+        while True:
+            try:
+                part = self._socket.recv(1 << 20)
+            except BlockingIOError:
+                return found
+            for attributes in _messages(part):
+                ports = _nested(attributes.get(_TUPLE, b"")).get(_TUPLE_PROTO, b"")
+                port = _nested(ports).get(_DESTINATION_PORT, b"\0\0")
+                if int.from_bytes(port, "big") != _LEARNING_PORT:
+                    stop = _nested(attributes.get(_TIMESTAMP, b"")).get(_STOP, bytes(8))
+                    found.append(int.from_bytes(stop, "big"))
+
+    def close(self) -> None:
+        """Nothing is told afterwards."""
+        self._socket.close()
+
+
+def _messages(part: bytes) -> Iterator[dict[int, bytes]]:
+    place = 0
+    while place < len(part):
+        length = _MESSAGE.unpack_from(part, place)[0]
+        yield _nested(part[place + _MESSAGE.size + _FAMILY_BYTES : place + length])
+        place += (length + 3) & ~3
+
+
+def _nested(part: bytes) -> dict[int, bytes]:
+    found, place = {}, 0
+    while place + _ATTRIBUTE.size <= len(part):
+        length, kind = _ATTRIBUTE.unpack_from(part, place)
+        found[kind & _NESTED] = part[place + _ATTRIBUTE.size : place + length]
+        place += max(_ATTRIBUTE.size, (length + 3) & ~3)
+    return found
+
+
+def device_place(lab: Lab) -> Path:
+    """The namespace of its device."""
+    place = lab.ports[0].dut_namespace_path
+    assert place is not None
+    return place
+
+
+def measured(
+    lab: Lab, method: str, size: int, again: Spoiled = of_no_use, **settings: Any
+) -> tuple[Result, list[TrialRecord]]:
+    """A procedure on a lab that is there. A trial in which the tester was disturbed is done again."""
+    source: dict[str, Any] = {"methods": [method], "dut": f"lab:{lab.device.name}", "frame_bytes": [size]}
+    asked = parse(source | {"phases": WAITS, method: settings})
+    with closing(on_lab(asked, lab)) as tester:
+        own = begin(method, asked, tester.capabilities, Bias(), {})
+        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=16)
+    assert result is not None
+    return result, records
+
+
+@contextmanager
+def announced(lab: Lab, group: int) -> Iterator[Events]:
+    """Events of this group from now on."""
+    with closing(Events(lab, group)) as own:
+        yield own
+
+
+def hidden_truth(first: int = 1, count: int = 100) -> None:
+    """Capacities within a thousandth or one connection, and rates."""
+    errors: list[float] = []
+    held = inside = 0
+    for seed in range(first, first + count):
+        table, capacity = hidden(seed)
+        figure = _of_hidden("connection_capacity", table, connections=512, most_connections=8_000)
+        assert figure.bounds is not None
+        held += figure.bounds[0] <= capacity <= figure.bounds[1] and capacity - figure.value <= max(1, capacity / 1000)
+        rate = random.Random(seed).uniform(2_000, 2_000_000)
+        figure = _of_hidden(
+            "connection_rate", f"entries = 100_000\nnew_per_second = {rate}\nwaiting = 0\n", connections=3000
+        )
+        assert figure.bounds is not None
+        inside += figure.bounds[0] <= rate <= figure.bounds[1]
+        errors.append(100 * (figure.value / rate - 1))
+    print(f"capacity right, within 0.1 % or one connection: {held} of {count}")
+    print(f"rate inside the interval: {inside} of {count}, error {min(errors):+.2f} … {max(errors):+.2f} %")
+
+
+def _of_hidden(method: str, table: str, **settings: Any) -> Quantity:
+    waits = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}
+    own = plan(method, frame_bytes=[64], phases=waits, **{method: settings})
+    made = device(f"ports = 2\nlink_bits_per_second = 10_000_000_000\n[connections]\n{table}")
+    result, _ = carry_out(own, made, untouched)
+    return next(iter(result.rows[0].figures.values()))
+
+
+def truth(first: int = 1, count: int = 12) -> None:
+    """Capacities, and every opened connection against the kernel's announcement."""
+    print("| seed | device | connections of | table | measured | inside | trials with as many connections announced |")
+    for seed in range(first, first + count):
+        family, transport, size = DEVICES[(seed - first) % len(DEVICES)]
+        table = round(1000 * 20 ** random.Random(seed).random())
+        figure, equal, trials = _capacity(f"{family}?table={table}", transport, size)
+        assert figure.bounds is not None
+        inside = "yes" if figure.bounds[0] <= table <= figure.bounds[1] else "no"
+        said = digits.text(figure)
+        print(f"| {seed} | {family} | {transport} | {table} | {said} | {inside} | {equal} of {trials} |", flush=True)
+
+
+def _capacity(device: str, transport: str, size: int) -> tuple[Quantity, int, int]:
+    """The capacity; in how many of how many trials the kernel announced as many connections as were opened."""
+    compared: list[bool] = []
+    with Lab(device) as lab, announced(lab, _NEW) as new:
+
+        def counted(trial: Trial, facts: Facts) -> bool:
+            told = len(new.take())
+            assert facts.opening is not None and facts.opened is not None
+            if spoiled := of_no_use(trial, facts):
+                return spoiled
+            compared.append(told == facts.opening.sent.offered_frames - facts.opened.refused.count)
+            return False
+
+        own = {"connections": 4096, "open_fps": 10_000, "most_connections": 1 << 16, "transport": transport}
+        result, _ = measured(lab, "connection_capacity", size, counted, **own)
+    return result.rows[0].figures["connections"], sum(compared), len(compared)
+
+
+def teardown(count: int = 100_000, repetitions: int = 10) -> None:
+    """The measured tear-down against the kernel's own times of the ends of connections."""
+    print("| device | keisoku's rate | calls | ended / arrived | the call, less that for one | kernel |")
+    for family in ("nat", "firewall"):
+        figure, calls, alone_s = _torn_down(family, count, repetitions)
+        for ended, arrived, call_s, kernel_s in calls:
+            print(
+                f"| {family} | | | {ended} / {arrived} | {1e3 * (call_s - alone_s):.2f} ms | {1e3 * kernel_s:.2f} ms |"
+            )
+        ratio = statistics.fmean((call_s - alone_s) / kernel_s for _, _, call_s, kernel_s in calls)
+        said = digits.text(figure) if figure is not None else "too few valid trials"
+        print(f"| {family} | {said} | {len(calls)} | | {100 * (ratio - 1):+.1f} % of the kernel's | |", flush=True)
+
+
+def _torn_down(
+    family: str, count: int, repetitions: int
+) -> tuple[Quantity | None, list[tuple[int, int, float, float]], float]:
+    """The rate; of each time many connections were forgotten: how many the kernel ended, how many had arrived, how long
+    the call took, and from the first end to the last by the kernel's own clock; and how long a call for one took."""
+    calls: list[tuple[int, int, float, float]] = []
+    alone: list[float] = []
+    before = 0
+    with Lab(f"{family}?table=250000") as lab, announced(lab, _DESTROY) as gone:
+
+        def counted(trial: Trial, facts: Facts) -> bool:
+            nonlocal before
+            stops, opened = gone.take(), facts.opened
+            assert opened is not None and opened.forgot_ns is not None and trial.opening is not None
+            if len(stops) == 1:
+                alone.append(opened.forgot_ns / 1e9)
+            elif stops:
+                calls.append((len(stops), before, opened.forgot_ns / 1e9, (max(stops) - min(stops)) / 1e9))
+            before = trial.opening.connections - opened.refused.count
+            return False
+
+        own = {"connections": count, "open_fps": 25_000, "repetitions": repetitions}
+        result, _ = measured(lab, "connection_teardown", 64, counted, **own)
+    return result.rows[0].figures.get("rate"), calls, statistics.median(alone)
+
+
+def ceiling() -> None:
+    """The highest rate at which the tester opens connections, each answered, through a router without a table."""
+    print("| connections of a trial | rate |")
+    for connections in (20_000, 200_000, MILLION):
+        with Lab("router") as lab:
+            own = {"connections": connections, "forgotten_s": 0.1, "resolution_percent": 5}
+            result, _ = measured(lab, "connection_rate", 64, **own)
+        row = result.rows[0]
+        figure = row.figures.get("rate")
+        print(f"| {connections:,} | {digits.text(figure) if figure else '–'} {row.remark} |")
+
+
+def soak(trials: int = 20) -> None:
+    """1 million connections, again and again, at 100 000 a second."""
+    print("| trial | s | connections valid | resident memory, MiB | invalid because |")
+    begun_s = time.monotonic()
+    memory: list[float] = []
+
+    def looked(trial: Trial, facts: Facts) -> bool:
+        assert facts.opened is not None and trial.opening is not None
+        valid = trial.opening.connections - facts.opened.refused.count - facts.opened.forgotten.count
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        memory.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
+        why = "; ".join(reasons(trial, facts))
+        print(
+            f"| {len(memory)} | {time.monotonic() - begun_s:.0f} | {valid:,} | {memory[-1]:.0f} | {why} |", flush=True
+        )
+        return False
+
+    with Lab("router") as lab:
+        source = {"methods": ["connection_rate"], "dut": "lab:router", "frame_bytes": [64], "phases": WAITS}
+        asked = parse(
+            source | {"connection_rate": {"connections": MILLION, "maximum_fps": 100_000, "forgotten_s": 0.1}}
+        )
+        with closing(on_lab(asked, lab)) as tester:
+            for number in range(trials):
+                own = begin("connection_rate", asked, tester.capabilities, Bias(), {})
+                drive("connection_rate", own, tester, looked, streams=16, first=number, most=1)
+    print(
+        f"after the second trial {memory[1]:.0f} MiB, after the last {memory[-1]:.0f} MiB, most {max(memory):.0f} MiB"
+    )
+
+
+def main() -> None:
+    """Measure, and print."""
+    works: dict[str, Callable[..., None]] = {
+        "hidden": hidden_truth,
+        "truth": truth,
+        "teardown": teardown,
+        "ceiling": ceiling,
+        "soak": soak,
+    }
+    if len(sys.argv) < 2 or sys.argv[1] not in works:
+        sys.exit(str(__doc__))
+    works[sys.argv[1]](*(int(given) for given in sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    main()
