@@ -28,7 +28,7 @@ def test_a_flow_may_come_back_to_its_own_port() -> None:
         flow.size.fixed, flow.rate.pps = 128, 10_000
         flow.duration.fixed_packets.packets = _FRAMES
         flow.metrics.enable = flow.metrics.loss = True
-    config.flows[1].packet[1].dst.value = "203.0.113.1"
+    config.flows[1].packet[0].dst.value = "02:00:00:00:00:99"
     with otg_client() as api:
         api.set_config(config)
         protocols(api, "start")
