@@ -72,8 +72,10 @@ class Footprint:
 
 
 def checksums(headers: Headers) -> list[Checksum]:
-    """Every checksum of a stack that Scapy computes."""
+    """Every checksum of a stack that Scapy computes. It leaves that of a UDP header zero, which means none, where the
+    header below is not IP."""
     found = []
+    whole = headers.frame(headers.least_frame_bytes)
     for layer in headers.layers:
         for described in layer.fields_desc:
             field = fields.plain(described, layer)
@@ -90,7 +92,9 @@ def checksums(headers: Headers) -> list[Checksum]:
             changed = np.flatnonzero(np.frombuffer(zeros, np.uint8) != np.frombuffer(ones, np.uint8))
             if changed.size:
                 # Checksums of the headers before it change as well; the field's own bytes are the last that change.
-                found.append(Checksum(int(changed[-1]) - 1, type(layer).__name__ == "UDP"))
+                one = Checksum(int(changed[-1]) - 1, type(layer).__name__ == "UDP")
+                if not one.never_zero or any(whole[one.at : one.at + 2]):
+                    found.append(one)
     return found
 
 

@@ -25,6 +25,8 @@ MOST_VARIANTS = MOST_VALUES
 """Largest number of variants of all streams of a port."""
 MOST_BYTES = 16 * 2**20
 """Largest number of bytes of all variants of all streams of a port."""
+_SLOT_BYTES = 8
+"""A sender keeps each frame in multiples of so many bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,11 @@ class Frames:
     def count(self) -> int:
         """How many variants there are."""
         return len(self.lengths)
+
+    @property
+    def kept_bytes(self) -> int:
+        """The room that a sender needs for them."""
+        return int((-(-self.lengths.astype(np.int64) // _SLOT_BYTES) * _SLOT_BYTES).sum())
 
     @property
     def mean_frame_bytes(self) -> float:
@@ -84,14 +91,16 @@ def frames(
     modifiers_: tuple[str, ...] = (),
     seed: int = 0,
     streams: int = 1,
+    most_bytes: int = MOST_BYTES,
 ) -> Frames:
     """The variants of a stream. Frames take `sizes` (with FCS) in turn, and all modifiers step with each frame.
 
-    `streams` of a port share the room that the port has for variants. The same arguments give the same frames.
+    `streams` of a port share the room that the port has for variants, of so many bytes. The same arguments give the
+    same frames.
     Raises PlanError if the stack, a size, an address or a modifier is wrong, or if the variants do not fit.
     """
     headers = Headers(parse(stack), ends)
-    found, count = _varied(headers, sizes, modifiers_, streams)
+    found, count = _varied(headers, sizes, modifiers_, streams, most_bytes)
     # Bits are added to zeros, so every field that varies is zero in the frames below.
     for modifier in found:
         modifier.target.set(0)
@@ -109,13 +118,13 @@ def frames(
 
 
 def _varied(
-    headers: Headers, sizes: tuple[int, ...], modifiers_: tuple[str, ...], streams: int
+    headers: Headers, sizes: tuple[int, ...], modifiers_: tuple[str, ...], streams: int, most_bytes: int = MOST_BYTES
 ) -> tuple[list[Modifier], int]:
     """The fields that vary, and the number of variants."""
     found = modifiers(modifiers_, headers)
     for size in sizes:
         headers.frame(size)  # raises for an invalid size
-    return found, _count(sizes, found, streams)
+    return found, _count(sizes, found, MOST_VARIANTS * most_bytes // MOST_BYTES // streams, most_bytes // streams)
 
 
 def numbered(stack: str, size: int, ends: Ends, numbers: Mapping[str, NDArray[np.int64]]) -> Frames:
@@ -192,20 +201,19 @@ def _table(
     return table
 
 
-def _count(sizes: tuple[int, ...], found: list[Modifier], streams: int) -> int:
+def _count(sizes: tuple[int, ...], found: list[Modifier], most_variants: int, most_bytes: int) -> int:
     """The smallest number of variants after which all values repeat; with random draws, as many as there is room
-    for."""
+    for in a stream."""
     if not sizes:
         raise PlanError("frame size", "no frame size is given", "give at least one, such as 64")
     counts = {modifier.target.name: len(modifier.numbers) for modifier in found if modifier.range_ is None}
     period = lcm(len(sizes), *counts.values())
     period_bytes = period // len(sizes) * sum(size - FCS_BYTES for size in sizes)
-    most_variants, most_bytes = MOST_VARIANTS // streams, MOST_BYTES // streams
     repeats = min(most_variants // period, most_bytes // period_bytes)
     if repeats == 0:
         largest = max(counts, key=lambda name: counts[name]) if counts else None
         what = f"{largest} with {counts[largest]} values" if largest else f"{len(sizes)} sizes"
-        room = f"{most_variants} frames and {most_bytes >> 10} KiB" + (" a stream" if streams > 1 else "")
+        room = f"{most_variants} frames and {most_bytes >> 10} KiB" + (" a stream" if most_bytes < MOST_BYTES else "")
         raise PlanError(
             "frame size" if largest is None else "modify",
             f"{what} makes the frames repeat after {period} frames of {period_bytes >> 10} KiB, more than {room}",

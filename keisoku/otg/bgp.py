@@ -43,7 +43,9 @@ class Attributes:
     local_preference: int | None = None
     """Only to a peer of the same AS."""
     path: tuple[int, ...] = ()
-    """AS numbers behind the one that FRR puts in front for a peer of another AS."""
+    """AS numbers, to a peer of another AS behind its own."""
+    own_first: bool = True
+    """Whether the own AS is first to a peer of another AS."""
     communities: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
@@ -119,6 +121,11 @@ class BgpPeer:
     def version(self) -> int:
         """4 or 6: of the addresses between which the session is."""
         return self.address.version
+
+    @property
+    def hides(self) -> bool:
+        """Whether some of its routes do not have its own AS."""
+        return any(not each.attributes.own_first for each in self.routes)
 
 
 def bgp_peers(document: Node, interfaces: Sequence[Interface]) -> tuple[BgpPeer, ...]:
@@ -312,11 +319,13 @@ def _routes(node: Node, version: int, interface: Interface, address: Address, nu
             advanced.refuse("FRR always sends it", "leave it out", name)
     discriminator, preference = advanced.scalar("multi_exit_discriminator"), advanced.scalar("local_preference")
     targets, origins = _extended(node)
+    path, own_first = _path(node.child("as_path"), number, internal)
     attributes = Attributes(
         origin=advanced.scalar("origin"),
         discriminator=None if discriminator is None else int(discriminator),
         local_preference=int(preference) if internal and preference != 100 else None,
-        path=_path(node.child("as_path"), number, internal),
+        path=path,
+        own_first=own_first,
         communities=tuple(_community(each) for each in node.children("communities")),
         targets=targets,
         origins=origins,
@@ -342,8 +351,8 @@ def _next_hop(node: Node, version: int, interface: Interface, address: Address) 
     return own
 
 
-def _path(node: Node, own: int, internal: bool) -> tuple[int, ...]:
-    """What FRR must put behind its own AS, which it sends first to a peer of another AS and to no other."""
+def _path(node: Node, own: int, internal: bool) -> tuple[tuple[int, ...], bool]:
+    """The path of routes to a peer of the same AS, or behind the own AS, and whether that is first to another AS."""
     mode = node.scalar("as_set_mode")
     segments = node.children("segments")
     numbers: list[int] = []
@@ -355,14 +364,12 @@ def _path(node: Node, own: int, internal: bool) -> tuple[int, ...]:
         case "include_as_seq" | "prepend_to_first_segment" | "include_as_set":
             if mode == "include_as_set":
                 node.without_effect("as_set_mode", "FRR sends its AS in a sequence, and RFC 9774 forbids sets")
-            return (own, *numbers) if internal else tuple(numbers)
+            return ((own, *numbers) if internal else tuple(numbers)), True
         case "do_not_include_local_as":
+            # FRR leaves no path empty to a peer of another AS.
             if internal or not numbers:
-                return tuple(numbers)
-            if numbers[0] == own:
-                return tuple(numbers[1:])
-            problem = f"FRR puts its own AS {own} first to a peer of another AS"
-            node.refuse(problem, "use include_as_seq", "as_set_mode")
+                return tuple(numbers), True
+            return (tuple(numbers[1:]), True) if numbers[0] == own else (tuple(numbers), False)
     node.refuse("FRR makes no path with sets or confederations", "use include_as_seq", "as_set_mode")
 
 

@@ -69,6 +69,8 @@ class Configuration:
     ospf: tuple[OspfRouter, ...] = ()
     lldp: tuple[LldpAgent, ...] = ()
     lags: tuple[Lag, ...] = ()
+    flow_bytes: int = 0
+    """Of all different frames of the flows."""
 
 
 @dataclass(frozen=True)

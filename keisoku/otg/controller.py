@@ -379,7 +379,7 @@ class Controller:
     def _open_engine(self, found: Configuration) -> None:
         if self._testbed is not None:
             answer(self._testbed, ())
-            self._engine = engine_of(self._testbed, found.flows, self._capture)
+            self._engine = engine_of(self._testbed, found.flows, found.flow_bytes, self._capture)
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None

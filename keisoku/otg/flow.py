@@ -210,7 +210,7 @@ def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[
         if not named:
             port.refuse("a flow needs a receiving port", "name at least one", "rx_names")
         sender = names.port(port, str(port.scalar("tx_name")), "tx_name")
-        ends = [_apart(port, sender, names.port(port, name, "rx_names"))[1] for name in dict.fromkeys(named)]
+        ends = [names.port(port, name, "rx_names") for name in dict.fromkeys(named)]
         return ((sender, ends[0]),), tuple(ends)
     device = node.child("device")
     senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
@@ -226,15 +226,8 @@ def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[
         pairs = list(product(senders, receivers_))
     if not pairs:
         device.refuse("names nothing", "name at least one interface", "tx_names")
-    ways = tuple(_apart(device, *pair) for pair in pairs)
     # Of several at one port or LAG one is enough.
-    return ways, () if paired else tuple({receive.ports: receive for _, receive in ways}.values())
-
-
-def _apart(node: Node, transmit: End, receive: End) -> tuple[End, End]:
-    if set(transmit.ports) & set(receive.ports):
-        node.refuse("sends and receives at one port", "name two ports")
-    return transmit, receive
+    return tuple(pairs), () if paired else tuple({receive.ports: receive for _, receive in pairs}.values())
 
 
 def _latency(node: Node, sizes: Sequence[int], own_rate: float | None) -> LatencyMode | None:

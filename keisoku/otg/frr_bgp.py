@@ -125,7 +125,8 @@ class BgpText:
             ]
             paths = [f"{far} addpath-tx-all-paths"] if version in peer.numbered else []
             learns = [f"{far} allowas-in {_OWN_AS}"] if peer.learns_own_as else []
-            return [f"{far} activate", *learns, f"{far} route-map {name} out", *paths, *networks]
+            hides = [f"{far} attribute-unchanged as-path"] if peer.hides else []
+            return [f"{far} activate", *learns, *hides, f"{far} route-map {name} out", *paths, *networks]
 
         return self._in_view(number, *words, *_in_families({version: family(version) for version in peer.families}))
 
@@ -152,16 +153,18 @@ def _filter_lines(name: str, rules: tuple[str, ...]) -> list[str]:
 def _rules(peer: BgpPeer, gone: frozenset[int], first: int) -> tuple[str, ...]:
     """One rule for each range, whose tags follow so many others, as lines behind the name of the filter. What no rule
     permits does not leave, which includes what the peer learned itself."""
-    rules = (_rule(place, first, routes, place in gone) for place, routes in enumerate(peer.routes))
+    # Where FRR puts its own AS before no path that is there, those that begin with it are given as a whole.
+    own = (peer.as_number,) if peer.hides else ()
+    rules = (_rule(place, first, routes, place in gone, own) for place, routes in enumerate(peer.routes))
     return tuple(rules) or ("deny 1",)
 
 
-def _rule(place: int, first: int, routes: BgpRoutes, gone: bool) -> str:
-    sets = [] if gone else list(_sets(routes.attributes, routes.version))
+def _rule(place: int, first: int, routes: BgpRoutes, gone: bool, own: tuple[int, ...]) -> str:
+    sets = [] if gone else list(_sets(routes.attributes, routes.version, own))
     return "\n".join([f"{'deny' if gone else 'permit'} {place + 1}", f"match tag {first + place + 1}", *sets])
 
 
-def _sets(attributes: Attributes, version: int) -> Iterable[str]:
+def _sets(attributes: Attributes, version: int, own: tuple[int, ...]) -> Iterable[str]:
     if attributes.origin != "igp":
         yield f"set origin {attributes.origin}"
     if attributes.discriminator is not None:
@@ -169,7 +172,8 @@ def _sets(attributes: Attributes, version: int) -> Iterable[str]:
     if attributes.local_preference is not None:
         yield f"set local-preference {attributes.local_preference}"
     if attributes.path:
-        yield f"set as-path prepend {' '.join(map(str, attributes.path))}"
+        path = (own if attributes.own_first else ()) + attributes.path
+        yield f"set as-path prepend {' '.join(map(str, path))}"
     if attributes.communities:
         yield f"set community {' '.join(attributes.communities)}"
     if attributes.targets:

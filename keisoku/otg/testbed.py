@@ -27,14 +27,14 @@ def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
         raise PlanError(wanted[0].field, error.problem, error.remedy) from error
 
 
-def engine_of(testbed: Testbed, flows: Sequence[Flow], capture: PortCapture | None) -> Engine | None:
-    """An engine on the ports of these flows; None if there is no flow. Raises PlanError, with the path, for what these
-    ports cannot do."""
+def engine_of(testbed: Testbed, flows: Sequence[Flow], flow_bytes: int, capture: PortCapture | None) -> Engine | None:
+    """An engine on the ports of these flows, with so much room for their frames; None if there is no flow. Raises
+    PlanError, with the path, for what these ports cannot do."""
     pairs = dict.fromkeys(pair for flow in flows for pair in flow.pairs)
     if not pairs:
         return None
     arrivals = any(flow.egress is not None for flow in flows)
-    engine = testbed.engine(WantedTraffic(tuple(pairs), changes=arrivals), capture)
+    engine = testbed.engine(WantedTraffic(tuple(pairs), changes=arrivals, flow_bytes=flow_bytes), capture)
     try:
         for flow in flows:
             _check(engine, flow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -178,6 +179,29 @@ def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:
     assert {len(frame) for frame in own} == {150}
     assert all(zlib.crc32(frame[:-4]) == int.from_bytes(frame[-4:], "little") for frame in own)
     assert [int.from_bytes(frame[34:36], "big") for frame in own] == [5000 + number % 3 for number in range(20)]
+
+
+def test_every_frame_of_many_different_ones_is_sent() -> None:
+    """50 000 ports of 512 bytes are more than a sender holds for a plan."""
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    for name, first in (("f1", 1000), ("f2", 11_000)):
+        flow = udp_flow(config, name, packets=50_000, size=512)
+        flow.rate.pps = 20_000
+        ports = flow.packet[2].src_port.increment
+        ports.start, ports.count = first, 50_000
+    capture = config.captures.capture(name="c")[-1]
+    capture.port_names, capture.packet_size = ["p2"], 64
+    with otg_client() as api:
+        api.set_config(config)
+        _capture(api, "start")
+        set_traffic(api, "start")
+        assert [(flow.frames_tx, flow.loss) for flow in until_stopped(api)] == [(50_000, 0.0)] * 2
+        request = snappi.CaptureRequest()
+        request.port_name = "p2"
+        records = _records(api.get_capture(request).read())
+    seen = Counter(frame[34:36] for frame in records if frame[12:14] == b"\x08\x00")
+    wanted = Counter(port.to_bytes(2, "big") for first in (1000, 11_000) for port in range(first, first + 50_000))
+    assert seen == wanted
 
 
 def _capture(api: Any, state: str) -> None:

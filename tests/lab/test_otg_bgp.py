@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,31 @@ def _between(config: Any, name: str, one: str, other: str, version: int) -> None
     flow.metrics.enable = flow.metrics.loss = True
 
 
-def _path_identifier(prefix: str) -> int:
-    """That with which the router learned a route; 0: without one."""
+def _of_router(command: str) -> Any:
+    """What the router says."""
     (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
     (socket,) = (Path("/run") / dut).glob("*/bgpd.vty")
-    said = VTYSH.run("--vty_socket", str(socket.parent), "-c", f"show bgp ipv4 unicast {prefix} json")
-    return int(json.loads(said)["paths"][0].get("addpathRxId", 0))
+    return json.loads(VTYSH.run("--vty_socket", str(socket.parent), "-c", f"{command} json"))
+
+
+def _path_identifier(prefix: str) -> int:
+    """That with which the router learned a route; 0: without one."""
+    return int(_of_router(f"show bgp ipv4 unicast {prefix}")["paths"][0].get("addpathRxId", 0))
+
+
+def _await_installed(*ranges: str, count: int = _ROUTES) -> None:
+    """Until the router's kernel has so many routes in each: its daemon tells peers of them, and of their end, before
+    that."""
+    for each in ranges:
+        command = f"show {'ipv6' if ':' in each else 'ip'} route bgp"
+        while sum("installed" in paths[0] for paths in _within(_of_router(command), each)) != count:
+            pass
+
+
+def _within(routes: dict[str, Any], whole: str) -> list[Any]:
+    network = ip_network(whole)
+    own = {ip_network(prefix): paths for prefix, paths in routes.items()}
+    return [paths for prefix, paths in own.items() if prefix.version == network.version and prefix.subnet_of(network)]
 
 
 def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
@@ -53,6 +73,10 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
     advertised.communities.add(type="manual_as_number", as_number=65001, as_custom=7)
     advertised.as_path.as_set_mode = "include_as_seq"
     advertised.as_path.segments.add(type="as_seq", as_numbers=[64999])
+    hidden = config.devices[1].bgp.ipv4_interfaces[0].peers[0].v4_routes.add(name="hidden")
+    hidden.addresses.add(address="30.0.0.0", prefix=24)
+    hidden.as_path.as_set_mode = "do_not_include_local_as"
+    hidden.as_path.segments.add(type="as_seq", as_numbers=[64998])
     identified = config.devices[0].bgp.ipv4_interfaces[0].peers[0]
     identified.capability.ipv4_unicast_add_path, identified.v4_routes[0].add_path.path_id = True, 1
     _between(config, "four", "r4-1", "r4-2", 4)
@@ -60,22 +84,27 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
     with otg_client() as api:
         api.set_config(config)
         protocols(api, "start")
-        learned = 2 * (_ROUTES + _CONNECTED)
+        # The route without the peer's AS comes back to that, too.
+        learned = 2 * (_ROUTES + _CONNECTED) + 1
         found = await_peers(api, lambda peers: all(peer.routes_received == learned for peer in peers.values()))
         assert {peer.session_state for peer in found.values()} == {"up"}
-        assert {peer.routes_advertised for peer in found.values()} == {2 * _ROUTES}
+        assert [found[name].routes_advertised for name in ("peer1", "peer2")] == [2 * _ROUTES, 2 * _ROUTES + 1]
         request = snappi.StatesRequest()
         request.bgp_prefixes.bgp_peer_names = ["peer1"]
         (state,) = api.get_states(request).bgp_prefixes
-        prefix = next(each for each in state.ipv4_unicast_prefixes if each.ipv4_address == "22.0.0.0")
+        prefixes = {each.ipv4_address: each for each in state.ipv4_unicast_prefixes}
+        assert list(prefixes["30.0.0.0"].as_path.segments[0].as_numbers) == [65000, 64998]
+        prefix = prefixes["22.0.0.0"]
         assert list(prefix.as_path.segments[0].as_numbers) == [65000, 65002, 64999]
         assert [(each.as_number, each.as_custom) for each in prefix.communities] == [(65001, 7)]
         assert prefix.ipv4_next_hop == "198.18.1.1"
         assert _path_identifier("21.0.0.0/24") > 0 == _path_identifier("22.0.0.0/24")
+        _await_installed("21.0.0.0/8", "22.0.0.0/8", "2001:db8:1::/48", "2001:db8:2::/48")
         set_traffic(api, "start")
         assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 600), ("six", 600)]
         routes(api, "withdraw", "r4-2")
         await_peers(api, lambda peers: peers["peer1"].routes_received == learned - _ROUTES)
+        _await_installed("22.0.0.0/8", count=0)
         set_traffic(api, "start")
         assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 0), ("six", 600)]
         protocols(api, "stop")

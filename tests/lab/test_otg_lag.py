@@ -11,12 +11,14 @@ from scapy.contrib.lacp import LACP
 from scapy.layers.l2 import Ether
 from support.command_line import namespaces_of
 from support.lab_passages import needs
-from support.otg_bgp import protocols
+from support.otg_bgp import await_peers, protocols
 from support.otg_killed import KilledTester
 from support.otg_lag import FarSwitch, await_members, lacp_metrics, lag_metric, lag_of, tap, three_ports
 from support.otg_server import set_traffic, udp_flow, until_stopped
+from support.otg_vlan import IN_SERVICE, PLAIN, Tags, flow_of, observed, tag, tags_of
 
 from keisoku.lab.device.vswitch import PROGRAMS
+from keisoku.lab.frr import PROGRAMS as FRR
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 
@@ -174,6 +176,36 @@ def test_hosts_and_flows_at_a_static_lag() -> None:
         assert there.frames_tx == back.frames_tx == 640 and back.frames_rx > 0
         assert sum(arrived) == there.frames_rx and min(arrived) > 0
         assert [port.bytes_rx for port in _ports(api)[:2]] == [128 * frames for frames in arrived]
+
+
+@pytest.mark.parametrize("tags", [PLAIN, IN_SERVICE], ids=["802.1Q", "802.1Q in 802.1ad"])
+@needs(*FRR)
+def test_a_device_of_a_lag_speaks_bgp_in_its_vlan(tags: Tags) -> None:
+    config = _config()
+    config.lags[0].protocol.static.lag_id = 1
+    config.flows.clear()
+    for number, device in enumerate(config.devices, 1):
+        tag(device.ethernets[0], tags)
+        device.bgp.router_id = f"10.0.0.{number}"
+        peers = device.bgp.ipv4_interfaces.add(ipv4_name=f"ip{number}").peers
+        far = f"198.18.9.{3 - number}"
+        peer = peers.add(name=f"peer{number}", peer_address=far, as_type="ebgp", as_number=65000 + number)
+        peer.advanced.passive_mode = number == 1
+        peer.v4_routes.add(name=f"range{number}").addresses.add(address=f"{30 + number}.0.0.0", prefix=24, count=5)
+    flow_of(config, ("range1", "range2"), tags)
+    flow_of(config, ("range2", "range1"), tags)
+    with Server(Listening(http_port=0, grpc_port=None), Controller()) as server:
+        api = snappi.api(location=server.url)
+        api.set_config(config)
+        (name,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        FarSwitch(name).join_statically()
+        with observed() as wire:
+            protocols(api, "start")
+            await_peers(api, lambda peers: all(peer.routes_received == 5 for peer in peers.values()))
+            there, back = _traffic(api)
+            assert {own for own in tags_of(wire, _mac(1)) if own} == {tags}
+        assert (there.frames_tx, there.frames_rx, there.port_tx) == (200, 200, "lag")
+        assert (back.frames_tx, back.frames_rx, back.port_rx) == (200, 200, "lag")
 
 
 def test_what_a_killed_tester_left_of_its_lags_is_removed() -> None:

@@ -11,6 +11,34 @@ pytestmark = pytest.mark.lab
 _FRAMES = 2000
 
 
+def test_a_flow_may_come_back_to_its_own_port() -> None:
+    """A router has both hosts at one port, so its frames leave where they came in."""
+    config = snappi.Config()
+    config.ports.port(name="p1", location="lab:router#1").port(name="p2", location="lab:router#2")
+    for host in (77, 78):
+        ethernet = config.devices.device(name=f"d{host}")[-1].ethernets.add(
+            name=f"e{host}", mac=f"02:00:00:00:01:{host}"
+        )
+        ethernet.connection.port_name = "p1"
+        ethernet.ipv4_addresses.add(name=f"ip{host}", address=f"198.18.1.{host}", gateway="198.18.1.1")
+    for name, there in (("back", "ip78"), ("lost", "ip77")):
+        flow = config.flows.flow(name=name)[-1]
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip77"], [there]
+        flow.packet.ethernet().ipv4().udp()
+        flow.size.fixed, flow.rate.pps = 128, 10_000
+        flow.duration.fixed_packets.packets = _FRAMES
+        flow.metrics.enable = flow.metrics.loss = True
+    config.flows[1].packet[0].dst.value = "02:00:00:00:00:99"
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        set_traffic(api, "start")
+        back, lost = until_stopped(api)
+    assert (back.port_tx, back.port_rx) == ("p1", "p1")
+    assert (back.frames_tx, back.frames_rx, back.loss) == (_FRAMES, _FRAMES, 0)
+    assert (lost.frames_tx, lost.frames_rx, lost.loss) == (_FRAMES, 0, 100), "what is sent is no arrival"
+
+
 def test_frames_of_a_nexthop_group_are_counted_at_each_port_and_in_sum() -> None:
     config = snappi.Config()
     for number in (1, 2, 3):

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, protocols
 from support.otg_isis import await_isis, learned
 from support.otg_ospf import await_ospf, learned_lsas, ospf_device
 from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
+from support.otg_vlan import IN_SERVICE, PLAIN, Tags, flow_of, observed, tag, tags_of
 
-from keisoku.host.namespace import FOLDER, within
 from keisoku.lab.frr import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
-_AUXILIARY, _SOL_PACKET, _HAS_TAG, _HAS_TPID = 8, 263, 1 << 4, 1 << 6
-"""PACKET_AUXDATA, TP_STATUS_VLAN_VALID and TP_STATUS_VLAN_TPID_VALID: the kernel tells the outermost tag beside the
-frame."""
-Tags = tuple[tuple[int, int], ...]
-"""Ethertype and control word of each, the outermost first."""
-PLAIN, IN_SERVICE = ((0x8100, 7),), ((0x88A8, 100), (0x8100, 5 << 13 | 7))
-WORDS = {0x8100: "x8100", 0x88A8: "x88A8"}
-
-
-def tag(ethernet: Any, tags: Tags) -> None:
-    for ethertype, control in tags:
-        name = f"{ethernet.name}-{ethertype:x}"
-        ethernet.vlans.add(name=name, tpid=WORDS[ethertype], id=control & 0xFFF, priority=control >> 13)
 
 
 def speaker(config: Any, port: int, tags: Tags) -> None:
@@ -54,49 +35,6 @@ def speaker(config: Any, port: int, tags: Tags) -> None:
     peer.v4_routes.add(name=f"bgp-range{port}").addresses.add(address=f"{30 + port}.0.0.0", prefix=24, count=5)
 
 
-def flow_of(config: Any, ends: tuple[str, str], tags: Tags) -> Any:
-    flow = config.flows.flow(name=" to ".join(ends))[-1]
-    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [ends[0]], [ends[1]]
-    flow.packet.ethernet()[-1].ether_type.value = tags[0][0]
-    for _, control in tags:
-        vlan = flow.packet.vlan()[-1]
-        vlan.id.value, vlan.priority.value = control & 0xFFF, control >> 13
-    flow.packet.ipv4().udp()
-    flow.size.fixed, flow.rate.pps, flow.duration.fixed_packets.packets = 128, 200, 200
-    flow.metrics.enable = flow.metrics.loss = True
-    return flow
-
-
-@contextmanager
-def observed() -> Iterator[socket.socket]:
-    """What arrives at the bridge from the tester's first port from now on."""
-    (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
-    with within(FOLDER / dut, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
-        wire.setsockopt(_SOL_PACKET, _AUXILIARY, 1)
-        wire.bind(("d1", 3))
-        wire.setblocking(False)
-        yield wire
-
-
-def tags_of_tester(wire: socket.socket) -> set[Tags]:
-    """Of the frames from the tester's hosts that arrived."""
-    found: set[Tags] = set()
-    while True:
-        try:
-            frame, beside, _, sender = wire.recvmsg(64, 256)
-        except BlockingIOError:
-            return found
-        if sender[2] == socket.PACKET_OUTGOING or not frame[6:12].startswith(bytes.fromhex("0200000004")):
-            continue
-        status, *_, control, ethertype = struct.unpack("=IIIHHHH", beside[0][2][:20])
-        tags = [(ethertype if status & _HAS_TPID else 0x8100, control)] if status & _HAS_TAG else []
-        at = 12
-        while (inner := struct.unpack_from("!HH", frame, at))[0] in WORDS:
-            tags.append(inner)
-            at += 4
-        found.add(tuple(tags))
-
-
 @pytest.mark.parametrize("tags", [PLAIN, IN_SERVICE], ids=["802.1Q", "802.1Q in 802.1ad"])
 def test_bgp_isis_ospf_and_traffic_by_their_routes_in_a_vlan(tags: Tags) -> None:
     config = two_ports("lab:bridge#1", "lab:bridge#2")
@@ -114,7 +52,7 @@ def test_bgp_isis_ospf_and_traffic_by_their_routes_in_a_vlan(tags: Tags) -> None
                 pass
             while "640100000002-00-00" not in learned(api, "isis1"):
                 pass
-            assert tags_of_tester(wire) == {tags}
+            assert tags_of(wire, "02:00:00:00:04") == {tags}
         set_traffic(api, "start")
         (metric,) = until_stopped(api)
         assert (metric.frames_tx, metric.frames_rx) == (200, 200)
@@ -146,4 +84,4 @@ def test_hosts_with_two_tags_reach_their_gateway_in_their_own_vlan_only(other: T
             else:
                 with pytest.raises(Exception, match=r"198\.18\.1\.2"):
                     set_traffic(api, "start")
-            assert {tags[:2] for tags in tags_of_tester(wire) if tags} == {IN_SERVICE}
+            assert {tags[:2] for tags in tags_of(wire, "02:00:00:00:04") if tags} == {IN_SERVICE}

@@ -85,9 +85,26 @@ def test_a_path_without_the_own_as_is_one_that_begins_with_it() -> None:
     def path(*numbers: int) -> Callable[[Any, Any], None]:
         return lambda _, routes: routes.as_path.segments.add(type="as_seq", as_numbers=list(numbers))
 
-    assert "set as-path prepend 7\n" in told(script(path(65001, 7))).whole()
-    with pytest.raises(PlanError, match=r"v4_routes\[0\].as_path.as_set_mode: FRR puts its own AS 65001 first"):
-        understood(script(path(7)))
+    text = told(script(path(65001, 7))).whole()
+    assert "set as-path prepend 7\n" in text and "unchanged" not in text
+
+
+def test_a_path_without_the_own_as_is_sent_as_it_is_and_those_with_it_are_given_whole() -> None:
+    """FRR would put its own AS first, and does so for a peer as a whole or not at all."""
+
+    def paths(peer: Any, routes: Any) -> None:
+        routes.as_path.segments.add(type="as_seq", as_numbers=[7, 8])
+        other = peer.v4_routes.add(name="other")
+        other.addresses.add(address="30.0.0.0")
+        other.as_path.as_set_mode = "include_as_seq"
+        other.as_path.segments.add(type="as_seq", as_numbers=[9])
+
+    lines = [line.strip() for line in told(script(paths)).whole().splitlines()]
+    assert list(dict.fromkeys(line for line in lines if "as-path" in line)) == [
+        "set as-path prepend 7 8",
+        "set as-path prepend 65001 9",
+        "neighbor 198.18.1.1 attribute-unchanged as-path",
+    ]
 
 
 def test_paths_are_numbered_by_frr_where_a_script_has_several() -> None:

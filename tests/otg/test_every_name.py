@@ -190,7 +190,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("packet.1.ipv4.header_checksum", {"choice": "generated", "generated": "bad"}, "header_checksum.generated"),
     ("packet.2.udp.checksum", {"choice": "generated", "generated": "bad"}, "udp.checksum.generated"),
     ("rate", {"choice": "percentage", "percentage": 0}, "rate.percentage"),
-    ("tx_rx.port.rx_names", ["p2", "p1"], "tx_rx.port"),
+    ("tx_rx.port.rx_names", ["p2", "p1"], "tx_rx"),
     (
         "packet.1.ipv4.time_to_live",
         {"choice": "value", "value": 3, "metric_tags": [{"name": "t", "offset": 7, "length": 8}]},

@@ -38,6 +38,15 @@ def _device(*vlans: dict[str, Any]) -> dict[str, Any]:
     return {"name": "d", "ethernets": [ethernet]}
 
 
+def _many_ports(count: int) -> Any:
+    """With 37 sources as many combinations as no sender holds."""
+    ports = {"src_port": (0, 37), "dst_port": (0, count)}
+    return {
+        name: {"choice": "increment", "increment": {"start": start, "step": 1, "count": own}}
+        for name, (start, own) in ports.items()
+    }
+
+
 CASES: list[tuple[str, Any, str]] = [
     ("flows[0].packet[1].ipv4.src", {"choice": "auto", "auto": {"choice": "dhcp"}}, "flows[0].packet[1].ipv4.src"),
     ("flows[0].packet[1].ipv4.options", [{"choice": "router_alert"}], "flows[0].packet[1].ipv4.options"),
@@ -47,7 +56,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("flows[0].size", {"choice": "fixed", "fixed": 60}, "flows[0].size"),
     ("flows[0].size", {"choice": "fixed", "fixed": 9000000}, "flows[0].size"),
     ("flows[0].payload", {"choice": "increment_byte"}, "flows[0].payload"),
-    ("flows[0].tx_rx.port.rx_names", ["p1"], "flows[0].tx_rx.port"),
+    ("flows[0].packet[2].udp", _many_ports(65521), "flows[0].packet"),
+    ("flows[0].tx_rx.port.rx_names", ["p1"], "flows[0].tx_rx"),
     ("flows[0].tx_rx.port.rx_names", ["p3"], "flows[0].tx_rx.port.rx_names"),
     ("flows[0].egress_packet", [{"choice": "arp", "arp": {}}], "flows[0].egress_packet[0].arp"),
     ("ports[1].location", "sim:gs908e#1", "ports[1].location"),

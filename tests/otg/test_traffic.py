@@ -164,6 +164,18 @@ def test_a_client_that_never_stops_is_told_why_traffic_was_invalid(api: Any, mon
     assert api.set_config(config).warnings == []
 
 
+def test_flows_may_repeat_after_more_frames_than_a_port_holds_for_a_plan(api: Any) -> None:
+    """16 MiB a port, shared by its flows: one such flow was refused, two smaller ones only when traffic was started."""
+    config = two_ports()
+    for name in ("f1", "f2"):
+        flow = udp_flow(config, name, packets=50_010, size=512)
+        flow.rate.pps = 1_000_000
+        flow.packet[2].src_port.increment.start, flow.packet[2].src_port.increment.count = 1000, 50_000
+    api.set_config(config)
+    set_traffic(api, "start")
+    assert [(flow.frames_tx, flow.loss) for flow in until_stopped(api)] == [(50_010, 0.0)] * 2
+
+
 def test_seconds_bursts_and_percentages_have_exact_frames(api: Any) -> None:
     config = two_ports()
     timed = udp_flow(config, "timed", size=64)

@@ -118,6 +118,15 @@ def test_a_udp_checksum_that_comes_out_zero_is_sent_as_ones() -> None:
     assert 0 not in sums and sums.count(0xFFFF) == 1
 
 
+def test_udp_in_mpls_has_no_checksum_whatever_varies() -> None:
+    """Nothing says of which addresses it would be, so Scapy leaves it zero; fields beside it could not be varied."""
+    stack = "Ether()/IP()/MPLS(label=10020, ttl=64, s=1)/UDP(sport=30000, dport=6080)/IP()"
+    made = make(stack, "IP.tos=increment(0, count=64, step=4)", "IP[2].tos=increment(0, count=64, step=4)")
+    sent = [made.frame(number) for number in range(3)]
+    assert [(frame[15], frame[47]) for frame in sent] == [(0, 0), (4, 4), (8, 8)]
+    assert {frame[44:46] for frame in sent} == {bytes(2)}
+
+
 def test_rfc4814_means_the_innermost_ports() -> None:
     made = make(f"{V4}/VXLAN()/{V4}", "rfc4814")
     assert set(values(made, "UDP", "dport", 12)) == {4789}

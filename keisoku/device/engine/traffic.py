@@ -18,7 +18,7 @@ from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.modifying import Kind, Modifying, kind
 from keisoku.frame.stack import parse
-from keisoku.frame.variants import Frames, frames, variants
+from keisoku.frame.variants import MOST_BYTES, Frames, frames, variants
 
 FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
@@ -123,9 +123,11 @@ class Traffic:
         seed: int = 0,
         modifiers: Sequence[Modifying] = (),
         listening: Sequence[int] = (),
+        flow_bytes: int = 0,
     ) -> None:
-        """`listening` are ports that receive although no frame is meant for them."""
-        self._listening = listening
+        """`listening` are ports that receive although no frame is meant for them. `flow_bytes`: of all different frames
+        of the flows of a trial, which then have so much room; 0: streams of a port share its own."""
+        self._listening, self._flow_bytes = listening, flow_bytes
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
         self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
@@ -275,10 +277,12 @@ class Traffic:
     def _frames(self, number: int, lots: Sequence[_Lot], frame_bytes: int) -> list[Frames]:
         lot = lots[number]
         sizes = _sizes(lot.content, frame_bytes)
-        beside = sum(other.route.transmit == lot.route.transmit for other in lots)
+        room = max(MOST_BYTES, self._flow_bytes)
+        # That of all flows is as large as they need it, so they need not share it evenly.
+        beside = 1 if self._flow_bytes else sum(other.route.transmit == lot.route.transmit for other in lots)
         key = (number, lot.route.transmit, lot.route.receive, lot.content, sizes, beside)
         if key not in self._made:
-            self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside)
+            self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside, room)
         return self._made[key]
 
 
@@ -330,11 +334,13 @@ def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
     return content.frame_bytes or (frame_bytes,)
 
 
-def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
+def _split(
+    route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int, room_bytes: int
+) -> list[Frames]:
     """The frames of each of a content's streams on a route."""
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     modify = _stepping(route, content, sizes, beside)
-    whole = frames(headers, sizes, ends, modify, seed, streams=beside)
+    whole = frames(headers, sizes, ends, modify, seed, beside, room_bytes)
     if count > 1 and (modify != content.modify or (len(sizes) == len(modify) == 1 and whole.count == count)):
         return _apart(whole, count)
     return [whole] * count

@@ -25,6 +25,8 @@ class Testbed(ABC):
     """Whether frames pass this host, so that they can be captured."""
     has_hosts = False
     """Whether the tester can have hosts at the ports, with addresses of their own."""
+    returns = False
+    """Whether a port may receive what it sends, by way of the device."""
     counts_flows_live = True
     """Whether single flows are counted, and their first and last frames timed, while they run."""
     drain_ns = NS_PER_S // 2

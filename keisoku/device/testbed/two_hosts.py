@@ -75,6 +75,7 @@ class TwoHostsTestbed(WiredTestbed):
 
     captures = False
     has_hosts = False
+    returns = False
     resets = "by hand"
 
     def __init__(self, wanted: WantedTestbed) -> None:

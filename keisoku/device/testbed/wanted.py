@@ -116,6 +116,9 @@ class WantedTraffic:
     """Whether trials may compare the headers of every frame that arrives."""
     connection_bytes: int = 0
     """Of the frames that open or answer all connections of a trial; 0: none is opened."""
+    flow_bytes: int = 0
+    """Of all different frames of all flows of a trial, which then share one room of that size; 0: each port has the
+    room that it has."""
     listening: tuple[int, ...] = ()
     """Ports that receive although no frame is meant for them."""
     frames_every: int = 1
@@ -125,6 +128,7 @@ class WantedTraffic:
 
     def on(self, routes: Sequence[Route]) -> Traffic:
         """The traffic on these routes. Raises PlanError for contents that cannot have the sizes."""
-        made = Traffic(routes, self.contents or (_NAMED_BY_FLOWS,), self.seed, self.modifiers, self.listening)
+        contents = self.contents or (_NAMED_BY_FLOWS,)
+        made = Traffic(routes, contents, self.seed, self.modifiers, self.listening, self.flow_bytes)
         made.check(self.frame_bytes)
         return made

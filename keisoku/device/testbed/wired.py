@@ -32,6 +32,7 @@ class WiredTestbed(Testbed):
 
     captures = True
     has_hosts = True
+    returns = True
     resets: Literal["by hand"] | Callable[[], None] | None = None
     events: DeviceEvents | None = None
     """What can be done to the device in a trial, besides commands."""
@@ -75,10 +76,10 @@ class WiredTestbed(Testbed):
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
         self._choose(traffic, speed, warm_up)
         self._settle_stamps(traffic, speed, warm_up)
-        if wanted.changes or wanted.connection_bytes:
-            # A sender may serve both ports.
-            lots = 1 + 2 * wanted.connection_bytes // _LOT_BYTES
-            self.ports = [replace(port, views=True, lots=lots) for port in self.ports]
+        # A sender may serve all ports.
+        lots = 1 + max(2 * wanted.connection_bytes, wanted.flow_bytes) // _LOT_BYTES
+        views = wanted.changes or wanted.connection_bytes > 0
+        self.ports = [replace(port, views=port.views or views, lots=lots) for port in self.ports]
         own = capture, self.resets, warm_up, self.events, self.rewrites
         return WiredEngine(self.ports, traffic, speed, self._context(), *own, opens=self.opens)
 
