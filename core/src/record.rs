@@ -186,8 +186,8 @@ pub struct Record {
     pub interrupted: bool,
     /// True if the load ended early because `stop_after_lost` was passed.
     pub stopped_for_loss: bool,
-    /// For each stream the words of each of its variants that arrived, else zero, or two if it came to another port; empty if the trial keeps none. They are
-    /// handed over by themselves.
+    /// For each stream the words of each of its variants that arrived, else zero, or two if it came to
+    /// another port; empty if the trial keeps none. They are handed over by themselves.
     #[serde(skip)]
     pub words: Vec<Vec<u64>>,
 }
