@@ -25,7 +25,7 @@ def test_a_flow_may_come_back_to_its_own_port() -> None:
         flow = config.flows.flow(name=name)[-1]
         flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip77"], [there]
         flow.packet.ethernet().ipv4().udp()
-        flow.size.fixed, flow.rate.pps = 128, 10_000
+        flow.size.fixed, flow.rate.pps = 128, 2_000
         flow.duration.fixed_packets.packets = _FRAMES
         flow.metrics.enable = flow.metrics.loss = True
     config.flows[1].packet[0].dst.value = "02:00:00:00:00:99"
