@@ -13,34 +13,30 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import statistics
-import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from support.conntrack_events import DESTROY, NEW, announced
 from support.hidden_tables import hidden
-from support.lab_trials import on_lab
+from support.lab_trials import measured, on_lab
 from support.simulated_trials import carry_out, device, plan, untouched
-from support.trials import Spoiled, drive, of_no_use
+from support.trials import drive, of_no_use
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.trial import Facts, Trial
 from keisoku.device.record.validity import reasons
-from keisoku.host.namespace import within
-from keisoku.lab.device.interface import set_sysctl
 from keisoku.lab.device.lab import Lab
 from keisoku.report import digits
-from keisoku.run.result import Result
 
 WAITS = {"learning_wait_s": 0.05, "drain_s": 0.3, "rest_s": 0}
 DEVICES = (
@@ -51,94 +47,6 @@ DEVICES = (
     ("nat64", "udp", 84),
 )
 MILLION = 1_000_000
-_NETFILTER, _SOL_NETLINK, _ADD_MEMBERSHIP, _RCVBUFFORCE = 12, 270, 1, 33
-_NEW, _DESTROY = 1, 3
-_MESSAGE = struct.Struct("=IHHII")
-_ATTRIBUTE = struct.Struct("=HH")
-_FAMILY_BYTES, _NESTED = 4, 0x3FFF
-_TUPLE, _TUPLE_PROTO, _DESTINATION_PORT = 1, 2, 3
-_TIMESTAMP, _STOP = 20, 2
-_LEARNING_PORT = 7
-
-
-class Events:
-    """What the kernel of a lab's device says of its connections: how many were new or gone, and when they ended."""
-
-    def __init__(self, lab: Lab, group: int) -> None:
-        def opened() -> socket.socket:
-            set_sysctl("netfilter/nf_conntrack_timestamp", "1")
-            own = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETFILTER)
-            own.setsockopt(socket.SOL_SOCKET, _RCVBUFFORCE, 1 << 30)
-            own.bind((0, 0))
-            own.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
-            own.setblocking(False)
-            return own
-
-        self._socket = within(device_place(lab), opened)
-
-    def take(self) -> list[int]:
-        """When each connection since the last call ended, in ns of the kernel; zeros for new ones. Those of learning
-        frames are left out."""
-        found = []
-        while True:
-            try:
-                part = self._socket.recv(1 << 20)
-            except BlockingIOError:
-                return found
-            for attributes in _messages(part):
-                ports = _nested(attributes.get(_TUPLE, b"")).get(_TUPLE_PROTO, b"")
-                port = _nested(ports).get(_DESTINATION_PORT, b"\0\0")
-                if int.from_bytes(port, "big") != _LEARNING_PORT:
-                    stop = _nested(attributes.get(_TIMESTAMP, b"")).get(_STOP, bytes(8))
-                    found.append(int.from_bytes(stop, "big"))
-
-    def close(self) -> None:
-        """Nothing is told afterwards."""
-        self._socket.close()
-
-
-def _messages(part: bytes) -> Iterator[dict[int, bytes]]:
-    place = 0
-    while place < len(part):
-        length = _MESSAGE.unpack_from(part, place)[0]
-        yield _nested(part[place + _MESSAGE.size + _FAMILY_BYTES : place + length])
-        place += (length + 3) & ~3
-
-
-def _nested(part: bytes) -> dict[int, bytes]:
-    found, place = {}, 0
-    while place + _ATTRIBUTE.size <= len(part):
-        length, kind = _ATTRIBUTE.unpack_from(part, place)
-        found[kind & _NESTED] = part[place + _ATTRIBUTE.size : place + length]
-        place += max(_ATTRIBUTE.size, (length + 3) & ~3)
-    return found
-
-
-def device_place(lab: Lab) -> Path:
-    """The namespace of its device."""
-    place = lab.ports[0].dut_namespace_path
-    assert place is not None
-    return place
-
-
-def measured(
-    lab: Lab, method: str, size: int, again: Spoiled = of_no_use, **settings: Any
-) -> tuple[Result, list[TrialRecord]]:
-    """A procedure on a lab that is there. A trial in which the tester was disturbed is done again."""
-    source: dict[str, Any] = {"methods": [method], "dut": f"lab:{lab.device.name}", "frame_bytes": [size]}
-    asked = parse(source | {"phases": WAITS, method: settings})
-    with closing(on_lab(asked, lab)) as tester:
-        own = begin(method, asked, tester.capabilities, Bias(), {})
-        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=16)
-    assert result is not None
-    return result, records
-
-
-@contextmanager
-def announced(lab: Lab, group: int) -> Iterator[Events]:
-    """Events of this group from now on."""
-    with closing(Events(lab, group)) as own:
-        yield own
 
 
 def hidden_truth(first: int = 1, count: int = 100) -> None:
@@ -185,7 +93,7 @@ def truth(first: int = 1, count: int = 12) -> None:
 def _capacity(device: str, transport: str, size: int) -> tuple[Quantity, int, int]:
     """The capacity; in how many of how many trials the kernel announced as many connections as were opened."""
     compared: list[bool] = []
-    with Lab(device) as lab, announced(lab, _NEW) as new:
+    with Lab(device) as lab, announced(lab, NEW) as new:
 
         def counted(trial: Trial, facts: Facts) -> bool:
             told = len(new.take())
@@ -196,7 +104,7 @@ def _capacity(device: str, transport: str, size: int) -> tuple[Quantity, int, in
             return False
 
         own = {"connections": 4096, "open_fps": 10_000, "most_connections": 1 << 16, "transport": transport}
-        result, _ = measured(lab, "connection_capacity", size, counted, **own)
+        result, _ = measured(lab, "connection_capacity", size, counted, waits=WAITS, **own)
     return result.rows[0].figures["connections"], sum(compared), len(compared)
 
 
@@ -222,7 +130,7 @@ def _torn_down(
     calls: list[tuple[int, int, float, float]] = []
     alone: list[float] = []
     before = 0
-    with Lab(f"{family}?table=250000") as lab, announced(lab, _DESTROY) as gone:
+    with Lab(f"{family}?table=250000") as lab, announced(lab, DESTROY) as gone:
 
         def counted(trial: Trial, facts: Facts) -> bool:
             nonlocal before
@@ -236,7 +144,7 @@ def _torn_down(
             return False
 
         own = {"connections": count, "open_fps": 25_000, "repetitions": repetitions}
-        result, _ = measured(lab, "connection_teardown", 64, counted, **own)
+        result, _ = measured(lab, "connection_teardown", 64, counted, waits=WAITS, **own)
     return result.rows[0].figures.get("rate"), calls, statistics.median(alone)
 
 
@@ -246,7 +154,7 @@ def ceiling() -> None:
     for connections in (20_000, 200_000, MILLION):
         with Lab("router") as lab:
             own = {"connections": connections, "forgotten_s": 0.1, "resolution_percent": 5}
-            result, _ = measured(lab, "connection_rate", 64, **own)
+            result, _ = measured(lab, "connection_rate", 64, waits=WAITS, **own)
         row = result.rows[0]
         figure = row.figures.get("rate")
         print(f"| {connections:,} | {digits.text(figure) if figure else '–'} {row.remark} |")

@@ -1,25 +1,30 @@
-"""One small trial through a lab: what tests of traffic need, and nothing else."""
+"""One small trial, or one procedure, through a lab: what tests of traffic need, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
+from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.engine import Engine
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
 from keisoku.device.record.frames import ENTRY
-from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial, TrialRecord
 from keisoku.device.testbed.lab import LabTestbed
 from keisoku.lab.device.lab import Lab
-from support.trials import Spoiled, carried, incomplete
+from keisoku.run.result import Result
+from support.trials import Spoiled, carried, drive, incomplete, of_no_use
 
 FRAMES = 240
 """Of each port: fewer than a veth holds, so that no device loses one while a CPU stands still; divisible by the
 numbers of streams and sizes that tests use."""
 _PATIENCE_NS = 20 * NS_PER_S
+_WAITS = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0}
 _STREAMS = 2048
 """Numbers set aside for each attempt."""
 
@@ -44,6 +49,26 @@ def plan_for(device: str, **source: Any) -> Plan:
 def on_lab(plan: Plan, lab: Lab) -> Engine:
     """The plan's engine on a lab that is already there."""
     return LabTestbed(wanted_testbed(plan), lab).engine(wanted_traffic(plan))
+
+
+def measured(
+    lab: Lab,
+    method: str,
+    size: int = 64,
+    again: Spoiled = of_no_use,
+    *,
+    waits: Mapping[str, float] = _WAITS,
+    engine: str | None = None,
+    **settings: Any,
+) -> tuple[Result, list[TrialRecord]]:
+    """A procedure on a lab that is there. Trials that are done again are no part of the records."""
+    source: dict[str, Any] = {"methods": [method], "dut": f"lab:{lab.device.name}", "frame_bytes": [size]}
+    plan = parse(source | {"phases": dict(waits), method: settings} | ({"engine": engine} if engine else {}))
+    with closing(on_lab(plan, lab)) as tester:
+        own = begin(method, plan, tester.capabilities, Bias(), {})
+        result, records = drive(method, own, tester, again, seed=lambda index: index, streams=16)
+    assert result is not None
+    return result, records
 
 
 def trial(plan: Plan, frames: int = FRAMES, frames_per_second: float = 4000.0) -> Trial:

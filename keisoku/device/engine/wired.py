@@ -180,7 +180,7 @@ class WiredEngine:
             for number, own in enumerate(trial.opening_loads):
                 openings.append(partial(self._load, own, stream + number, seed))
             load = partial(self._load, trial, stream + len(openings), seed)
-        warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
+        warm_up = None if self._warm else self._load(self._warm_up(trial), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
             self._ports,
@@ -308,15 +308,17 @@ class WiredEngine:
         load = trial.load(streams, first_stream, seed, promiscuous, found is not None, words)
         return _Load(load, parts(tables), expected)
 
-    def _warm_up(self) -> Trial:
+    def _warm_up(self, trial: Trial) -> Trial:
         speed = self._link_bits_per_second
+        # What a device still holds of it when it forgets all connections would be new ones.
+        drain_ns = trial.phases.drain_ns if trial.opening else 0
         least = self._traffic.least_frame_bytes
         return Trial(
             purpose="warm-up",
             frame_bytes=least,
             frames_per_second=_BEYOND_ANY_PORT_FPS if speed is None else maximum_frames_per_second(speed, least),
             duration_ns=round(WARM_UP_S * NS_PER_S),
-            phases=Phases(learning=False, learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
+            phases=Phases(learning=False, learning_wait_ns=0, drain_ns=max(drain_ns, NS_PER_S // 100), rest_ns=0),
         )
 
 

@@ -26,6 +26,7 @@ from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.faults import Applied, Faults, Outage
 from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
 from keisoku.lab.device.kernel_part import absence
+from keisoku.lab.device.nftables import NFT, withhold_resets
 from keisoku.lab.device.passage import Passage
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.serial_line import SerialLine
@@ -209,6 +210,8 @@ class Lab(Lifetime):
     def _create(self, prefix: str) -> None:
         tester = self._add_namespace(f"{prefix}-tester")
         tester.run(withhold_errors)
+        if NFT in self.device.programs:
+            tester.run(withhold_resets)
         names = () if isinstance(self.device, Cable) else self.device.places
         places = self._places = [self._add_namespace(f"{prefix}-{name}") for name in names]
         wires = [

@@ -26,7 +26,8 @@ _BETWEEN, _OWN, _INNER = "198.18.255.0/24", "198.18.255.1", "198.18.255.2"
 """Network between tayga and the source NAT, and in it the addresses of tayga and of port 1's tester."""
 _GROWTH_BYTES = 20
 """An IPv6 header is so much longer than an IPv4 header without options."""
-_QUEUE_FRAMES = 10_000
+_QUEUE_FRAMES = 2_000
+"""In front of tayga, which needs about 60 ms for so many."""
 _ROUTINGS = 3
 """The kernel forwards to tayga, tayga forwards, and the kernel forwards what tayga made."""
 

@@ -206,6 +206,20 @@ def withhold(interface: str, *matches: str) -> None:
     )
 
 
+def withhold_resets() -> None:
+    """Stop the kernel from resetting connections of TCP that test frames open, for which the host has no socket.
+
+    Behind a NAT they come from an address to which there is a route, so the kernel would answer.
+    """
+    NFT.run(
+        "-f",
+        "-",
+        text="add table inet resets\n"
+        "add chain inet resets out { type filter hook output priority 0; }\n"
+        "add rule inet resets out tcp flags & rst == rst drop\n",
+    )
+
+
 def cut(interface: str) -> None:
     """Nothing leaves and enters by this interface any more, although it keeps its carrier."""
     NFT.run(
