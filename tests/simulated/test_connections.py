@@ -136,6 +136,25 @@ def test_the_rate_of_the_tester_is_only_a_bound() -> None:
     assert summary(result).figures["rate"].bound == "at least"
 
 
+def test_a_rate_that_the_tester_did_not_reach_is_not_a_bound() -> None:
+    """2000 connections are sent within the 10 ms by which the last frame may be late, so any rate seemed to pass."""
+    most_fps = 250_000
+
+    def slow(index: int, trial: Trial, facts: Facts) -> Facts:
+        opening = facts.opening
+        assert opening is not None
+        least_ns = opening.sent.first_sent_ns + (opening.sent.offered_frames - 1) * 1_000_000_000 // most_fps
+        told = opening.model_dump()
+        for one in told["transmitters"]:
+            one["sent"]["last_sent_ns"] = max(one["sent"]["last_sent_ns"], least_ns)
+        return facts.model_copy(update={"opening": Facts.model_validate(told)})
+
+    result, _ = measured("connection_rate", "entries = 100_000\n", slow, connections=2000)
+    figure = summary(result).figures["rate"]
+    assert figure.bound == "at least"
+    assert 0.97 * most_fps <= figure.value <= 1.02 * most_fps
+
+
 def test_the_rate_of_forgetting_is_found() -> None:
     table = "entries = 100_000\nforgotten_per_second = 123_456.0\n"
     result, _ = measured("connection_teardown", table, connections=2000, repetitions=3)

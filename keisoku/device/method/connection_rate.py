@@ -11,7 +11,7 @@ from keisoku.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.connection_settings import ConnectionRateSettings
-from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.language import phrase
 from keisoku.run.result import Result, Row
 
@@ -38,7 +38,9 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 seen.append(one)
                 if one.passed is not False:
                     break
-            return one.passed
+            # A short trial counts although its last frame was late, so its rate may be far below that asked for.
+            slow = one.passed and _offered_rate(one).value < fps * (1 - settings.resolution_percent / 100)
+            return None if slow else one.passed
 
         ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
@@ -61,12 +63,19 @@ def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
 
 def _row(one: Seen, size: int) -> Row:
     row = one.row(size)
-    facts = one.record.facts.opening
-    if not row.figures or facts is None or facts.sent.going_ns <= 0:
+    if not row.figures:
         return row
-    span_ns = facts.sent.sending_ns
-    rate = (facts.sent.offered_frames - 1) * 1e9 / span_ns if span_ns > 0 else one.opening.frames_per_second
-    offered = Quantity(value=rate, unit="connections/s", uncertainty=1e9 / span_ns if span_ns > 0 else None)
     kept = {name: row.figures[name] for name in ("valid", "refused", "forgotten")}
-    figures = {"offered_rate": offered, "offered": count(one.opening.connections)} | kept
+    figures = {"offered_rate": _offered_rate(one), "offered": count(one.opening.connections)} | kept
     return row.model_copy(update={"figures": figures})
+
+
+def _offered_rate(one: Seen) -> Quantity:
+    """At which connections were opened, from the first to the last; what was asked for where that is no time."""
+    facts = one.record.facts.opening
+    assert facts is not None
+    span_ns = facts.sent.sending_ns
+    if span_ns <= 0:
+        return Quantity(value=one.opening.frames_per_second, unit="connections/s")
+    rate = (facts.sent.offered_frames - 1) * NS_PER_S / span_ns
+    return Quantity(value=rate, unit="connections/s", uncertainty=NS_PER_S / span_ns)
