@@ -152,6 +152,6 @@ install)
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
-        netsniff-ng tcpreplay iperf3 nuttcp pchar
+        netsniff-ng tcpreplay iperf3 nuttcp pchar sockperf qperf
     ;;
 esac

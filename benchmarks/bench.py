@@ -30,6 +30,7 @@ import serial_link
 import simulated
 import stream
 import throughput
+import transactions
 import wire
 from peers.compiled import compiled
 
@@ -50,6 +51,7 @@ PARTS = (
     "path",
     "path-pair",
     "stream",
+    "transactions",
     "limit",
     "simulated",
 )
@@ -121,6 +123,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
     elif part == "stream":
         found[part] = printed(stream.main, *(["--quick"] if quick else []))
+    elif part == "transactions":
+        found[part] = printed(transactions.main, "--turns", "1" if quick else "5")
     elif part == "limit":
         found[part] = limit_search.measure(20 if quick else 300)
         print(limit_search.table(found[part]), flush=True)

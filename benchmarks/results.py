@@ -23,7 +23,7 @@ import frame_cost
 import limit_search
 
 _HERE = Path(__file__).parent
-_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "nuttcp", "pchar")
+_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "nuttcp", "pchar", "sockperf", "qperf")
 
 Results = dict[str, Any]
 
