@@ -167,6 +167,12 @@ impl Account {
                 seen.tell_arrived(meant.egress.as_ref());
             }
         }
+        watch.longest.tell(|| {
+            let streams = self.streams.iter();
+            streams
+                .map(|meant| meant.first.tracker.longest_gap())
+                .collect()
+        });
     }
 
     #[inline]
