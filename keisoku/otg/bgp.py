@@ -61,13 +61,11 @@ class BgpRoutes:
 
     name: str
     path: str
+    version: int
+    """4 or 6."""
     prefixes: tuple[Prefixes, ...]
+    """None of them: it advertises nothing."""
     attributes: Attributes
-
-    @property
-    def version(self) -> int:
-        """4 or 6."""
-        return self.prefixes[0].version
 
     def texts(self) -> Iterator[str]:
         """All prefixes, as 198.18.0.0/24."""
@@ -338,7 +336,9 @@ def _routes(
         origins=origins,
         next_hop=_next_hop(node, version, interface, address, extended),
     )
-    return BgpRoutes(str(node.scalar("name")), node.path, prefixes(node, version), attributes)
+    if not node.children("addresses"):
+        node.warnings.setdefault(node.path, f"{node.path}: advertises nothing, as it has no addresses")
+    return BgpRoutes(str(node.scalar("name")), node.path, version, prefixes(node, version), attributes)
 
 
 def _next_hop(node: Node, version: int, interface: Interface, address: Address, extended: bool) -> str | None:

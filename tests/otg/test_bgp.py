@@ -118,6 +118,24 @@ def test_paths_are_numbered_by_frr_where_a_script_has_several() -> None:
     assert "FRR numbers its paths itself" in warning
 
 
+def test_a_range_without_addresses_advertises_nothing_and_leads_no_flow() -> None:
+    """A test of aggregates that are not viable has one, and was refused."""
+
+    def empty(peer: Any, routes: Any) -> None:
+        peer.v4_routes.add(name="none")
+
+    found = understood(script(empty))
+    assert [text for text in found.warnings if "v4_routes[1]: advertises nothing" in text]
+    lines = told(script(empty)).whole().splitlines()
+    assert not any("TAG2" in line for line in lines)
+    config = script(empty)
+    flow = config.flows.flow(name="f")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["r1"], ["none"]
+    with pytest.raises(PlanError, match="the range none has no addresses") as caught:
+        understood(config)
+    assert caught.value.field == "flows[0].tx_rx.device.rx_names"
+
+
 def _listening(change: Callable[[Any], Any] = lambda other: None) -> Any:
     """A device with two peers, of which the first one waits."""
     config = script(lambda peer, _: setattr(peer.advanced, "passive_mode", True))
