@@ -189,9 +189,6 @@ def flow(
         timestamps=bool(metrics.scalar("timestamps")),
         by_receiver=bool(metrics.child("predefined_metric_tags").scalar("rx_name")),
     )
-    if has_several and found.egress is not None:
-        problem = "headers that arrive are counted at one receiving port"
-        node.refuse(problem, "leave it out, or name one receiving port", "egress_packet")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
         what = "tags" if found.tagged[0].key else "what arrives and where, unless they have one size"
         node.refuse(f"bursts are not counted by {what}", "leave the tags or the bursts out", "packet")
