@@ -13,6 +13,7 @@ use crate::frame_log::{Entry, FrameLog};
 use crate::port::{Arrival, Receive};
 use crate::record::{BranchRecord, Receiver, Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
+use crate::view::Fronts;
 use crate::watch::Watch;
 
 pub struct Account {
@@ -23,7 +24,7 @@ pub struct Account {
     receivers: Vec<Counts>,
     forwarded: u64,
     log: Option<Arc<FrameLog>>,
-    /// Of each stream, where changes are watched: at the first port that its frames go to.
+    /// Of each stream, where changes are watched: at the first port that its frames go to, and those that count as it.
     changes: Vec<Changes>,
     /// The trial asks for the latencies of changed frames.
     marks: bool,
@@ -167,6 +168,12 @@ impl Account {
                 seen.tell_arrived(meant.egress.as_ref());
             }
         }
+        watch.longest.tell(|| {
+            let streams = self.streams.iter();
+            streams
+                .map(|meant| meant.first.tracker.longest_gap())
+                .collect()
+        });
     }
 
     #[inline]
@@ -187,8 +194,9 @@ impl Account {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
                 let is_first = self.streams[index].first.port == port;
                 let meant = &mut self.streams[index];
+                let counts_as_first = is_first || meant.among.contains(&port);
                 if let Some(egress) = &mut meant.egress
-                    && (is_first || meant.among.contains(&port))
+                    && counts_as_first
                 {
                     egress.arrive(port, sent_ns.saturating_sub(self.start_ns));
                 }
@@ -213,7 +221,7 @@ impl Account {
                     branch.times = Some((first_ns, received_ns));
                 }
                 let kind = match self.changes.get_mut(index) {
-                    Some(changes) if is_first => {
+                    Some(changes) if counts_as_first => {
                         let kind = changes.compare(sequence, false, view, received_ns);
                         if self.marks && outcome.is_first() {
                             changes.met(kind, received_ns as i64 - sent_ns as i64);
@@ -242,15 +250,18 @@ impl Account {
                 received_ns,
             } => {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
-                let is_first = self.streams[index].first.port == port;
-                let Some(branch) = self.streams[index].at(port) else {
+                let meant = &mut self.streams[index];
+                let counts_as_first = meant.first.port == port || meant.among.contains(&port);
+                let Some(branch) = meant.at(port) else {
                     counts.misdirected += 1;
                     mark_returned(&mut self.words, index, sequence);
                     return;
                 };
                 branch.tracker.corrupt(sequence);
                 let kind = match self.changes.get_mut(index) {
-                    Some(changes) if is_first => changes.compare(sequence, true, view, received_ns),
+                    Some(changes) if counts_as_first => {
+                        changes.compare(sequence, true, view, received_ns)
+                    }
                     _ => EXPECTED,
                 };
                 if self.log.is_some() {
@@ -339,7 +350,11 @@ impl Account {
         ports: &[(usize, Box<dyn Receive>)],
     ) -> Vec<StreamRecord> {
         let since = |time_ns: u64| time_ns.saturating_sub(self.start_ns);
-        let fronts = |port: usize| ports.iter().find(|own| own.0 == port);
+        let fronts = |stream: &Stream| -> Vec<&Fronts> {
+            let own = |port| stream.receive == port || stream.among.contains(&port);
+            let ports = ports.iter().filter(|(port, _)| own(*port));
+            ports.map(|(_, receive)| receive.fronts()).collect()
+        };
         let mut changes = self.changes.into_iter();
         let streams = trial.streams.iter().zip(self.streams).zip(offered);
         streams
@@ -359,9 +374,10 @@ impl Account {
                     first_received_ns: first.times.map(|times| since(times.0)),
                     last_received_ns: first.times.map(|times| since(times.1)),
                     tracked: first.tracker.finish(*offered),
-                    changes: changes.next().zip(fronts(stream.receive)).map(
-                        |(changes, (_, receive))| changes.finish(self.start_ns, receive.fronts()),
-                    ),
+                    changes: changes
+                        .next()
+                        .zip(Some(fronts(stream)).filter(|own| !own.is_empty()))
+                        .map(|(changes, fronts)| changes.finish(self.start_ns, &fronts)),
                     marked: None,
                     egress,
                     branches: also
@@ -522,6 +538,7 @@ mod tests {
     #[test]
     fn a_frame_that_may_arrive_at_several_ports_counts_at_each_and_is_lost_at_none_of_them() {
         let (mut account, trial) = account("among");
+        account.changes = vec![Changes::new(vec![0], 1)];
         for (port, sequence, received_ns) in [
             (1, 0, 200),
             (2, 1, 201),
@@ -529,10 +546,14 @@ mod tests {
             (3, 2, 203),
             (1, 4, 210),
         ] {
-            account.wait(port, port, intact(sequence, received_ns), 0);
+            // At each port frames have another front.
+            account.wait(port, port, intact(sequence, received_ns), port as u64);
         }
         account.take_waiting(u64::MAX);
         assert_eq!(account.receivers[3].misdirected, 1);
+        let seen = account.changes.remove(0).finish(100, &[]);
+        let kinds: Vec<_> = seen.kinds.iter().map(|kind| kind.frames).collect();
+        assert_eq!((seen.compared_frames, kinds), (4, vec![2, 2]));
         let record = account.finish(&trial, &[5], &[]).remove(0);
         let own = &record.tracked;
         assert_eq!(

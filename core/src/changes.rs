@@ -208,11 +208,11 @@ impl Changes {
         }
     }
 
-    /// The record; `fronts` are those of the port where the stream arrived.
-    pub fn finish(self, start_ns: u64, fronts: &Fronts) -> ChangesRecord {
+    /// The record; `fronts` are those of the ports where the stream may have arrived.
+    pub fn finish(self, start_ns: u64, fronts: &[&Fronts]) -> ChangesRecord {
         let rest = *self.rest;
         let kinds = rest.list.iter().zip(1..).map(|(own, kind)| {
-            let front = fronts.of(own.view);
+            let front = fronts.iter().find_map(|fronts| fronts.of(own.view));
             KindRecord {
                 kind,
                 sequence: own.sequence,
@@ -317,7 +317,7 @@ mod tests {
             .collect();
         assert_eq!(found, [0, 1, 0, 1, 2, 0]);
         assert_eq!(changes.compare(5, true, 12, 2000), 3);
-        let record = changes.finish(1000, &Fronts::default());
+        let record = changes.finish(1000, &[]);
         assert_eq!((record.compared_frames, record.changed_frames), (7, 4));
         let frames: Vec<u64> = record.kinds.iter().map(|kind| kind.frames).collect();
         assert_eq!(frames, [2, 1, 1]);
@@ -334,7 +334,7 @@ mod tests {
             let kind = changes.compare(sequence, false, view, 1000);
             changes.met(kind, latency_ns);
         }
-        let record = changes.finish(0, &Fronts::default());
+        let record = changes.finish(0, &[]);
         let found = record.kinds.iter().map(|kind| &kind.latency);
         let found: Vec<_> = found
             .map(|own| (own.lower_ns.clone(), own.counts.clone()))
@@ -349,7 +349,7 @@ mod tests {
             .map(|n| changes.compare(n, false, n + 1, n))
             .collect();
         assert_eq!(kinds[LEAST - 1..=LEAST], [LEAST as u32, FURTHER]);
-        let record = changes.finish(0, &Fronts::default());
+        let record = changes.finish(0, &[]);
         assert_eq!(
             (record.changed_frames, record.further_frames),
             (100, 100 - LEAST as u64)

@@ -58,6 +58,20 @@ struct Open {
     bitmap: Option<Bitmap>,
 }
 
+impl Open {
+    fn told(&self, bitmap: Option<String>) -> Gap {
+        let time = |time_ns| (time_ns != NEVER).then_some(time_ns);
+        Gap {
+            first: self.first,
+            last: self.last,
+            count: self.count,
+            after_ns: time(self.after_ns),
+            before_ns: time(self.before_ns),
+            bitmap,
+        }
+    }
+}
+
 /// A number that was missing and then arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
@@ -169,6 +183,12 @@ impl Gaps {
         })
     }
 
+    /// That with the most missing numbers, the earliest of several, without its bitmap.
+    pub fn longest(&self) -> Option<Gap> {
+        let longest = self.open.iter().rev().max_by_key(|gap| gap.count)?;
+        Some(longest.told(None))
+    }
+
     pub fn finish(self) -> (Vec<Gap>, KeptAs) {
         let kept_as = if self.joined {
             KeptAs::Intervals
@@ -177,15 +197,8 @@ impl Gaps {
         } else {
             KeptAs::List
         };
-        let time = |time_ns| (time_ns != NEVER).then_some(time_ns);
-        let gaps = self.open.into_iter().map(|gap| Gap {
-            first: gap.first,
-            last: gap.last,
-            count: gap.count,
-            after_ns: time(gap.after_ns),
-            before_ns: time(gap.before_ns),
-            bitmap: gap.bitmap.map(|bitmap| bitmap.to_base64()),
-        });
+        let bitmap = |gap: &Open| gap.bitmap.as_ref().map(Bitmap::to_base64);
+        let gaps = self.open.iter().map(|gap| gap.told(bitmap(gap)));
         (gaps.collect(), kept_as)
     }
 

@@ -276,6 +276,11 @@ impl Tracker {
         self.gaps.missing_below(sequence)
     }
 
+    /// The longest interruption until now that frames have followed, as far as is known now.
+    pub fn longest_gap(&self) -> Option<Gap> {
+        self.gaps.longest()
+    }
+
     /// Ends the trial: `offered` frames were sent.
     pub fn finish(mut self, offered: u64) -> Tracked {
         let end = self.first + offered;

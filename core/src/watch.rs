@@ -1,8 +1,10 @@
 //! What other threads see of a running trial, and the signal to stop it. It holds no facts of a record.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
+use crate::gaps::Gap;
 use crate::record::Trial;
 use crate::switches::{State, Switches};
 
@@ -22,6 +24,38 @@ pub struct Watch {
     pub switches: Option<Arc<Switches>>,
     /// Frames of each stream that another host has offered, once it has sent all.
     pub sent: OnceLock<Vec<u64>>,
+    pub longest: Longest,
+}
+
+/// The longest interruption of each stream, for which another thread asks that which keeps the account.
+#[derive(Default)]
+pub struct Longest {
+    wanted: AtomicBool,
+    told: Mutex<Option<Vec<Option<Gap>>>>,
+    telling: Condvar,
+}
+
+impl Longest {
+    /// Waits for the answer; None if there is none in this time, as when no account is kept.
+    pub fn ask(&self, patience: Duration) -> Option<Vec<Option<Gap>>> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        *told = None;
+        self.wanted.store(true, Ordering::Release);
+        let waited = self
+            .telling
+            .wait_timeout_while(told, patience, |told| told.is_none());
+        let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        told.take()
+    }
+
+    /// Answers if somebody asks.
+    pub fn tell(&self, found: impl FnOnce() -> Vec<Option<Gap>>) {
+        if self.wanted.swap(false, Ordering::Acquire) {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            *told = Some(found());
+            self.telling.notify_all();
+        }
+    }
 }
 
 impl Watch {
@@ -69,5 +103,29 @@ impl Watch {
         found.is_some_and(|state| {
             streams.iter().all(|stream| *stream < count) && switches.set(streams, state)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_interruptions_is_answered_once_and_does_not_wait_for_ever() {
+        let longest = Longest::default();
+        assert_eq!(longest.ask(Duration::ZERO), None);
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| longest.ask(Duration::from_secs(60)));
+            let mut answers = 0;
+            while !asked.is_finished() {
+                longest.tell(|| {
+                    answers += 1;
+                    vec![None]
+                });
+            }
+            assert_eq!(asked.join().unwrap(), Some(vec![None]));
+            assert!(answers <= 2, "the first question was given up");
+        });
+        longest.tell(|| unreachable!("nobody asks"));
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -17,6 +18,7 @@ use crate::carry::{Ports, Sender, carry};
 use crate::changes::Watched;
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
+use crate::gaps::Gap;
 use crate::link_watch::LinkWatch;
 use crate::port::{self, Opening, Place, packet_socket};
 use crate::record::{Record, Trial};
@@ -24,6 +26,11 @@ use crate::table::Table;
 use crate::view::Free;
 use crate::watch::{StreamSeen, Watch};
 
+/// How long the thread that keeps the account may take to answer; it looks every millisecond or so.
+const GAPS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A gap's first and last number, how many are missing, and times before and behind it.
+type SeenGap = (u64, u64, u64, Option<u64>, Option<u64>);
 type Finished = (Ports, Result<Record>);
 /// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
 /// how many bytes follow the signature.
@@ -188,6 +195,16 @@ impl Wire {
     fn streams(&self) -> Vec<StreamSeen> {
         let watch = self.lock().watch.clone();
         watch.map_or_else(Vec::new, |watch| watch.streams())
+    }
+
+    /// The longest interruption of each stream of the running trial until now: its first and last number, how many are
+    /// missing, and when the frames before and behind it were sent. None if no account is kept now.
+    fn longest_gaps(&self, py: Python<'_>) -> Option<Vec<Option<SeenGap>>> {
+        let watch = self.lock().watch.clone();
+        let watch = watch.filter(|watch| !watch.finished.load(Ordering::Acquire))?;
+        let told = py.detach(|| watch.longest.ask(GAPS_PATIENCE))?;
+        let seen = |gap: Gap| (gap.first, gap.last, gap.count, gap.after_ns, gap.before_ns);
+        Some(told.into_iter().map(|gap| gap.map(seen)).collect())
     }
 
     /// Starts, pauses or ends streams. Returns false if the trial is over or does not switch its streams.

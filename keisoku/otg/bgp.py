@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Literal
@@ -60,13 +61,15 @@ class BgpRoutes:
 
     name: str
     path: str
+    version: int
+    """4 or 6."""
     prefixes: tuple[Prefixes, ...]
+    """None of them: it advertises nothing."""
     attributes: Attributes
 
-    @property
-    def version(self) -> int:
-        """4 or 6."""
-        return self.prefixes[0].version
+    def texts(self) -> Iterator[str]:
+        """All prefixes, as 198.18.0.0/24."""
+        return (text for one in self.prefixes for text in one.texts())
 
 
 @dataclass(frozen=True)
@@ -153,14 +156,14 @@ def _check(peers: Sequence[BgpPeer]) -> None:
     if len(peers) > MOST_PEERS:
         raise PlanError("devices", f"{len(peers)} BGP peers are too many", f"use at most {MOST_PEERS}")
     for peer in peers:
-        seen: set[str] = set()
+        seen: dict[str, Attributes] = {}
         for each in peer.routes:
-            for one in each.prefixes:
-                for text in one.texts():
-                    if text in seen:
-                        problem = f"{peer.name} advertises {text} twice, and a peer has one route to a prefix"
-                        raise PlanError(f"{each.path}.addresses", problem, "leave one out")
-                    seen.add(text)
+            own = list(each.texts())
+            twice = [text for text, count in Counter(own).items() if count > 1]
+            other = [text for text in own if seen.setdefault(text, each.attributes) != each.attributes]
+            for text, how in (*((text, "twice") for text in twice), *((text, "in two ways") for text in other)):
+                problem = f"{peer.name} advertises {text} {how}, and a peer has one route to a prefix"
+                raise PlanError(f"{each.path}.addresses", problem, "leave one out, or give both the same attributes")
 
 
 def listening(peers: Sequence[BgpPeer], interfaces: Sequence[Interface]) -> dict[str, int]:
@@ -189,11 +192,10 @@ def listening(peers: Sequence[BgpPeer], interfaces: Sequence[Interface]) -> dict
         if peer.as_number != first.as_number:
             raise PlanError(f"{peer.path}.as_number", f"{why} AS", f"give {first.as_number}, or use another device")
         for each in peer.routes:
-            texts = {text for one in each.prefixes for text in one.texts()}
-            if texts & advertised[device]:
-                problem = f"{why} table of routes, and another one has {min(texts & advertised[device])}, too"
+            if common := advertised[device].intersection(each.texts()):
+                problem = f"{why} table of routes, and another one has {min(common)}, too"
                 raise PlanError(f"{each.path}.addresses", problem, "use another device")
-            advertised[device] |= texts
+        advertised[device].update(text for each in peer.routes for text in each.texts())
     return {device: peer.listen_port for device, peer in found.items()}
 
 
@@ -231,13 +233,14 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         advanced.refuse("a packet needs a time to live", "give 1 to 255", "time_to_live")
     password = advanced.scalar("md5_key")
     families, numbered = _families(capability)
+    extended = bool(capability.scalar("extended_next_hop_encoding"))
     learned = node.child("learned_information_filter")
     learns = tuple(version for version in (4, 6) if learned.scalar(f"unicast_ipv{version}_prefix"))
     for name in ("ipv4_mpls_unicast_prefix", "ipv6_mpls_unicast_prefix"):
         if learned.scalar(name):
             learned.refuse("keisoku's peers exchange no labels", "leave it out", name)
     routes = [
-        _routes(each, version, interface, address, number, internal)
+        _routes(each, version, interface, address, number, internal, extended)
         for version in (4, 6)
         for each in node.children(f"v{version}_routes")
     ]
@@ -262,7 +265,7 @@ def _peer(node: Node, source: tuple[Interface, Address], router_id: str) -> BgpP
         listen_port=int(advanced.scalar("listen_port")),
         families=families,
         numbered=numbered,
-        extended_next_hop=bool(capability.scalar("extended_next_hop_encoding")),
+        extended_next_hop=extended,
         learns=learns,
         restart=_restart(node.child("graceful_restart")),
         routes=tuple(routes),
@@ -311,7 +314,9 @@ def _restart(node: Node) -> Restart | None:
     return Restart(restart, stale if long_lived else None)
 
 
-def _routes(node: Node, version: int, interface: Interface, address: Address, number: int, internal: bool) -> BgpRoutes:
+def _routes(
+    node: Node, version: int, interface: Interface, address: Address, number: int, internal: bool, extended: bool
+) -> BgpRoutes:
     node.without_effect("add_path", "a peer has one route to a prefix, and FRR numbers its paths itself")
     advanced = node.child("advanced")
     for name in ("include_multi_exit_discriminator", "include_origin", "include_local_preference"):
@@ -329,14 +334,19 @@ def _routes(node: Node, version: int, interface: Interface, address: Address, nu
         communities=tuple(_community(each) for each in node.children("communities")),
         targets=targets,
         origins=origins,
-        next_hop=_next_hop(node, version, interface, address),
+        next_hop=_next_hop(node, version, interface, address, extended),
     )
-    return BgpRoutes(str(node.scalar("name")), node.path, prefixes(node, version), attributes)
+    if not node.children("addresses"):
+        node.warnings.setdefault(node.path, f"{node.path}: advertises nothing, as it has no addresses")
+    return BgpRoutes(str(node.scalar("name")), node.path, version, prefixes(node, version), attributes)
 
 
-def _next_hop(node: Node, version: int, interface: Interface, address: Address) -> str | None:
+def _next_hop(node: Node, version: int, interface: Interface, address: Address, extended: bool) -> str | None:
     manual, kind = node.scalar("next_hop_mode") == "manual", node.scalar("next_hop_address_type")
     given = {each: node.scalar(f"next_hop_ipv{each}_address") for each in (4, 6)}
+    own = next((each.ip for each in interface.addresses if each.version == version), None)
+    if extended and version == 4 and address.version == 6 and not manual and (own is None or kind == "ipv6"):
+        return None  # RFC 8950: the address of the session
     if kind != f"ipv{version}":
         problem = f"IPv{version} routes have a next hop of IPv{version}"
         node.refuse(problem, f"use ipv{version}", "next_hop_address_type")
@@ -344,7 +354,6 @@ def _next_hop(node: Node, version: int, interface: Interface, address: Address) 
         return str(given[version])
     if address.version == version:
         return None
-    own = next((each.ip for each in interface.addresses if each.version == version), None)
     if own is None:
         problem = f"{interface.name} has no IPv{version} address that could be the next hop"
         node.refuse(problem, "give it one, or a next hop by hand", "next_hop_mode")

@@ -44,8 +44,8 @@ class ConvergenceWish:
     """What a script wants to know of interruptions."""
 
     loss_duration: bool = False
-    links: bool = False
-    """Times at which it sets links."""
+    causes: bool = False
+    """Times at which it sets links and ranges of routes."""
     flows: bool = False
     """Times at which flows are interrupted and back."""
 
@@ -195,7 +195,7 @@ def _convergence(document: Node) -> ConvergenceWish:
     flows.scalar("rx_rate_threshold")
     return ConvergenceWish(
         loss_duration=bool(document.child("options").child("flow_options").scalar("packet_loss_duration")),
-        links=bool(events.child("cp_events").scalar("enable")),
+        causes=bool(events.child("cp_events").scalar("enable")),
         flows=bool(flows.scalar("enable")),
     )
 

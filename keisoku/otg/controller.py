@@ -27,7 +27,7 @@ from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import NO_DEFAULTS, Configuration, ConfiguredPort, Defaults, ports
 from keisoku.otg.conformance import checked
-from keisoku.otg.convergence import LinkEvent, LinkState
+from keisoku.otg.convergence import ControlEvent, EventKind
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.gateways import GatewayQuestion, neighbour_states
@@ -171,7 +171,8 @@ class Controller:
                     node.check_all_read()
                     self._protocols(wanted == "start")
                 else:
-                    self._speakers.set_state(state, node)
+                    begun_ns = time.monotonic_ns()
+                    self._happened(self._speakers.set_state(state, node), begun_ns)
             elif choice == "port" and state.choice() == "capture":
                 warnings = self._set_capture(state.child("capture"), node)
             elif choice == "port" and state.choice() == "link":
@@ -240,7 +241,9 @@ class Controller:
         self._look()
         session = self._session
         flows, wish = session.flows(names, "convergence.flow_names"), session.configuration.wish
-        if not (wish.links or wish.flows):
+        if self._engine is not None and session.transmitting:
+            session.gaps = self._engine.longest_gaps()
+        if not (wish.causes or wish.flows):
             raise PlanError("convergence", "no events were enabled", "set events.dp_events.enable or cp_events.enable")
         return {"choice": "convergence_metrics", "convergence_metrics": convergence_metrics(session, flows)}
 
@@ -466,13 +469,16 @@ class Controller:
             except PlanError as error:
                 raise PlanError("port.link.state", error.problem, error.remedy) from error
             self._speakers.link_changed(port, wanted == "up")
-            first_ns = self._engine.load_begun_ns() if self._engine and self._session.transmitting else None
-            if first_ns is not None:
-                became: LinkState = "link_up" if wanted == "up" else "link_down"
-                name = self._session.configuration.ports[port].name
-                done = LinkEvent(became, name, begun_ns - first_ns, time.monotonic_ns() - first_ns)
-                self._session.links.append(done)
+            became: EventKind = "link_up" if wanted == "up" else "link_down"
+            self._happened([(became, self._session.configuration.ports[port].name)], begun_ns)
         return []
+
+    def _happened(self, causes: Sequence[tuple[EventKind, str]], begun_ns: int) -> None:
+        """What a script did from this time until now, by kinds and sources, if traffic runs."""
+        first_ns = self._engine.load_begun_ns() if self._engine and self._session.transmitting else None
+        if first_ns is not None:
+            times = begun_ns - first_ns, time.monotonic_ns() - first_ns
+            self._session.causes += [ControlEvent(*cause, *times) for cause in causes]
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:
         """Captures all ports together: XDP programs keep frames for a capture only if they are opened with one."""

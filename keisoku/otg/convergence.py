@@ -6,21 +6,23 @@ script gives, so the threshold is crossed at both ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keisoku.device.record.trial import NS_PER_S, Constant, StreamFacts, Trial
+from keisoku.device.record.gaps import Gap
+from keisoku.device.record.trial import NS_PER_S, Constant, Trial
 
-LinkState = Literal["link_down", "link_up"]
+EventKind = Literal["link_down", "link_up", "route_withdraw", "route_advertise"]
 
 
 @dataclass(frozen=True)
-class LinkEvent:
-    """A script set the link of a port; times are since the first frame of the traffic was due."""
+class ControlEvent:
+    """A script set the link of a port, or a range of routes; times are since the first frame of the traffic was due."""
 
-    state: LinkState
-    port: str
+    kind: EventKind
+    source: str
+    """The name of the port or the range."""
     begun_ns: int
     ended_ns: int
 
@@ -37,14 +39,14 @@ class Interruption:
     """Whether frames arrived behind it."""
 
 
-def interruptions(trial: Trial, number: int, stream: StreamFacts) -> list[Interruption]:
-    """Those of stream `number` of a traffic, in their order."""
+def interruptions(trial: Trial, number: int, gaps: Iterable[Gap]) -> list[Interruption]:
+    """Those of the gaps of stream `number` of a traffic, in their order."""
     flow = trial.flows[number]
     gap_ns = NS_PER_S / (trial.frames_per_second * flow.share)
     # Frames of a burst are closer to each other: there the lost ones tell the time.
     regular = isinstance(flow.pacing or Constant(), Constant)
     found = []
-    for gap in stream.tracked.lost:
+    for gap in gaps:
         lost_ns = gap.count * gap_ns
         whole = gap.count == gap.last - gap.first + 1
         if gap.after_ns is not None and gap.before_ns is not None and regular:
@@ -63,27 +65,27 @@ def loss_duration_ms(parts: Sequence[Sequence[Interruption]]) -> float:
 
 
 def convergence_metric(
-    name: str, parts: Sequence[Sequence[Interruption]], links: Sequence[LinkEvent], with_flows: bool
+    name: str, parts: Sequence[Sequence[Interruption]], causes: Sequence[ControlEvent], with_flows: bool
 ) -> dict[str, Any]:
-    """OTG's convergence metric of a flow, by its longest interruption and the last link event before it. An
+    """OTG's convergence metric of a flow, by its longest interruption and the last cause before its end. An
     interruption that did not end has no times of convergence."""
     metric: dict[str, Any] = {"name": name}
     longest = max((one for own in parts for one in own), key=lambda one: one.length_ns, default=None)
     events = [
         {
-            "type": link.state,
-            "source": link.port,
-            "begin_timestamp_ns": float(link.begun_ns),
-            "end_timestamp_ns": float(link.ended_ns),
+            "type": cause.kind,
+            "source": cause.source,
+            "begin_timestamp_ns": float(cause.begun_ns),
+            "end_timestamp_ns": float(cause.ended_ns),
         }
-        for link in links
+        for cause in causes
     ]
     if longest is not None:
         if longest.is_over:
             metric["data_plane_convergence_us"] = longest.length_ns / 1e3
-            causes = [link for link in links if link.begun_ns <= longest.end_ns]
-            if causes:
-                metric["control_plane_data_plane_convergence_us"] = (longest.end_ns - causes[-1].begun_ns) / 1e3
+            before = [cause for cause in causes if cause.begun_ns <= longest.end_ns]
+            if before:
+                metric["control_plane_data_plane_convergence_us"] = (longest.end_ns - before[-1].begun_ns) / 1e3
         if with_flows:
             crossed = [("flow_rx_rate_below_threshold", longest.begin_ns)]
             crossed += [("flow_rx_rate_above_threshold", longest.end_ns)] if longest.is_over else []

@@ -109,12 +109,14 @@ class Names:
             self._ends[interface.name] = End.at(interface, next(iter(interface.addresses), None))
             for address in interface.addresses:
                 self._ends[address.name] = End.at(interface, address)
+        self._empty: set[str] = set()
         for peer in peers:
             own = {address.version: address for address in reversed(peer.interface.addresses)}
+            self._empty |= {routes.name for routes in peer.routes if not routes.prefixes}
             for routes in peer.routes:
-                address = own.get(routes.version, peer.address)
-                behind = hosts(routes.prefixes)
-                self._ends[routes.name] = End.at(peer.interface, address, behind)
+                if routes.prefixes:
+                    address = own.get(routes.version, peer.address)
+                    self._ends[routes.name] = End.at(peer.interface, address, hosts(routes.prefixes))
         for router in routers:
             first = router.interfaces[0].interface
             for reached in router.routes:
@@ -130,6 +132,8 @@ class Names:
 
     def host(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no interface, address or range of that name."""
+        if name in self._empty:
+            node.refuse(f"the range {name} has no addresses", "give it one, or name another end", field)
         if name not in self._ends:
             remedy = "name one of devices[].ethernets[], or routes of a BGP peer"
             node.refuse(f"there is no interface, address or route range {name}", remedy, field)
@@ -185,9 +189,6 @@ def flow(
         timestamps=bool(metrics.scalar("timestamps")),
         by_receiver=bool(metrics.child("predefined_metric_tags").scalar("rx_name")),
     )
-    if has_several and found.egress is not None:
-        problem = "headers that arrive are counted at one receiving port"
-        node.refuse(problem, "leave it out, or name one receiving port", "egress_packet")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
         what = "tags" if found.tagged[0].key else "what arrives and where, unless they have one size"
         node.refuse(f"bursts are not counted by {what}", "leave the tags or the bursts out", "packet")

@@ -5,8 +5,9 @@ sees: nothing that one peer learns is passed on by another, as an OTG device pas
 sessions with a view, so peers of a device that listens are in one table, of which each sends its own ranges alone.
 
 A range of routes is the networks of its view with a tag, and the filter for what leaves sets the attributes by these
-tags. So a range of any size is withdrawn by one other filter. Filters are shared by all peers with the same rules,
-because FRR needs for each further route map longer than for the one before.
+tags. So a range of any size is withdrawn by one other filter. Prefixes that several ranges have are one more part with
+a tag of its own, which leaves as long as one of them does. Filters are shared by all peers with the same rules, because
+FRR needs for each further route map longer than for the one before.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class BgpText:
         """`interfaces`: the kernel's names by OTG's. `listens`: others can begin sessions, and all peers are of one
         device."""
         self._peers, self._interfaces, self._listens = peers, interfaces, listens
+        self._parts = [_parts(peer) for peer in peers]
         self._filters: dict[tuple[str, ...], str] = {}
         self._applied: list[str] = []
 
     def whole(self) -> str:
         """The configuration with which the daemon starts; all routes are advertised."""
-        counts = [len(peer.routes) for peer in self._peers]
+        counts = [len(parts) for parts in self._parts]
         most = sum(counts) if self._listens else max(counts, default=0)
         tags = [f"route-map {_tag(place)} permit 10\n set tag {place + 1}\nexit" for place in range(most)]
         self._applied = [self._filter(self._rules(number, frozenset())) for number in range(len(self._peers))]
@@ -50,11 +52,11 @@ class BgpText:
         return "\n".join([*default, *tags, *filters, *views]) + "\n"
 
     def _rules(self, number: int, gone: frozenset[int]) -> tuple[str, ...]:
-        return _rules(self._peers[number], gone, self._first(number))
+        return _rules(self._peers[number], self._parts[number], gone, self._first(number))
 
     def _first(self, number: int) -> int:
         """How many tags those of a peer follow."""
-        return sum(len(peer.routes) for peer in self._peers[:number]) if self._listens else 0
+        return sum(len(parts) for parts in self._parts[:number]) if self._listens else 0
 
     def withdraw(self, gone: Mapping[int, frozenset[int]]) -> list[str]:
         """Commands after which peers, by number, advertise all ranges but these, by their places."""
@@ -118,10 +120,9 @@ class BgpText:
         def family(version: int) -> list[str]:
             networks = [
                 f"network {text} route-map {_tag(place)}"
-                for place, each in enumerate(peer.routes, self._first(number))
-                for one in each.prefixes
-                if one.version == version
-                for text in one.texts()
+                for place, (owners, texts) in enumerate(self._parts[number].items(), self._first(number))
+                if peer.routes[owners[0]].version == version
+                for text in texts
             ]
             paths = [f"{far} addpath-tx-all-paths"] if version in peer.numbered else []
             learns = [f"{far} allowas-in {_OWN_AS}"] if peer.learns_own_as else []
@@ -150,12 +151,30 @@ def _filter_lines(name: str, rules: tuple[str, ...]) -> list[str]:
     return [line for rule in rules for line in (*f"route-map {name} {rule}".splitlines(), "exit")]
 
 
-def _rules(peer: BgpPeer, gone: frozenset[int], first: int) -> tuple[str, ...]:
-    """One rule for each range, whose tags follow so many others, as lines behind the name of the filter. What no rule
+_Parts = Mapping[tuple[int, ...], Sequence[str]]
+"""Prefixes of a peer, by the places of the ranges that have them."""
+
+
+def _parts(peer: BgpPeer) -> _Parts:
+    """A range is one of them unless it shares prefixes with others."""
+    owners: dict[str, tuple[int, ...]] = {}
+    for place, each in enumerate(peer.routes):
+        for text in each.texts():
+            owners[text] = (*owners.get(text, ()), place)
+    found: dict[tuple[int, ...], list[str]] = {}
+    for text, places in owners.items():
+        found.setdefault(places, []).append(text)
+    return found
+
+
+def _rules(peer: BgpPeer, parts: _Parts, gone: frozenset[int], first: int) -> tuple[str, ...]:
+    """One rule for each part, whose tags follow so many others, as lines behind the name of the filter. What no rule
     permits does not leave, which includes what the peer learned itself."""
     # Where FRR puts its own AS before no path that is there, those that begin with it are given as a whole.
     own = (peer.as_number,) if peer.hides else ()
-    rules = (_rule(place, first, routes, place in gone, own) for place, routes in enumerate(peer.routes))
+    rules = (
+        _rule(place, first, peer.routes[owners[0]], gone.issuperset(owners), own) for place, owners in enumerate(parts)
+    )
     return tuple(rules) or ("deny 1",)
 
 

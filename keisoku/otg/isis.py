@@ -11,7 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.otg.device import Interface
 from keisoku.otg.frr_value import within, word
 from keisoku.otg.node import Node
-from keisoku.otg.route_range import Prefixes, prefixes
+from keisoku.otg.route_range import Prefixes, some_prefixes
 
 MOST_ROUTES = 1000
 """Of all routers of a configuration: FRR 8.4 needs 26 s until a neighbour has learned them, and minutes for more."""
@@ -262,7 +262,7 @@ def _routes(node: Node, version: int, wide: bool) -> IsisRoutes:
     metric = int(node.scalar("link_metric"))
     if not wide and version == 4 and metric > _NARROW_METRIC:
         node.refuse("a narrow metric has 6 bits", f"give at most {_NARROW_METRIC}, or wide metrics", "link_metric")
-    found = prefixes(node, version)
+    found = some_prefixes(node, version)
     if any(one.length == 0 for one in found):
         node.refuse("FRR does not send a default route of a range", "use a longer prefix", "addresses")
     return IsisRoutes(str(node.scalar("name")), node.path, found, metric)

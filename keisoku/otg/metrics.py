@@ -169,26 +169,26 @@ def bytes_of(sizes: Sequence[int], frames: int) -> int:
 
 
 def convergence_metrics(session: TrafficSession, flows: Sequence[Flow]) -> Any:
-    """A convergence metric of each measured flow, once the traffic is over."""
+    """A convergence metric of each measured flow, while traffic runs by what is known of its longest interruption."""
     wish = session.configuration.wish
-    links = session.links if wish.links else []
+    causes = session.causes if wish.causes else []
     return [
-        convergence_metric(flow.name, _interruptions(session, flow), links, wish.flows)
+        convergence_metric(flow.name, _interruptions(session, flow), causes, wish.flows)
         for flow in flows
-        if flow.measured and session.facts is not None and flow.name in session.streams
+        if flow.measured and (session.facts is not None or session.gaps) and flow.name in session.streams
     ]
 
 
 def _interruptions(session: TrafficSession, flow: Flow, key: TagKey | None = None) -> list[list[Interruption]]:
     """Of each stream of a flow, or of those with these tags."""
-    if session.facts is None or session.trial is None or flow.name not in session.streams:
+    if session.trial is None or flow.name not in session.streams:
         return []
     part = session.streams[flow.name]
-    return [
-        interruptions(session.trial, number, session.facts.streams[number])
-        for number in range(part.start, part.stop)
-        if key is None or session.tags[number] == key
-    ]
+    numbers = [number for number in range(part.start, part.stop) if key is None or session.tags[number] == key]
+    if session.facts is not None:
+        return [interruptions(session.trial, each, session.facts.streams[each].tracked.lost) for each in numbers]
+    longest = [(each, session.gaps[each]) for each in numbers if each < len(session.gaps)]
+    return [interruptions(session.trial, each, () if gap is None else (gap,)) for each, gap in longest]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.frr_value import within, word
 from keisoku.otg.node import Node
-from keisoku.otg.route_range import Prefixes, prefixes
+from keisoku.otg.route_range import Prefixes, some_prefixes
 
 MOST_ROUTES = 1000
 """Of all routers of a configuration: FRR 8.4 needs 24 s until a neighbour has learned them."""
@@ -180,7 +180,7 @@ def _routes(node: Node) -> OspfRoutes:
     if not external and metric > _MOST_COST:
         problem = f"FRR takes at most {_MOST_COST} for routes of OSPF itself"
         node.refuse(problem, "give such a value, or external routes", "metric")
-    found = prefixes(node, 4)
+    found = some_prefixes(node, 4)
     if any(one.length == 0 for one in found):
         node.refuse("FRR does not send a default route of a range", "use a longer prefix", "addresses")
     return OspfRoutes(str(node.scalar("name")), node.path, found, metric, kind)  # type: ignore[arg-type]

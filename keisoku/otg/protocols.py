@@ -22,6 +22,7 @@ from keisoku.otg.bgp import BgpPeer, listening
 from keisoku.otg.bgp_states import bgp_metric, prefix_state
 from keisoku.otg.configuration import Configuration
 from keisoku.otg.conformance import checked
+from keisoku.otg.convergence import EventKind
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.isis import IsisRouter
 from keisoku.otg.isis_states import adjacency_state, isis_metric, lsp_state
@@ -138,8 +139,9 @@ class Protocols:
             routers.close()
         self.lags.stop()
 
-    def set_state(self, state: Node, whole: Node) -> None:
+    def set_state(self, state: Node, whole: Node) -> list[tuple[EventKind, str]]:
         """Advertises or withdraws ranges of routes, or sets peers or routers up or down, by names, all without a name.
+        Returns what became of which ranges.
 
         Raises PlanError for what is not there, and before the start.
         """
@@ -148,7 +150,7 @@ class Protocols:
                 asked = state.child("route")
                 names, wanted = [str(name) for name in asked.scalar("names") or []], asked.scalar("state")
                 whole.check_all_read()
-                self._set_routes(names, wanted == "advertise")
+                return self._set_routes(names, wanted == "advertise")
             case "bgp":
                 state.child("bgp").choice()
                 asked = state.child("bgp").child("peers")
@@ -179,13 +181,15 @@ class Protocols:
                 self.lags.set_members(names, f"protocol.lacp.{choice}.lag_member_names", wanted == "up")
             case other:
                 state.refuse("is not supported", "use all, route, lacp, bgp, isis or ospfv2", other)
+        return []
 
-    def _set_routes(self, names: Sequence[str], advertise: bool) -> None:
+    def _set_routes(self, names: Sequence[str], advertise: bool) -> list[tuple[EventKind, str]]:
         known = {name: (speaker, at) for speaker in self._speakers for name, at in speaker.routes().items()}
         found = _chosen(names, known, "protocol.route.names", "route range")
         self._check_run("protocol.route")
         for speaker in dict.fromkeys(speaker for speaker, _ in found):
             speaker.set_routes([at for each, at in found if each is speaker], advertise)
+        return [("route_advertise" if advertise else "route_withdraw", name) for name in names or known]
 
     def link_changed(self, port: int, up: bool) -> None:
         """Ends what is spoken at a port whose link was set down, as routers do, or begins it again."""

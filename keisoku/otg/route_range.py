@@ -41,7 +41,7 @@ class Prefixes:
 
 
 def prefixes(node: Node, version: int) -> tuple[Prefixes, ...]:
-    """The `addresses` of a range. Raises PlanError for those that do not exist."""
+    """The `addresses` of a range, which may have none. Raises PlanError for those that do not exist."""
     found = []
     for each in node.children("addresses"):
         length, count, step = (int(each.scalar(name)) for name in ("prefix", "count", "step"))
@@ -59,9 +59,15 @@ def prefixes(node: Node, version: int) -> tuple[Prefixes, ...]:
         if one.network(count - 1) >= 1 << bits:
             each.refuse("goes beyond the last address", "use fewer routes", "count")
         found.append(one)
+    return tuple(found)
+
+
+def some_prefixes(node: Node, version: int) -> tuple[Prefixes, ...]:
+    """The same, of which there must be one."""
+    found = prefixes(node, version)
     if not found:
         node.refuse("advertises nothing", "give at least one address", "addresses")
-    return tuple(found)
+    return found
 
 
 def hosts(ranges: Sequence[Prefixes]) -> tuple[str, ...]:

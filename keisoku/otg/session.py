@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from keisoku.device.engine.engine import Progress, StreamProgress
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
 from keisoku.frame.rates import NS_PER_S
 from keisoku.otg.configuration import Configuration
-from keisoku.otg.convergence import LinkEvent
+from keisoku.otg.convergence import ControlEvent
 from keisoku.otg.flow import Flow
 from keisoku.otg.load import Load
 from keisoku.otg.tag import TagKey
@@ -46,8 +47,10 @@ class TrafficSession:
         """By stream, the values of its flow's tags."""
         self.facts: Facts | None = None
         """Facts of the last traffic, once it is over."""
-        self.links: list[LinkEvent] = []
-        """Links that the script has set since the traffic began."""
+        self.causes: list[ControlEvent] = []
+        """Links and ranges of routes that the script has set since the traffic began."""
+        self.gaps: Sequence[Gap | None] = ()
+        """While traffic runs, by stream, the longest gap until now; empty where the engine does not tell."""
         self._looks: deque[Progress] = deque()
         self._still: dict[str, tuple[tuple[StreamProgress, ...], float]] = {}
         """For ended flows while others continue: their counts, and since when these have not changed."""
@@ -113,7 +116,7 @@ class TrafficSession:
     def started(self, load: Load, names: Sequence[str]) -> None:
         """Records that the engine carries out a trial of these flows, of which those with `names` send."""
         self.trial, self.streams, self.tags, self.transmitting = load.trial, load.streams, load.tags, tuple(names)
-        self.facts, self.switched, self.links = None, False, []
+        self.facts, self.switched, self.causes = None, False, []
         self._forget()
 
     def joined(self, names: Sequence[str]) -> None:
@@ -157,6 +160,7 @@ class TrafficSession:
         self._forget()
 
     def _forget(self) -> None:
+        self.gaps = ()
         self._looks.clear()
         self._still.clear()
         self._settled.clear()

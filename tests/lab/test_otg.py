@@ -315,11 +315,13 @@ def test_a_link_that_a_script_sets_down_and_up_is_an_event_with_its_times(api: A
     set_link(api, "up")
     (now,) = flow_metrics(api)
     until(api, lambda found: found[0].frames_rx > now.frames_rx + 400)
-    set_traffic(api, "stop")
-    (metric,) = flow_metrics(api)
     request = snappi.MetricsRequest()
     request.convergence.flow_names = []
+    (running,) = api.get_metrics(request).convergence_metrics
+    set_traffic(api, "stop")
+    (metric,) = flow_metrics(api)
     (found,) = api.get_metrics(request).convergence_metrics
+    assert running.serialize("dict") == found.serialize("dict")
     times = {event.type: event for event in found.events}
     down, up = times["link_down"], times["link_up"]
     below, above = times["flow_rx_rate_below_threshold"], times["flow_rx_rate_above_threshold"]

@@ -14,7 +14,7 @@ from support.command_line import namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_killed import KilledTester
-from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
+from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, until, until_stopped
 
 from keisoku.lab.frr import PROGRAMS, VTYSH
 
@@ -109,6 +109,79 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
         assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 0), ("six", 600)]
         protocols(api, "stop")
         assert {peer.session_state for peer in await_peers(api, lambda peers: True).values()} == {"down"}
+
+
+def test_a_withdrawn_range_that_comes_back_is_an_interruption_that_is_known_while_traffic_runs() -> None:
+    """SONiC's tests measure convergence after routes in running traffic: there was no metric, and no such event."""
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    for port in (1, 2):
+        bgp_device(config, port).v4_routes.add(name=f"r{port}").addresses.add(address=f"{20 + port}.0.0.0")
+    flow = config.flows.flow(name="four")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["v4-1"], ["r2"]
+    flow.size.fixed, flow.rate.pps, flow.duration.choice = 128, 2000, "continuous"
+    flow.metrics.enable = True
+    config.events.cp_events.enable = config.events.dp_events.enable = True
+    request = snappi.MetricsRequest()
+    request.convergence.flow_names = []
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: all(peer.session_state == "up" for peer in peers.values()))
+        _await_installed("22.0.0.0/8", count=1)
+        set_traffic(api, "start")
+        until(api, lambda found: found[0].frames_rx > 200)
+        routes(api, "withdraw", "r2")
+        _await_installed("22.0.0.0/8", count=0)
+        (now,) = flow_metrics(api)
+        until(api, lambda found: found[0].frames_tx > now.frames_tx + 400)
+        routes(api, "advertise", "r2")
+        (now,) = flow_metrics(api)
+        until(api, lambda found: found[0].frames_rx > now.frames_rx + 400)
+        (running,) = api.get_metrics(request).convergence_metrics
+        set_traffic(api, "stop")
+        (ended,) = api.get_metrics(request).convergence_metrics
+    times = {event.type: event for event in running.events}
+    gone, back = times["route_withdraw"], times["route_advertise"]
+    below, above = times["flow_rx_rate_below_threshold"], times["flow_rx_rate_above_threshold"]
+    assert gone.source == back.source == "r2"
+    order = [event.begin_timestamp_ns for event in (gone, below, back, above)]
+    assert order == sorted(order)
+    assert running.control_plane_data_plane_convergence_us == pytest.approx(
+        (above.begin_timestamp_ns - back.begin_timestamp_ns) / 1e3
+    )
+    assert running.serialize("dict") == ended.serialize("dict")
+
+
+def test_ipv4_routes_of_an_ipv6_session_have_its_address_as_next_hop() -> None:
+    config = two_ports("lab:cable#1", "lab:cable#2")
+    for port in (1, 2):
+        device = config.devices.device(name=f"d{port}")[-1]
+        ethernet = device.ethernets.add(name=f"e{port}", mac=f"02:00:00:00:00:0{port}")
+        ethernet.connection.port_name = f"p{port}"
+        far = f"2001:db8::{3 - port}"
+        ethernet.ipv6_addresses.add(name=f"six{port}", address=f"2001:db8::{port}", gateway=far)
+        device.bgp.router_id = f"10.0.0.{port}"
+        peers = device.bgp.ipv6_interfaces.add(ipv6_name=f"six{port}").peers
+        peer = peers.add(name=f"peer{port}", peer_address=far, as_type="ebgp", as_number=65000 + port)
+        peer.capability.extended_next_hop_encoding = True
+        peer.learned_information_filter.unicast_ipv4_prefix = True
+        peer.v4_routes.add(name=f"r{port}").addresses.add(address=f"{20 + port}.0.0.0", count=3)
+        # Of this range that one is a part.
+        peer.v4_routes.add(name=f"s{port}").addresses.add(address=f"{20 + port}.0.0.0", count=5)
+    request = snappi.StatesRequest()
+    request.bgp_prefixes.bgp_peer_names = ["peer1"]
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: [peer.routes_received for peer in peers.values()] == [5, 5])
+        (state,) = api.get_states(request).bgp_prefixes
+        assert {each.ipv6_next_hop for each in state.ipv4_unicast_prefixes} == {"2001:db8::2"}
+        routes(api, "withdraw", "s2")
+        await_peers(api, lambda peers: peers["peer1"].routes_received == 3)
+        routes(api, "withdraw", "r2")
+        await_peers(api, lambda peers: peers["peer1"].routes_received == 0)
+        routes(api, "advertise", "s2")
+        await_peers(api, lambda peers: peers["peer1"].routes_received == 5)
 
 
 def test_devices_of_a_script_are_peers_of_each_other_and_one_waits() -> None:

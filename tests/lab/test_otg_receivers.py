@@ -58,6 +58,8 @@ def test_frames_of_a_nexthop_group_are_counted_at_each_port_and_in_sum() -> None
     flow.rate.pps = 10_000
     flow.duration.fixed_packets.packets = _FRAMES
     flow.metrics.enable = flow.metrics.loss = flow.metrics.predefined_metric_tags.rx_name = True
+    (ethernet,) = flow.egress_packet.ethernet()
+    ethernet.dst.metric_tags.metrictag(name="to", offset=40, length=8)
     with otg_client() as api:
         api.set_config(config)
         protocols(api, "start")
@@ -68,8 +70,12 @@ def test_frames_of_a_nexthop_group_are_counted_at_each_port_and_in_sum() -> None
         ports = {port.name: port for port in api.get_metrics(request).port_metrics}
     assert found.port_rx == "p2, p3"
     assert (found.frames_tx, found.frames_rx, found.loss) == (_FRAMES, _FRAMES, 0)
-    arrived = {tagged.tags[0].value.str: tagged for tagged in found.tagged_metrics}
+    tags = [(tagged.tags[0], tagged) for tagged in found.tagged_metrics]
+    arrived = {tag.value.str: tagged for tag, tagged in tags if tag.name == "rx_name"}
     assert set(arrived) == {"p2", "p3"}, "the group sends some of 64 source ports to each member"
     for counter in ("frames_rx", "bytes_rx"):
         assert sum(getattr(tagged, counter) for tagged in arrived.values()) == getattr(found, counter)
     assert all(ports[name].frames_rx >= tagged.frames_rx > 0 for name, tagged in arrived.items())
+    # The router gives its frames another destination at each port, of which this is the last octet.
+    to = [tagged.frames_rx for tag, tagged in tags if tag.name == "to"]
+    assert sorted(to) == sorted(tagged.frames_rx for tagged in arrived.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from ipaddress import ip_network
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -117,6 +118,24 @@ def test_paths_are_numbered_by_frr_where_a_script_has_several() -> None:
     assert "FRR numbers its paths itself" in warning
 
 
+def test_a_range_without_addresses_advertises_nothing_and_leads_no_flow() -> None:
+    """A test of aggregates that are not viable has one, and was refused."""
+
+    def empty(peer: Any, routes: Any) -> None:
+        peer.v4_routes.add(name="none")
+
+    found = understood(script(empty))
+    assert [text for text in found.warnings if "v4_routes[1]: advertises nothing" in text]
+    lines = told(script(empty)).whole().splitlines()
+    assert not any("TAG2" in line for line in lines)
+    config = script(empty)
+    flow = config.flows.flow(name="f")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["r1"], ["none"]
+    with pytest.raises(PlanError, match="the range none has no addresses") as caught:
+        understood(config)
+    assert caught.value.field == "flows[0].tx_rx.device.rx_names"
+
+
 def _listening(change: Callable[[Any], Any] = lambda other: None) -> Any:
     """A device with two peers, of which the first one waits."""
     config = script(lambda peer, _: setattr(peer.advanced, "passive_mode", True))
@@ -171,6 +190,52 @@ def test_ranges_are_withdrawn_and_advertised_by_filters_that_peers_share() -> No
     assert not any(line.startswith("route-map") for line in text.withdraw({1: frozenset({0})}))
 
 
+def test_a_prefix_of_two_ranges_is_advertised_as_long_as_one_of_them_is() -> None:
+    """Scripts that try a limit of prefixes advertise one of several ranges, each of which contains the others."""
+
+    def more(peer: Any, routes: Any) -> None:
+        peer.v4_routes.add(name="more").addresses.add(address="20.0.2.0", prefix=24, count=2, step=1)
+
+    text = told(script(more))
+    lines = [line.strip() for line in text.whole().splitlines()]
+    assert [line for line in lines if line.startswith("network")] == [
+        "network 20.0.0.0/24 route-map TAG1",
+        "network 20.0.4.0/24 route-map TAG1",
+        "network 20.0.2.0/24 route-map TAG2",
+        "network 20.0.3.0/24 route-map TAG3",
+    ]
+
+    def denied(*gone: int) -> list[str]:
+        commands = text.withdraw({0: frozenset(gone)})
+        return [other for one, other in pairwise(commands) if " deny " in one]
+
+    assert denied(0) == ["match tag 1"]
+    assert denied(1) == ["match tag 3"]
+    assert denied(0, 1) == ["match tag 1", "match tag 2", "match tag 3"]
+
+
+def test_ipv4_routes_have_the_address_of_an_ipv6_session_where_both_sides_know_rfc_8950() -> None:
+    def peer_of(**settings: Any) -> Any:
+        config = two_ports()
+        device = config.devices.device(name="d1")[-1]
+        ethernet = device.ethernets.add(name="e1", mac="02:00:00:00:01:4d")
+        ethernet.connection.port_name = "p1"
+        ethernet.ipv6_addresses.add(name="six", address="2001:db8::2", gateway="2001:db8::1")
+        device.bgp.router_id = "10.0.0.1"
+        peers = device.bgp.ipv6_interfaces.add(ipv6_name="six").peers
+        peer = peers.add(name="peer", peer_address="2001:db8::1", as_type="ebgp", as_number=65001)
+        peer.capability.extended_next_hop_encoding = settings.get("extended", True)
+        routes = peer.v4_routes.add(name="r", next_hop_address_type=settings.get("kind", "ipv4"))
+        routes.addresses.add(address="20.0.0.0")
+        return config
+
+    for kind in ("ipv4", "ipv6"):
+        text = told(peer_of(kind=kind)).whole()
+        assert "capability extended-nexthop" in text and "next-hop" not in text.replace("extended-nexthop", "")
+        with pytest.raises(PlanError, match="next hop"):
+            understood(peer_of(kind=kind, extended=False))
+
+
 def test_what_conformance_tests_ask_for_and_frr_sends_otherwise_is_said() -> None:
     """TestEbgpRoutePrefix and scripts with AS numbers of two bytes were refused."""
 
@@ -191,6 +256,13 @@ def test_a_peer_takes_its_own_routes_for_a_loop_unless_a_script_has_its_as_in_a_
     assert not any("allowas-in" in line for line in told(script()).whole().splitlines())
 
 
+def other_way(peer: Any) -> None:
+    """A range with a prefix of the first one and another origin."""
+    other = peer.v4_routes.add(name="other")
+    other.addresses.add(address="20.0.0.0", prefix=24)
+    other.advanced.origin = "egp"
+
+
 REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
     ("peers[0].advanced.hold_time_interval", lambda peer, _: setattr(peer.advanced, "hold_time_interval", 2)),
     ("peers[0].advanced.md5_key", lambda peer, _: setattr(peer.advanced, "md5_key", "a\nno router bgp")),
@@ -202,6 +274,7 @@ REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
     ("peers[0].v4_routes[0].next_hop_address_type", lambda _, r: setattr(r, "next_hop_address_type", "ipv6")),
     ("peers[0].v4_routes[0].addresses[0].count", lambda _, r: setattr(r.addresses[0], "count", 300_000)),
     ("peers[0].v4_routes[0].addresses", lambda _, r: r.addresses.add(address="20.0.2.0", prefix=24)),
+    ("peers[0].v4_routes[1].addresses", lambda peer, _: other_way(peer)),
     ("peers[0].v4_routes[0].communities[0].type", lambda _, routes: routes.communities.add()),
     ("peers[0].name", lambda peer, _: setattr(peer, "name", "e1")),
     ("peers[0].v4_routes[0].name", lambda _, routes: setattr(routes, "name", "peer1")),

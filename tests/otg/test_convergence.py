@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import pytest
 import snappi
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+
+from keisoku.device.record.gaps import Gap
+from keisoku.otg.controller import Controller
+from keisoku.otg.convergence import ControlEvent
 
 RESET_MS = 50.0
 DEVICE = """
@@ -72,6 +77,38 @@ def test_a_flow_converges_when_its_frames_arrive_again(api: Any, tmp_path: Path)
     assert above.begin_timestamp_ns == pytest.approx(350e6, abs=100_000)
     (only,) = convergence(api, "slow")
     assert only.name == "slow"
+
+
+def test_a_flow_that_still_runs_converged_as_far_as_is_known() -> None:
+    """Scripts that measure convergence ask before they stop the traffic, and had no metric."""
+    controller = Controller(seed=1)
+    try:
+        config = two_ports()
+        for name in ("one", "other"):
+            udp_flow(config, name).duration.choice = "continuous"
+        config.events.dp_events.enable = config.events.cp_events.enable = True
+        controller.set_config(json.loads(config.serialize("json")))
+        set_flows(controller, "start")
+        set_flows(controller, "pause")  # meanwhile virtual time stands still
+        engine, session = controller._engine, controller._session
+        assert engine is not None
+        gap = Gap(first=300, last=399, count=100, after_ns=299_000_000, before_ns=400_000_000)
+        engine.longest_gaps = lambda: (gap, None)  # type: ignore[method-assign]
+        session.causes += [ControlEvent("route_withdraw", "r1", 250_000_000, 260_000_000)]
+        asked = {"choice": "convergence", "convergence": {"flow_names": []}}
+        one, other = controller.get_metrics(asked)["convergence_metrics"]
+        assert one["data_plane_convergence_us"] == pytest.approx(100_000)
+        assert one["control_plane_data_plane_convergence_us"] == pytest.approx(149_500)
+        names = [event["type"] for event in one["events"]]
+        assert names == ["route_withdraw", "flow_rx_rate_below_threshold", "flow_rx_rate_above_threshold"]
+        assert [event["type"] for event in other["events"]] == names[:1] and "data_plane_convergence_us" not in other
+    finally:
+        controller.close()
+
+
+def set_flows(controller: Controller, state: str) -> None:
+    traffic = {"choice": "flow_transmit", "flow_transmit": {"state": state}}
+    controller.set_control_state({"choice": "traffic", "traffic": traffic})
 
 
 def test_a_flow_without_a_loss_has_no_times(api: Any) -> None:

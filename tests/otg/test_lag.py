@@ -88,6 +88,9 @@ def test_a_device_is_at_a_lag_and_not_at_its_member() -> None:
     ethernet.connection.lag_name = "other"
     with pytest.raises(PlanError, match="no LAG other"):
         understood(config)
+    ethernet.connection.port_name = "lag"
+    (interface,) = understood(config).interfaces
+    assert interface.lag is not None and interface.lag.name == "lag"
     ethernet.connection.port_name = "p2"
     with pytest.raises(PlanError, match="member of the LAG lag") as caught:
         understood(config)

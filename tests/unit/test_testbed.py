@@ -60,6 +60,9 @@ class MemoryEngine:
     def wait(self, seconds: float) -> Progress:
         return Progress(offered_frames=0, forwarded_frames=0, finished=True, elapsed_s=0.0, expected_s=0.0)
 
+    def longest_gaps(self) -> Sequence[Gap | None]:
+        return ()
+
     def load_begun_ns(self) -> int | None:
         return None
 

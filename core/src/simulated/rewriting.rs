@@ -164,6 +164,6 @@ impl Watched {
 
     pub fn finish(mut self) -> ChangesRecord {
         self.flush();
-        self.changes.finish(0, &self.fronts)
+        self.changes.finish(0, &[&self.fronts])
     }
 }

@@ -325,6 +325,21 @@ fn losing_among(streams: usize, offered: u64, step: usize) -> Tracked {
 }
 
 #[test]
+fn the_longest_gap_is_known_while_frames_arrive_and_shrinks_when_one_comes_late() {
+    let mut tracker = Tracker::new(1000, 1 << 40);
+    let ends = |tracker: &Tracker| tracker.longest_gap().map(|gap| (gap.first, gap.last));
+    assert_eq!(ends(&tracker), None);
+    for sequence in [0, 3, 4, 9, 12] {
+        tracker.arrive(sequence, 1000 + 10 * sequence, 0);
+    }
+    let gap = tracker.longest_gap().unwrap();
+    assert_eq!((gap.first, gap.last, gap.count), (5, 8, 4));
+    assert_eq!((gap.after_ns, gap.before_ns), (Some(40), Some(90)));
+    tracker.arrive(6, 1060, 1000);
+    assert_eq!(ends(&tracker), Some((1, 2)), "the earliest of several");
+}
+
+#[test]
 fn a_list_holds_as_many_gaps_as_its_limit() {
     let tracked = losing(2 * gaps::LIMIT as u64, 2);
     assert_eq!(

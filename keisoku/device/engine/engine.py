@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import Facts, Trial
 
 
@@ -94,6 +95,11 @@ class Engine(Protocol):
     def load_begun_ns(self) -> int | None:
         """When the first frame of the running load was due, in ns of CLOCK_MONOTONIC; None if it has not begun, or if
         the engine's clock is another one."""
+        ...
+
+    def longest_gaps(self) -> Sequence[Gap | None]:
+        """Of each flow of the running load the longest gap until now that frames have followed; empty if the engine
+        does not tell, or no load runs."""
         ...
 
     def stop(self) -> None:

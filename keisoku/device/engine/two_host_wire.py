@@ -185,6 +185,9 @@ class TwoHostWire:
         """What is known here."""
         return self._near.streams()
 
+    def longest_gaps(self) -> None:
+        """The account is kept there."""
+
     def switch(self, streams: list[int], state: str) -> bool:
         """No flow is switched over two hosts."""
         return False

@@ -33,6 +33,7 @@ from keisoku.device.engine.watched import Parts, Watched, parts, watched
 from keisoku.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.event import Happened
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
@@ -227,6 +228,12 @@ class WiredEngine:
         """On the clock of the frames' timestamps."""
         running = self._running
         return self._wire.start_ns() if running is not None and running.loading.is_set() else None
+
+    def longest_gaps(self) -> Sequence[Gap | None]:
+        """As the thread that keeps the account answers; over two hosts it is another host's."""
+        running = self._running
+        found = self._wire.longest_gaps() if running is not None and running.loading.is_set() else None
+        return [None if gap is None else Gap(*gap) for gap in found or ()]
 
     def stop(self) -> None:
         """Ends the trial, in whichever phase it is."""

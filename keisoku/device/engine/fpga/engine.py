@@ -31,6 +31,7 @@ from keisoku.device.engine.trial_thread import TrialThread
 from keisoku.device.engine.watched import Watched, watched
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.counts import Buckets, Sent
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Facts, Poisson, Receiver, StreamFacts, Transmitter, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
@@ -151,6 +152,10 @@ class FpgaEngine:
         running = self._started()
         running.join(seconds)
         return replace_finished(running.progress, not running.is_alive())
+
+    def longest_gaps(self) -> Sequence[Gap | None]:
+        """It has counters only until the end."""
+        return ()
 
     def load_begun_ns(self) -> int | None:
         """Its clock is not the host's."""
