@@ -44,6 +44,14 @@ def subtrees(asked: Path, leaves: Mapping[Path, Value]) -> dict[Path, dict[Path,
     return found
 
 
+def enclosing(asked: Path, leaf: Path) -> Path:
+    """Where a list without keys is sent, whose entries have no paths: at the innermost entry of a list with keys around
+    it, or at the asked path if that leads further."""
+    keyed = max((number for number, (_, keys) in enumerate(leaf, 1) if keys), default=1)
+    length = 0 if any(name == "..." for name, _ in asked) else len(asked)
+    return leaf[: max(keyed, length)]
+
+
 def tree(leaves: Mapping[Path, Value], written: Callable[[Value], Any]) -> Any:
     """JSON of the leaves below a path, whose keys are leaves too; of a single leaf its value."""
     if list(leaves) == [()]:

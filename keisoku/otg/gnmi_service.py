@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import grpc
@@ -22,9 +23,9 @@ from keisoku.errors import KeisokuError
 from keisoku.otg import telemetry
 from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller
-from keisoku.otg.gnmi_path import absolute, below, meets, subtrees, tree
+from keisoku.otg.gnmi_path import absolute, below, enclosing, meets, subtrees, tree
 from keisoku.otg.grpc_listening import Certificates, listening
-from keisoku.otg.leaf import Entries, Names, Path, Value, float32, rfc7951
+from keisoku.otg.leaf import Entries, Item, Names, Path, Value, float32, rfc7951
 
 _log = logging.getLogger(__name__)
 _STREAMS = 32
@@ -98,8 +99,17 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
         subscribed = [_subscribed(wanted, each, context) for each in wanted.subscription]
         paths = [each.path for each in subscribed]
 
-        def response(changed: Mapping[Path, Value], gone: Sequence[Path] = ()) -> Any:
-            updates = [messages.Update(path=_written(path), val=write(value, path)) for path, value in changed.items()]
+        def updates(asked: Path, changed: Mapping[Path, Value]) -> Iterator[Any]:
+            for leaf, value in changed.items():
+                if not isinstance(value, Entries):
+                    yield messages.Update(path=_written(leaf), val=write(value, leaf))
+                    continue
+                # Clients read such a list from JSON of what is around it, or each of its entries by itself.
+                at = enclosing(asked, leaf)
+                for one in [{leaf[len(at) :]: value}] if at != leaf else map(Item, value):
+                    yield messages.Update(path=_written(at), val=write(one, at))
+
+        def response(updates: Iterable[Any], gone: Sequence[Path] = ()) -> Any:
             update = messages.Notification(
                 timestamp=time.time_ns(),
                 prefix=_target(wanted.prefix),
@@ -111,7 +121,7 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
         def whole() -> Iterator[Any]:
             leaves = self._leaves(paths, context)
             now_s = time.monotonic()
-            changed = {path: value for each in subscribed for path, value in each.take(leaves, now_s)[0].items()}
+            changed = [update for each in subscribed for update in updates(each.path, each.take(leaves, now_s)[0])]
             if changed and not wanted.updates_only:
                 yield response(changed)
             yield messages.SubscribeResponse(sync_response=True)
@@ -132,7 +142,7 @@ class Service(service.gNMIServicer):  # type: ignore[misc]  # generated without 
                 for each in due:
                     changed, gone = each.take(leaves, now_s)
                     if changed or gone:
-                        yield response(changed, gone)
+                        yield response(updates(each.path, changed), gone)
 
     def _waits(self, until_s: float, context: grpc.ServicerContext) -> bool:
         """Until a time; False once nobody listens any more."""
@@ -262,7 +272,7 @@ def _writer(encoding: int, context: grpc.ServicerContext) -> Any:
     """Writes a leaf, or the leaves below a path, as a TypedValue."""
     match encoding:
         case messages.PROTO:
-            return lambda value, path: _scalar(value)
+            return _proto
         case messages.JSON:
             return lambda value, path: messages.TypedValue(json_val=_json(value, None))
         case messages.JSON_IETF:
@@ -280,6 +290,13 @@ def _json(value: Value | dict[Path, Value], path: Path | None) -> bytes:
     return json.dumps(found).encode()
 
 
+def _proto(value: Value | dict[Path, Value], path: Path) -> Any:
+    """A leaf as it is; lists without keys, which have no form of their own, as JSON."""
+    if isinstance(value, dict | Entries | Item):
+        return messages.TypedValue(json_ietf_val=_json(value, path))
+    return _scalar(value)
+
+
 def _scalar(value: Value) -> Any:
     match value:
         case bool():
@@ -292,6 +309,5 @@ def _scalar(value: Value) -> Any:
             return messages.TypedValue(string_val=value)
         case Names():
             return messages.TypedValue(leaflist_val=messages.ScalarArray(element=[_scalar(each) for each in value]))
-        case Entries():
-            return messages.TypedValue(json_ietf_val=_json(value, None))
+    assert isinstance(value, Decimal)
     return messages.TypedValue(decimal_val=messages.Decimal64(digits=int(value.scaleb(2)), precision=2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -25,8 +26,16 @@ class Entries(tuple[Mapping[str, Any], ...]):
     """A list without keys, whose entries have no paths: JSON of each."""
 
 
-Value = int | float | bool | str | Decimal | Names | Entries
-"""A counter64, timeticks64 or `Short`, an ieeefloat32, a boolean, a string or enumeration, a decimal64, or a list."""
+@dataclass(frozen=True)
+class Item:
+    """One entry of a list without keys, by itself."""
+
+    members: Mapping[str, Any]
+
+
+Value = int | float | bool | str | Decimal | Names | Entries | Item
+"""A counter64, timeticks64 or `Short`, an ieeefloat32, a boolean, a string or enumeration, a decimal64, a list, or an
+entry of one."""
 
 
 def plain(*names: str) -> Path:
@@ -48,6 +57,8 @@ def rfc7951(value: Value) -> Any:
             return int(value)
         case Names() | Entries():
             return list(value)
+        case Item():
+            return dict(value.members)
         case float():
             return base64.b64encode(float32(value)).decode()
     return str(value)

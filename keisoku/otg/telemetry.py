@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from keisoku.otg.leaf import Path, Value
+from keisoku.otg.leaf import Entries, Path, Value
 from keisoku.otg.leaf import plain as _plain
 from keisoku.otg.protocol_telemetry import bgp_leaves, isis_leaves, lacp_leaves, lldp_leaves, ospf_leaves
 
@@ -121,12 +121,14 @@ def _tagged(metric: Mapping[str, Any]) -> Iterator[tuple[Path, Value]]:
     entry: Path = (("tagged-metrics", ()), ("tagged-metric", (("name-value-pairs", pairs),)))
     yield (*entry, ("name-value-pairs", ())), pairs
     yield entry + _plain("state", "name-value-pairs"), pairs
-    for name, text in texts.items():
-        is_hex = tags[name]["choice"] == "hex"
-        tag: Path = (*entry, ("state", ()), ("tags", (("tag-name", name),)))
-        yield (*tag, ("tag-name", ())), name
-        yield tag + _plain("tag-value", "value-type"), "HEX" if is_hex else "STRING"
-        yield tag + _plain("tag-value", f"value-as-{'hex' if is_hex else 'string'}"), text
+    named = ((name, text, "hex" if tags[name]["choice"] == "hex" else "string") for name, text in texts.items())
+    yield (
+        entry + _plain("state", "tags"),
+        Entries(
+            {"tag-name": name, "tag-value": {"value-type": kind.upper(), f"value-as-{kind}": text}}
+            for name, text, kind in named
+        ),
+    )
     for counter, count in _counters(metric, "pkts").items():
         yield entry + _plain("state", "counters", counter), count
 

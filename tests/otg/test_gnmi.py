@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,9 @@ def metric(api: Any) -> Any:
     return until_stopped(api)[0]
 
 
+_TAGS = (("port", "0x0"), ("hops", "0x40"))
+
+
 def values(answer: Any) -> dict[str, Any]:
     """Leaves by their paths, as pygnmi reads an answer to a subscription."""
     return {each["path"]: each["val"] for each in answer["update"]["update"]}
@@ -105,6 +108,45 @@ def test_tagged_metrics_have_their_names_and_values(gnmi: Any, metric: Any) -> N
     assert found["hops=0x40&port=0x0"]["counters"]["in-pkts"] == "30"
     tags = {tag["tag-name"]: tag["tag-value"] for tag in found["hops=0x40&port=0x0"]["tags"]}
     assert tags == {name: {"value-type": "HEX", "value-as-hex": f"0x{at}"} for name, at in (("hops", 40), ("port", 0))}
+
+
+@pytest.mark.parametrize("encoding", ["PROTO", "JSON", "JSON_IETF"])
+def test_a_list_without_keys_is_json_of_what_is_around_it_or_of_each_entry(
+    server: Server, metric: Any, encoding: str
+) -> None:
+    """OpenConfig's client (ygot) finds no entry of such a list by a path, and takes no array of them at the list's."""
+    wanted = [{"tag-name": name, "tag-value": {"value-type": "HEX", "value-as-hex": at}} for name, at in _TAGS]
+    flow = (("flows", {}), ("flow", {"name": "f1"}), ("tagged-metrics", {}))
+    within = [*flow, ("tagged-metric", {"name-value-pairs": "hops=0x40&port=0x0"})]
+    tags = [*within, ("state", {}), ("tags", {})]
+    with grpc.insecure_channel(str(server.gnmi_location)) as channel:
+        around = once(channel, flow, encoding)
+        alone = once(channel, (*flow, ("tagged-metric", {}), ("state", {}), ("tags", {})), encoding)
+    assert [value for path, value in around if path == within] == [{"state": {"tags": wanted}}]
+    assert not [path for path, _ in around if path[: len(tags)] == tags]
+    assert [value for path, value in alone if path == tags] == wanted
+
+
+def once(channel: grpc.Channel, asked: Iterable[tuple[str, dict[str, str]]], encoding: str) -> list[tuple[Any, Any]]:
+    """What a subscription gives as JSON, by paths; names at the top are without their module."""
+    from pygnmi.spec.v080 import gnmi_pb2 as messages
+    from pygnmi.spec.v080 import gnmi_pb2_grpc as service
+
+    path = messages.Path(elem=[messages.PathElem(name=name, key=keys) for name, keys in asked])
+    subscribed = messages.SubscriptionList(
+        mode=messages.SubscriptionList.ONCE,
+        encoding=messages.Encoding.Value(encoding),
+        subscription=[messages.Subscription(path=path)],
+    )
+    answers = service.gNMIStub(channel).Subscribe(iter([messages.SubscribeRequest(subscribe=subscribed)]))
+    found = []
+    for update in (each for answer in answers for each in answer.update.update):
+        if text := update.val.json_ietf_val or update.val.json_val:
+            value = json.loads(text)
+            if isinstance(value, dict):
+                value = {name.removeprefix("open-traffic-generator-flow:"): inner for name, inner in value.items()}
+            found.append(([(each.name, dict(each.key)) for each in update.path.elem], value))
+    return found
 
 
 def test_ports_and_all_that_is_there_by_one_subscription(gnmi: Any, api: Any, metric: Any) -> None:
