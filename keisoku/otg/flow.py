@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from itertools import product
 from typing import Literal, Self
 
@@ -159,7 +160,7 @@ def flow(
         node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
     rates = [_rate(transmit, line_rate) for transmit, _ in ways]
     speed = None if None in rates else min(rate for rate in rates if rate is not None)
-    headers = packet(node, payload_start)
+    headers = packet(node, payload_start, _version(ways))
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
@@ -193,6 +194,12 @@ def flow(
         what = "tags" if found.tagged[0].key else "what arrives and where, unless they have one size"
         node.refuse(f"bursts are not counted by {what}", "leave the tags or the bursts out", "packet")
     return found
+
+
+def _version(ways: Sequence[tuple[End, End]]) -> int | None:
+    """Of IP, if all ends have addresses and these are of one version."""
+    found = {ip_address(end.ips[0]).version if end.ips else None for way in ways for end in way}
+    return found.pop() if len(found) == 1 else None
 
 
 def _rate(end: End, line_rate: Callable[[int], float | None]) -> float | None:

@@ -80,9 +80,9 @@ class Packet:
         return Packet((ethernet.filled("mac", **macs), *rest))
 
 
-def packet(flow: Node, payload_start: bytes = b"") -> Packet:
-    """The headers of a flow, and what the payload is to begin with; an Ethernet header if it names none (OTG's
-    default).
+def packet(flow: Node, payload_start: bytes = b"", version: int | None = None) -> Packet:
+    """The headers of a flow, and what the payload is to begin with. If it names none, an Ethernet header (OTG's
+    default), and one of IP where both ends have addresses of this version, because no router forwards it without.
 
     Raises PlanError, with the path, for headers and fields that keisoku cannot send.
     """
@@ -103,7 +103,11 @@ def packet(flow: Node, payload_start: bytes = b"") -> Packet:
             known = ", ".join([*KINDS, *CONTROL_FRAMES])
             node.refuse(f"the header {kind} is not supported", f"use {known} or custom", kind)
     if not found:
-        found = [Layer("Ether", flow.path, {"src": "00:00:00:00:00:00"}, {}, frozenset({"src", "dst"}))]
+        unset = frozenset({"src", "dst"})
+        found = [Layer("Ether", flow.path, {"src": "00:00:00:00:00:00"}, {}, unset)]
+        if version is not None:
+            name, none = ("IP", "0.0.0.0") if version == 4 else ("IPv6", "::")
+            found.append(Layer(name, flow.path, {"src": none, "dst": none}, {}, unset))
     if found[0].name != "Ether":
         nodes[0].refuse(f"a frame begins with Ethernet, not with {kinds[0]}", "put an ethernet header first")
     if payload_start:

@@ -298,12 +298,15 @@ def test_a_port_without_an_interface_cannot_speak() -> None:
         controller.close()
 
 
-def test_a_flow_to_a_range_goes_to_an_address_in_each_prefix() -> None:
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_flow_to_a_range_goes_to_an_address_in_each_prefix(headers: bool) -> None:
+    """Also one that names no headers, as flows of sonic-mgmt between ranges do: it was sent without an IP header."""
     config = script()
     bgp_device(config, 2).v4_routes.add(name="r2").addresses.add(address="30.0.0.0", prefix=32, count=2)
     flow = config.flows.flow(name="f")[-1]
     flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["r1"], ["r2"]
-    flow.packet.ethernet().ipv4()
+    if headers:
+        flow.packet.ethernet().ipv4()
     ((one, other),) = understood(config).flows[0].ways
     assert (one.port, one.ips) == (0, ("20.0.0.1", "20.0.2.1", "20.0.4.1"))
     assert (other.port, other.ips) == (1, ("30.0.0.0", "30.0.0.1"))
