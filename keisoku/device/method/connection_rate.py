@@ -73,9 +73,8 @@ def _row(one: Seen, size: int) -> Row:
 def _offered_rate(one: Seen) -> Quantity:
     """At which connections were opened, from the first to the last; what was asked for where that is no time."""
     facts = one.record.facts.opening
-    assert facts is not None
-    span_ns = facts.sent.sending_ns
-    if span_ns <= 0:
+    span_ns = facts.sent.sending_ns if facts is not None else 0
+    if facts is None or span_ns <= 0:
         return Quantity(value=one.opening.frames_per_second, unit="connections/s")
     rate = (facts.sent.offered_frames - 1) * NS_PER_S / span_ns
     return Quantity(value=rate, unit="connections/s", uncertainty=NS_PER_S / span_ns)
