@@ -53,6 +53,14 @@ def record(action: str, **arguments: Any) -> Path:
     return entry
 
 
+def record_chroot(path: Path) -> list[Path]:
+    """An entry to remove where a daemon locks itself up; none if that is the host's own: it is there, and no entry of
+    another process names it. The last one that names it removes it."""
+    if path.exists() and not _naming_chroot(str(path)):
+        return []
+    return [record("chroot", path=str(path))]
+
+
 def undo(*entries: Path) -> list[str]:
     """Carries out entries, the last one first; returns sentences about what was still there.
 
@@ -150,10 +158,22 @@ def _remove_folder(path: str) -> str | None:
     return f"removed {path}"
 
 
+def _naming_chroot(path: str) -> int:
+    """How many entries do."""
+    found = 0
+    for entry in _folder().iterdir():
+        # One that is being written, or is no longer there, names nothing.
+        with suppress(OSError, ValueError):
+            found += json.loads(entry.read_text()) == {"action": "chroot", "path": path}
+    return found
+
+
 def _remove_chroot(path: str) -> str | None:
-    """With the time zone that a daemon copied there, not with what others have put there."""
+    """With the time zone that a daemon copied there, not with what others have put there, or still use."""
     if path not in CHROOTS:
         raise EngineError(f"{path} is not where a daemon locks itself up")
+    if _naming_chroot(path) > 1:
+        return None
     with suppress(OSError):
         Path(path, "etc/localtime").unlink(missing_ok=True)
         Path(path, "etc").rmdir()

@@ -17,7 +17,7 @@ from typing import Any
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.namespace import Namespace, within
 from keisoku.host.program import Program
-from keisoku.host.undo import record, undo
+from keisoku.host.undo import record_chroot, undo
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import iproute
 from keisoku.lab.device.interface import disable_ipv6
@@ -79,8 +79,7 @@ class TesterAgents(Lifetime):
             )
 
     def _create(self, prefix: str) -> None:
-        if not CHROOT.exists():
-            self._chroot.append(record("chroot", path=str(CHROOT)))
+        self._chroot += record_chroot(CHROOT)
         for number, place in enumerate(self._places, 1):
             namespace = self._add_namespace(f"{prefix}-agent{number}")
             namespace.run(disable_ipv6)

@@ -21,7 +21,7 @@ from typing import Any, Self
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.host.program import Program
 from keisoku.host.text_file import read_text
-from keisoku.host.undo import record, undo
+from keisoku.host.undo import record_chroot, undo
 from keisoku.lab.daemons import Daemons
 from keisoku.netconf.datastore import Datastore
 from keisoku.otg.controller import Controller
@@ -145,9 +145,8 @@ class NetconfServer:
             "PidFile": "none",
         }
         (folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-        if not _SEPARATION.exists():
-            self._stack.callback(undo, record("chroot", path=str(_SEPARATION)))
-            _SEPARATION.mkdir(mode=0o755)
+        self._stack.callback(undo, *record_chroot(_SEPARATION))
+        _SEPARATION.mkdir(mode=0o755, exist_ok=True)
 
         def listens() -> bool:
             return "Server listening" in daemons.log(SSHD.name)

@@ -13,7 +13,7 @@ from typing import Any
 import snappi
 
 from keisoku.host.namespace import within
-from keisoku.host.undo import record, undo
+from keisoku.host.undo import record_chroot, undo
 from keisoku.lab.tester_agents import CHROOT, LLDPCLI, LLDPD
 
 
@@ -74,7 +74,7 @@ class FarAgent:
 @contextmanager
 def far_agent(namespace: Path, interface: str, commands: Sequence[str]) -> Iterator[FarAgent]:
     """One at an interface of a namespace, until the block ends."""
-    made = [] if CHROOT.exists() else [record("chroot", path=str(CHROOT))]
+    made = record_chroot(CHROOT)
     with TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o711)  # lldpcli is another user's

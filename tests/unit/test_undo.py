@@ -165,3 +165,18 @@ def test_where_a_daemon_locked_itself_up_goes_unless_others_use_it(
     with pytest.raises(EngineError, match="is not where a daemon locks itself up"):
         undo.undo(record("chroot", path="/"))
     assert Path("/etc").exists()
+
+
+def test_where_a_daemon_locks_itself_up_stays_while_another_process_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that ended took /run/sshd from under the sshd of another one, which then reset each connection."""
+    place = tmp_path / "daemon"
+    monkeypatch.setattr(undo, "CHROOTS", (str(place),))
+    first = undo.record_chroot(place)
+    place.mkdir()
+    second = undo.record_chroot(place)
+    assert undo.undo(*first) == [] and place.exists()
+    assert undo.undo(*second) == [f"removed {place}"] and not place.exists()
+    place.mkdir()
+    assert undo.record_chroot(place) == []
