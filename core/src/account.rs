@@ -194,7 +194,7 @@ impl Account {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
                 let is_first = self.streams[index].first.port == port;
                 let meant = &mut self.streams[index];
-                let counts_as_first = is_first || meant.among.contains(&port);
+                let counts_as_first = meant.counts_as_first(port);
                 if let Some(egress) = &mut meant.egress
                     && counts_as_first
                 {
@@ -251,7 +251,7 @@ impl Account {
             } => {
                 let index = usize::from(stream.wrapping_sub(self.first_stream));
                 let meant = &mut self.streams[index];
-                let counts_as_first = meant.first.port == port || meant.among.contains(&port);
+                let counts_as_first = meant.counts_as_first(port);
                 let Some(branch) = meant.at(port) else {
                     counts.misdirected += 1;
                     mark_returned(&mut self.words, index, sequence);
@@ -406,10 +406,16 @@ fn mark_returned(words: &mut [Vec<u64>], index: usize, sequence: u64) {
 }
 
 impl Meant {
+    /// `port` is the first one, or one of those among which its frames may arrive.
+    #[inline]
+    fn counts_as_first(&self, port: usize) -> bool {
+        self.first.port == port || self.among.contains(&port)
+    }
+
     /// What the stream has at `port`; nothing if it is not meant for it.
     #[inline]
     fn at(&mut self, port: usize) -> Option<&mut Branch> {
-        if self.first.port == port || self.among.contains(&port) {
+        if self.counts_as_first(port) {
             return Some(&mut self.first);
         }
         self.also.iter_mut().find(|branch| branch.port == port)

@@ -113,11 +113,12 @@ class Names:
         self._empty: set[str] = set()
         for peer in peers:
             own = {address.version: address for address in reversed(peer.interface.addresses)}
-            self._empty |= {routes.name for routes in peer.routes if not routes.prefixes}
             for routes in peer.routes:
+                address = own.get(routes.version, peer.address)
                 if routes.prefixes:
-                    address = own.get(routes.version, peer.address)
                     self._ends[routes.name] = End.at(peer.interface, address, hosts(routes.prefixes))
+                else:
+                    self._empty.add(routes.name)
         for router in routers:
             first = router.interfaces[0].interface
             for reached in router.routes:

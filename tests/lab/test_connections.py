@@ -36,32 +36,40 @@ def tcp_states(lab: Lab) -> Counter[str]:
     return Counter(line.split()[5] for line in lines if line.split()[2] == "tcp")
 
 
+def assert_capacity(
+    lab: Lab, table: int, size: int, transport: str, most: int = 4096, **settings: Any
+) -> list[TrialRecord]:
+    """The capacity that is measured is the size of the table, and the device itself has all but the refused ones."""
+    own = {"connections": 2048, "open_fps": 10_000, "most_connections": most, "transport": transport}
+    result, records = measured(lab, "connection_capacity", size, **own, **settings)
+    bounds = result.rows[0].figures["connections"].bounds
+    assert bounds is not None
+    assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
+    assert entries(lab) == arrived(records[-1])
+    return records
+
+
+def arrived(record: TrialRecord) -> int:
+    """Connections that were not refused."""
+    opening, opened = record.trial.opening, record.facts.opened
+    assert opening is not None and opened is not None
+    return opening.connections - opened.refused.count
+
+
 @pytest.mark.parametrize(("family", "seed"), [("nat", 71), pytest.param("firewall", 72, marks=pytest.mark.long)])
 def test_the_capacity_is_that_of_the_kernels_table(family: str, seed: int) -> None:
     table = random.Random(seed).randint(800, 4000)
     with Lab(f"{family}?table={table}") as lab:
-        result, records = measured(lab, "connection_capacity", connections=2048, open_fps=10_000, most_connections=8192)
-        bounds = result.rows[0].figures["connections"].bounds
-        assert bounds is not None
-        assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
-        last = records[-1].facts.opened
-        assert last is not None and records[-1].trial.opening is not None
-        assert entries(lab) == records[-1].trial.opening.connections - last.refused.count
+        assert_capacity(lab, table, 64, "udp", most=8192)
 
 
 @pytest.mark.parametrize("engine", ["xdp", "packet"])
 def test_the_capacity_for_connections_of_tcp_is_that_of_the_kernels_table(engine: str) -> None:
     table = random.Random(73).randint(800, 2000)
     with Lab(f"nat?table={table}") as lab:
-        own = {"connections": 2048, "open_fps": 10_000, "most_connections": 4096, "transport": "tcp"}
-        result, records = measured(lab, "connection_capacity", 76, engine=engine, **own)
-        bounds = result.rows[0].figures["connections"].bounds
-        assert bounds is not None
-        assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
-        last = records[-1].facts.opened
-        assert last is not None and records[-1].trial.opening is not None
+        records = assert_capacity(lab, table, 76, "tcp", engine=engine)
         # The device itself saw a SYN and its answer of each.
-        assert tcp_states(lab) == {"SYN_RECV": records[-1].trial.opening.connections - last.refused.count}
+        assert tcp_states(lab) == {"SYN_RECV": arrived(records[-1])}
 
 
 def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:
@@ -101,18 +109,6 @@ def test_a_nat_with_a_pool_of_ports_has_no_more_connections_to_one_place(engine:
         assert opened.pool is not None
         assert opened.pool.source_ports == 200 and (opened.pool.least_port, opened.pool.most_port) == (1024, 1223)
         assert any("dropped" in str(row.remark) for row in result.rows)
-
-
-def assert_capacity(lab: Lab, table: int, size: int, transport: str, **settings: Any) -> list[TrialRecord]:
-    own = {"connections": 2048, "open_fps": 10_000, "most_connections": 4096, "transport": transport}
-    result, records = measured(lab, "connection_capacity", size, **own, **settings)
-    bounds = result.rows[0].figures["connections"].bounds
-    assert bounds is not None
-    assert bounds[0] <= table <= bounds[1] and table - bounds[0] <= max(1, table / 1000)
-    last = records[-1].facts.opened
-    assert last is not None and records[-1].trial.opening is not None
-    assert entries(lab) == records[-1].trial.opening.connections - last.refused.count
-    return records
 
 
 @pytest.mark.parametrize(("transport", "size"), [("udp", 84), ("tcp", 96)])
