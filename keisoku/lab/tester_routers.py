@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv6Address, ip_interface
+from ipaddress import IPv6Address
 from pathlib import Path
 
 from keisoku.errors import PlanError
@@ -21,6 +21,7 @@ from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import iproute
 from keisoku.lab.device.interface import withhold_errors
 from keisoku.lab.frr import PROGRAMS, FrrRouter
+from keisoku.lab.introduction import introduce
 from keisoku.lab.lifetime import Lifetime
 from keisoku.lab.lsa_count import Kind, LsaCount
 from keisoku.lab.vlan import TAGGED, Tag, every_frame, in_vlan
@@ -102,6 +103,7 @@ class TesterRouters(Lifetime):
                 within(port, partial(iproute.ip, *_links(place, port, namespace)))
             self._tag(place, namespace)
             namespace.run(partial(iproute.ip, "link set lo up", *_addresses(place), *_behind(place)))
+            namespace.run(partial(_introduce, place))
             daemons = Daemons(namespace.name)
             router = FrrRouter(daemons, "tester")
             self._made.append((namespace, router))
@@ -142,9 +144,7 @@ def _links(place: RouterPlace, port: Path | None, namespace: Namespace) -> Itera
 def _addresses(place: RouterPlace) -> Iterable[str]:
     for metric, one in enumerate(place.interfaces, 1):
         yield f"link set {one.name} up"
-        versions = [ip_interface(address).version for address in one.addresses]
-        own = [*one.addresses, *([_link_local(one.mac)] if 6 in versions else [])]
-        for address in own:
+        for address in (*one.addresses, *_link_local(one)):
             # At once, as a test begins with the start: nobody else has the script's addresses.
             yield f"addr add {address} dev {one.name}{' nodad' if ':' in address else ''}"
         # Sockets are bound to their interface, so that each finds the route of its own router.
@@ -161,8 +161,17 @@ def _behind(place: RouterPlace) -> Iterable[str]:
         yield from (f"addr add {address} dev {name}" for address in addresses)
 
 
-def _link_local(mac: str) -> str:
-    """That of RFC 4291, appendix A. FRR begins no IPv6 session at an interface that has none."""
-    octets = bytes.fromhex(mac.replace(":", ""))
+def _introduce(place: RouterPlace) -> None:
+    """FRR tells the link-local address as a next hop, too, from which nothing else is sent."""
+    for one in place.interfaces:
+        own = [address.split("/")[0] for address in (*one.addresses, *_link_local(one)) if ":" in address]
+        introduce(one.name, one.mac, own, [gateway for gateway in one.gateways if ":" in gateway])
+
+
+def _link_local(one: RouterInterface) -> Sequence[str]:
+    """That of RFC 4291, appendix A, where there is IPv6. FRR begins no IPv6 session at an interface that has none."""
+    if not any(":" in address for address in one.addresses):
+        return ()
+    octets = bytes.fromhex(one.mac.replace(":", ""))
     low = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
-    return f"{IPv6Address(bytes.fromhex('fe80') + bytes(6) + low)}/64"
+    return (f"{IPv6Address(bytes.fromhex('fe80') + bytes(6) + low)}/64",)

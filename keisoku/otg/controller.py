@@ -30,7 +30,7 @@ from keisoku.otg.conformance import checked
 from keisoku.otg.convergence import ControlEvent, EventKind
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.flow import End, Flow
-from keisoku.otg.gateways import GatewayQuestion, neighbour_states
+from keisoku.otg.gateways import GatewayQuestion, macs, neighbour_states
 from keisoku.otg.lag import Lag
 from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, convergence_metrics, flow_metrics, lag_metrics, port_metrics, untracked
@@ -415,6 +415,7 @@ class Controller:
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = "switches" in engine.capabilities.abilities
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
+        macs(self._receivers(flows))
         until_s = time.monotonic() + PATIENCE_S
         outlets = partial(self._speakers.lags.outlets, testbed=testbed, until_s=until_s)
         load = trial(flows, outlets, self._next_hop, others if switches else None, testbed.drain_ns)
@@ -543,13 +544,29 @@ class Controller:
         if self._testbed is None or not self._session.answers:
             return []
         hosts = [host for host in self._session.configuration.interfaces if not names or host.name in names]
-        there = {host.name: self._speakers.is_there(host) for host in hosts}
         return [
-            GatewayQuestion(host.name, address, self._question(host, address) if there[host.name] else None)
+            self._gateway(host, address)
             for host in hosts
             for address in host.addresses
             if address.version == version and not address.loopback
         ]
+
+    def _receivers(self, flows: Sequence[Flow]) -> list[GatewayQuestion]:
+        """Questions for the gateways of hosts that receive. A device that is asked knows the host's MAC address before
+        the first frame; else it drops frames until the host has answered."""
+        if not self._session.answers:
+            return []
+        ends = [receive for flow in flows for _, receive in flow.ways]
+        hosts = {
+            (end.interface.name, end.address.ip): (end.interface, end.address)
+            for end in ends
+            if end.interface is not None and end.address is not None and not end.address.loopback
+        }
+        return [self._gateway(host, address) for host, address in hosts.values()]
+
+    def _gateway(self, host: Interface, address: Address) -> GatewayQuestion:
+        ask = self._question(host, address) if self._speakers.is_there(host) else None
+        return GatewayQuestion(host.name, address, ask)
 
     def _next_hop(self, end: End) -> str | None:
         assert end.interface is not None and end.address is not None

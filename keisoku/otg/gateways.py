@@ -26,16 +26,23 @@ class GatewayQuestion:
 
 def neighbour_states(questions: Sequence[GatewayQuestion]) -> list[dict[str, Any]]:
     """OTG's states of these neighbours, in their order; those that do not answer have no MAC address."""
+    return [_state(question, mac) for question, mac in zip(questions, macs(questions), strict=True)]
+
+
+def macs(questions: Sequence[GatewayQuestion]) -> list[str | None]:
+    """The MAC addresses of these neighbours, in their order; None for those that do not answer or are not asked."""
     if not questions:
         return []
     with ThreadPoolExecutor(min(len(questions), _AT_ONCE), "keisoku-gateways") as pool:
-        return list(pool.map(_state, questions))
+        return list(pool.map(_mac, questions))
 
 
-def _state(question: GatewayQuestion) -> dict[str, Any]:
-    state = {"ethernet_name": question.interface, f"ipv{question.address.version}_address": question.address.gateway}
+def _mac(question: GatewayQuestion) -> str | None:
     with suppress(EngineError):
-        mac = None if question.ask is None else question.ask()
-        if mac is not None:
-            state["link_layer_address"] = mac
-    return state
+        return None if question.ask is None else question.ask()
+    return None
+
+
+def _state(question: GatewayQuestion, mac: str | None) -> dict[str, Any]:
+    state = {"ethernet_name": question.interface, f"ipv{question.address.version}_address": question.address.gateway}
+    return state if mac is None else state | {"link_layer_address": mac}

@@ -14,6 +14,7 @@ import pytest
 import snappi
 from scapy.layers.inet import IP, UDP
 from support.disturber import Disturber
+from support.neighbours import known_neighbours
 from support.otg_server import (
     both_ways,
     flow_metrics,
@@ -102,6 +103,29 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
     (arrived,) = metric.tagged_metrics
     assert {tag.name: tag.value.hex for tag in arrived.tags} == {"host": "0x02", "hops": "0x3f"}
     assert (arrived.frames_rx, arrived.bytes_rx) == (metric.frames_rx, 128 * metric.frames_rx)
+
+
+def test_a_router_knows_the_receiving_host_before_the_first_frame(api: Any) -> None:
+    """It asked for the host when the first frame came, and dropped frames until it had the answer."""
+    config = two_ports("lab:router#1", "lab:router#2")
+    for number in (1, 2):
+        ethernet = config.devices.device(name=f"d{number}")[-1].ethernets.add(
+            name=f"e{number}", mac=f"02:00:00:00:02:0{number}"
+        )
+        ethernet.connection.port_name = f"p{number}"
+        for version, network in ((4, f"198.18.{number}."), (6, f"2001:2:0:{number}::")):
+            addresses = ethernet.ipv4_addresses if version == 4 else ethernet.ipv6_addresses
+            addresses.add(name=f"v{version}-{number}", address=f"{network}77", gateway=f"{network}1")
+    for version in (4, 6):
+        flow = config.flows.flow(name=f"v{version}")[-1]
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [f"v{version}-1"], [f"v{version}-2"]
+        flow.duration.fixed_packets.packets = 1
+        flow.duration.fixed_packets.delay.nanoseconds = 1e14
+        flow.size.fixed = 128
+    api.set_config(config)
+    set_traffic(api, "start")
+    assert {"198.18.2.77", "2001:2:0:2::77"} <= known_neighbours().keys()
+    set_traffic(api, "stop")
 
 
 def test_a_flow_of_a_number_of_frames_is_not_over_while_the_host_stops_its_sender() -> None:

@@ -12,6 +12,7 @@ import pytest
 import snappi
 from support.command_line import namespaces_of
 from support.lab_passages import needs
+from support.neighbours import known_neighbours
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_killed import KilledTester
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, until, until_stopped
@@ -100,6 +101,12 @@ def test_traffic_follows_routes_until_they_are_withdrawn() -> None:
         assert prefix.ipv4_next_hop == "198.18.1.1"
         assert _path_identifier("21.0.0.0/24") > 0 == _path_identifier("22.0.0.0/24")
         _await_installed("21.0.0.0/8", "22.0.0.0/8", "2001:db8:1::/48", "2001:db8:2::/48")
+        # FRR tells the link-local addresses as next hops of IPv6, and only IPv4 was spoken until now: the router
+        # dropped the first frames until it had asked for them.
+        known = known_neighbours()
+        assert [known.get(f"fe80::ff:fe00:{port}4d") for port in (1, 2)] == [
+            f"02:00:00:00:0{port}:4d" for port in (1, 2)
+        ]
         set_traffic(api, "start")
         assert [(flow.name, flow.frames_rx) for flow in until_stopped(api)] == [("four", 600), ("six", 600)]
         routes(api, "withdraw", "r4-2")
