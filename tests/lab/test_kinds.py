@@ -15,12 +15,13 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from support.lab_frames import Tap, headers, signed
-from support.lab_kinds import through
+from support.lab_kinds import FRAME_BYTES, through
 from support.lab_passages import MakeTap, require, stack
 from support.lab_trials import FRAMES, on_lab, patient_trial, plan_for
 from support.trials import carried, incomplete
 
 from keisoku.device.record.frames import DUPLICATE, REORDERED
+from keisoku.device.record.trial import NS_PER_S
 from keisoku.errors import PlanError
 from keisoku.host.namespace import within
 from keisoku.lab.device import iproute
@@ -138,6 +139,22 @@ def test_a_known_rate_is_found_and_each_loss_was_counted(name: str) -> None:
     counted = seen.counted[0 if name.startswith("police") else 1]
     assert seen.lost == counted.dropped_frames > 0 or name.startswith(("cbs", "cake"))
     assert seen.forwarded == counted.passed_frames
+
+
+def test_the_first_trial_meets_no_queue_that_the_warm_up_filled() -> None:
+    """Its frames arrived in the first trial, whose own ones waited behind them."""
+    require("tbf")
+    with Lab("tbf?rate=2Mbps&queue=60kB", own_core=False) as lab:
+        engine = on_lab(plan_for("tbf", frame_bytes=[FRAME_BYTES]), lab)
+        wanted = patient_trial(FRAMES, FRAME_BYTES, 1000.0)
+        phases = wanted.phases.model_copy(update={"drain_ns": NS_PER_S})
+        try:
+            engine.start(wanted.model_copy(update={"phases": phases}), stream=1, seed=0)
+            facts, _ = engine.finish()
+        finally:
+            engine.close()
+    assert facts.tracked.forwarded_frames > 0
+    assert [receiver.foreign_frames for receiver in facts.receivers] == [0]
 
 
 def test_a_policer_of_frames_lets_its_rate_and_bucket_through() -> None:

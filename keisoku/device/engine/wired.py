@@ -35,6 +35,7 @@ from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.event import Happened
 from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
+from keisoku.device.record.validity import still_arrive
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 from keisoku.frame.variants import Frames
@@ -44,6 +45,7 @@ WARM_UP_S = 0.2
 """Before the first trial the path carries its highest load for so long: memory that is used for the first time
 slows down the first hundred thousand frames (measured: 100 ms of lag in the first trial of a run, none after this)."""
 _WARM_UP_STREAM = 0
+_WARM_UP_DRAIN_NS = NS_PER_S // 100
 _BEYOND_ANY_PORT_FPS = 100e6
 _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/stamping/received.rs`)."""
@@ -317,15 +319,13 @@ class WiredEngine:
 
     def _warm_up(self, trial: Trial) -> Trial:
         speed = self._link_bits_per_second
-        # What a device still holds of it when it forgets all connections would be new ones.
-        drain_ns = trial.phases.drain_ns if trial.opening else 0
         least = self._traffic.least_frame_bytes
         return Trial(
             purpose="warm-up",
             frame_bytes=least,
             frames_per_second=_BEYOND_ANY_PORT_FPS if speed is None else maximum_frames_per_second(speed, least),
             duration_ns=round(WARM_UP_S * NS_PER_S),
-            phases=Phases(learning=False, learning_wait_ns=0, drain_ns=max(drain_ns, NS_PER_S // 100), rest_ns=0),
+            phases=Phases(learning=False, learning_wait_ns=0, drain_ns=_WARM_UP_DRAIN_NS, rest_ns=0),
         )
 
 
@@ -405,7 +405,7 @@ class _Running(TrialThread):
             port.check_speed()
         self._learn()
         if self._warm_up is not None:
-            self._check_stamps(Facts.model_validate_json(self._carry(self._warm_up, threading.Event(), None)))
+            self._carry_warm_up(self._warm_up)
         # Not before: a file full of the warm-up's frames would be useless as evidence.
         self._begin_capture()
         if self._full_speed is not None:
@@ -421,6 +421,14 @@ class _Running(TrialThread):
             whole = whole.set_apart(self._streams_beside).model_copy(update={"happened": self._happened})
             self._facts = self._check_stamps(whole)
         self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
+
+    def _carry_warm_up(self, load: _Load) -> None:
+        """A slow device may hold some of its frames for longer: its queue would be full in the trial, and if it were to
+        forget all connections before, they would be new ones. They are waited for as a trial's own."""
+        facts = self._check_stamps(Facts.model_validate_json(self._carry(load, threading.Event(), None)))
+        sent_ns, arrived_ns = facts.sent.last_sent_ns, [port.last_received_ns for port in facts.receivers]
+        if any(last_ns is None or still_arrive(sent_ns, last_ns, _WARM_UP_DRAIN_NS) for last_ns in arrived_ns):
+            self.stopped.wait(self._trial.phases.drain_ns / NS_PER_S)
 
     def _counted(self, carry: Callable[[], str]) -> Facts:
         """The facts of a load, with the kernel's counts at the ports."""

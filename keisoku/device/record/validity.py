@@ -231,15 +231,10 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
 
 
 def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_ns: int) -> list[str]:
-    """The reason if test frames still arrived at `port` when the trial's drain was about to end.
-
-    Times are ns on one clock; `last_received_ns` is None if nothing arrived. Without a drain (0) there is no reason.
-    """
-    if drain_ns <= 0 or last_received_ns is None:
+    """The reason if test frames still arrived at `port` when the trial's drain was about to end; see `still_arrive`."""
+    if last_received_ns is None or not still_arrive(last_sent_ns, last_received_ns, drain_ns):
         return []
     after_ns = last_received_ns - last_sent_ns
-    if after_ns < (1 - SETTLED) * drain_ns:
-        return []
     return [
         phrase(
             "frames still arrived at {port} {after:.3g} s after the last was sent, at the end of the"
@@ -249,6 +244,11 @@ def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_
             waited=drain_ns / 1e9,
         )
     ]
+
+
+def still_arrive(last_sent_ns: int, last_received_ns: int, drain_ns: int) -> bool:
+    """Whether test frames arrived when a drain was about to end; never without one (0). Times are ns on one clock."""
+    return 0 < (1 - SETTLED) * drain_ns <= last_received_ns - last_sent_ns
 
 
 def disturbed(interference: Interference) -> list[str]:
