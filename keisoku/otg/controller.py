@@ -414,8 +414,8 @@ class Controller:
         engine, testbed = self._engine, self._testbed
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = "switches" in engine.capabilities.abilities
-        others = [flow for flow in self._session.configuration.flows if flow not in flows]
-        macs(self._receivers(flows))
+        others = [flow for flow in self._session.configuration.flows if switches and flow not in flows]
+        macs(self._receivers([*flows, *others]))
         until_s = time.monotonic() + PATIENCE_S
         outlets = partial(self._speakers.lags.outlets, testbed=testbed, until_s=until_s)
         load = trial(flows, outlets, self._next_hop, others if switches else None, testbed.drain_ns)
