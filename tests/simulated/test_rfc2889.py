@@ -14,7 +14,7 @@ from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.method.method import begin
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.trial import Flow, TrialRecord
+from keisoku.device.record.trial import Facts, Flow, Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
 
@@ -324,6 +324,20 @@ def test_a_broadcast_reaches_every_port_at_full_rate() -> None:
         one.misdirected_frames for one in records[0].facts.receivers
     )
     assert received == 3 * offered
+
+
+def test_a_sender_that_begins_late_and_catches_up_does_not_raise_the_throughput() -> None:
+    """1270 frames/s of at most 1000: the host held it up before its first frame, and not between two."""
+
+    def late(_: int, trial: Trial, facts: Facts) -> Facts:
+        (port,) = (one for one in facts.transmitters if trial.frames_of(one.port))
+        sent = port.sent.model_copy(update={"first_sent_ns": port.sent.first_sent_ns + trial.duration_ns // 5})
+        return facts.model_copy(update={"transmitters": [port.model_copy(update={"sent": sent})]})
+
+    own = plan("broadcast", ports=["1", "2"], phases=PHASES, frame_bytes=[64], broadcast={"maximum_fps": 1000})
+    result, records = carry_out(own, device(FOUR), late)
+    assert records[0].valid and records[0].offered_fps > 1200
+    assert value(result.rows[0], "throughput") == 1000
 
 
 def test_the_slowest_port_decides_the_broadcast_throughput() -> None:

@@ -83,7 +83,7 @@ def _summary(limit: rfc2889.Boundary, record: TrialRecord, passed: bool) -> Row:
             trial=record.index,
             remark=rfc2889.UNDECIDED,
         )
-    value = record.offered_fps if passed else 0.0
+    value = record.load_fps if passed else 0.0
     figures = {"throughput": Quantity(value=value, unit="frames/s", uncertainty=max(0.0, limit.above - limit.passed))}
     remark = phrase("limited by the tester") if limit.limited_by_tester and limit.above > limit.passed else ""
     if not passed:

@@ -160,7 +160,7 @@ def _summary(
     # Of the port that sends to the groups; a burden comes from others, and beside that no frame is counted.
     own = [stream for stream in record.facts.streams if stream.transmit == group_flows.SOURCE]
     whole = len(own) == len(record.facts.streams)
-    value = (record.offered_fps if whole else record.trial.frames_per_second) if passed else 0.0
+    value = (record.load_fps if whole else record.trial.frames_per_second) if passed else 0.0
     copies = sum(stream.expected_frames for stream in own) / max(1, sum(stream.offered_frames for stream in own))
     figures = {
         "throughput": Quantity(value=value, unit="frames/s", uncertainty=doubt),
