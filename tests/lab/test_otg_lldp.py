@@ -153,7 +153,9 @@ def test_agents_and_another_lldpd_find_each_other_and_a_capture_has_their_frames
             assert "02:00:22:01:01:02" in addresses and len(addresses) == 2
             assert before["other"].frames_tx == tap.received["02:00:22:01:01:02"] >= 1
             assert sum(metric.frames_tx for metric in before.values()) == tap.received.total()
-            assert tap.others == [], "an agent says nothing but LLDP"
+            # The port's own interface may just have told the bridge of its IPv6 groups.
+            others = [frame for frame in tap.others if frame[6:12].hex(":") in addresses]
+            assert others == [], "an agent says nothing but LLDP"
             # Scapy, which shares no code with either end, reads the same.
             (read, *_) = (Ether(frame) for frame in tap.frames if frame[6:12].hex(":") == "02:00:22:01:01:02")
             assert (read.dst, read[LLDPDUChassisID].subtype, read[LLDPDUChassisID].id) == (
