@@ -18,11 +18,10 @@ def introduce(interface: str, mac: str, addresses: Iterable[str], gateways: Iter
     A gateway that is asked keeps who asked. The kernel asks only from one address, and a device that does not know the
     MAC address of its next hop drops most of the first frames until it does.
     """
-    asked = [IPv6Address(gateway) for gateway in gateways]
+    index, asked = socket.if_nametoindex(interface), [IPv6Address(gateway) for gateway in gateways]
     option = bytes((_SOURCE_LINK_LAYER_ADDRESS, _UNITS_OF_8_BYTES)) + bytes.fromhex(mac.replace(":", ""))
     for address in addresses:
         with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as own:
-            index = socket.if_nametoindex(interface)
             own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _HOP_LIMIT)
             own.bind((address, 0, 0, index))
             for gateway in asked:

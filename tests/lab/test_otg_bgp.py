@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import snappi
-from support.command_line import namespaces_of
+from support.command_line import device_of
 from support.lab_passages import needs
 from support.neighbours import known_neighbours
 from support.otg_bgp import await_peers, bgp_device, protocols, routes
@@ -37,7 +37,7 @@ def _between(config: Any, name: str, one: str, other: str, version: int) -> None
 
 def _of_router(command: str) -> Any:
     """What the router says."""
-    (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+    dut = device_of(os.getpid())
     (socket,) = (Path("/run") / dut).glob("*/bgpd.vty")
     return json.loads(VTYSH.run("--vty_socket", str(socket.parent), "-c", f"{command} json"))
 

@@ -9,7 +9,7 @@ import pytest
 import snappi
 from scapy.contrib.lacp import LACP
 from scapy.layers.l2 import Ether
-from support.command_line import namespaces_of
+from support.command_line import device_of, namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, protocols
 from support.otg_killed import KilledTester
@@ -92,7 +92,7 @@ def test_a_lag_agrees_with_another_switch_and_carries_hosts_and_flows() -> None:
     with Server(Listening(http_port=0, grpc_port=None, gnmi_port=0), Controller()) as server:
         api = snappi.api(location=server.url)
         api.set_config(_config())
-        (name,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        name = device_of(os.getpid())
         far = FarSwitch(name)
         far.join("other_config:lacp-time=fast")
         assert (lag_metric(api).oper_status, lag_metric(api).member_ports_up) == ("down", 0)
@@ -164,7 +164,7 @@ def test_hosts_and_flows_at_a_static_lag() -> None:
     with Server(Listening(http_port=0, grpc_port=None), Controller()) as server:
         api = snappi.api(location=server.url)
         api.set_config(config)
-        (name,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        name = device_of(os.getpid())
         far = FarSwitch(name)
         far.join_statically()
         assert (lag_metric(api).oper_status, lacp_metrics(api)) == ("up", {})
@@ -197,7 +197,7 @@ def test_a_device_of_a_lag_speaks_bgp_in_its_vlan(tags: Tags) -> None:
     with Server(Listening(http_port=0, grpc_port=None), Controller()) as server:
         api = snappi.api(location=server.url)
         api.set_config(config)
-        (name,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        name = device_of(os.getpid())
         FarSwitch(name).join_statically()
         with observed() as wire:
             protocols(api, "start")

@@ -9,7 +9,7 @@ import pytest
 import snappi
 from scapy.contrib.ospf import OSPF_Hdr, OSPF_LSAck, OSPF_LSUpd
 from scapy.layers.l2 import Ether
-from support.command_line import namespaces_of
+from support.command_line import device_of
 from support.lab_passages import needs
 from support.otg_bgp import protocols, routes
 from support.otg_lag import Tap, tap
@@ -77,7 +77,7 @@ def test_routers_learn_ranges_of_each_origin_until_they_are_withdrawn_and_lose_a
     with otg_client() as api:
         api.set_config(config)
         assert all(value == 0 for value in _counted(api, "sent").values()), "also before the start"
-        (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+        dut = device_of(os.getpid())
         with tap(FOLDER / dut, "d1") as seen:
             protocols(api, "start")
             while _learned(api) != everything:

@@ -100,6 +100,12 @@ def namespaces_of(process: int) -> list[str]:
     return sorted(path.name for path in FOLDER.glob(f"keisoku-{process}-*"))
 
 
+def device_of(process: int) -> str:
+    """The namespace of the device in the only lab that a process made."""
+    (device,) = (name for name in namespaces_of(process) if name.endswith("dut"))
+    return device
+
+
 def journal_of(process: int, *actions: str) -> list[Path]:
     """The entries by which a process said how to undo what it made, of some actions or of all."""
     entries = [entry for entry in left(force=True) if entry.name.startswith(f"{process}-")]

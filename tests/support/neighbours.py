@@ -8,13 +8,12 @@ import socket
 from pyroute2 import IPRoute
 
 from keisoku.host.namespace import named, within
-from support.command_line import namespaces_of
+from support.command_line import device_of
 
 
 def known_neighbours() -> dict[str, str]:
     """By their addresses, in the only lab that this process has made."""
-    (device,) = (name for name in namespaces_of(os.getpid()) if name.endswith("dut"))
-    return within(named(device), _read)
+    return within(named(device_of(os.getpid())), _read)
 
 
 def _read() -> dict[str, str]:

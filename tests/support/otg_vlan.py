@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from keisoku.host.namespace import FOLDER, within
-from support.command_line import namespaces_of
+from support.command_line import device_of
 
 _AUXILIARY, _SOL_PACKET, _HAS_TAG, _HAS_TPID = 8, 263, 1 << 4, 1 << 6
 """PACKET_AUXDATA, TP_STATUS_VLAN_VALID and TP_STATUS_VLAN_TPID_VALID: the kernel tells the outermost tag beside the
@@ -43,7 +43,7 @@ def flow_of(config: Any, ends: tuple[str, str], tags: Tags) -> Any:
 @contextmanager
 def observed() -> Iterator[socket.socket]:
     """What arrives at the device from the tester's first port from now on."""
-    (dut,) = [name for name in namespaces_of(os.getpid()) if name.endswith("dut")]
+    dut = device_of(os.getpid())
     with within(FOLDER / dut, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
         wire.setsockopt(_SOL_PACKET, _AUXILIARY, 1)
         wire.bind(("d1", 3))
