@@ -33,7 +33,7 @@ from random import Random
 import numpy as np
 from accuracy_devices import FAMILIES, Compared
 
-from keisoku.analysis.difference import ROUNDING
+from keisoku.ground.statistics.difference import ROUNDING
 
 LEAST_INSIDE = 0.93
 CHANCE = 0.01

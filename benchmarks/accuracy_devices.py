@@ -15,15 +15,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.trials import record_of
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.runner import proceed
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.runner import proceed
 
 BY_DEFINITION = {"fifo": 0, "lilo": 0, "lifo": -1, "filo": 1}
 PERCENT = 100.0

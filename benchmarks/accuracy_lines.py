@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.calibration.cable_series import cable_series
-from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.calibration.cable_series import cable_series
+from keisoku.subjects.device.record.run import DeviceRun
 
 OTHERS = 12
 """Runs of a device whose mean is the truth of another."""

@@ -27,19 +27,19 @@ from pathlib import Path
 
 import numpy as np
 
-from keisoku.lab.available import available
-from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import IntervalLog, kept_intervals
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import Observation
-from keisoku.system.opening import open_system
-from keisoku.system.search.analysis import NAME
-from keisoku.system.search.asking import again
-from keisoku.system.search.candidate import Limit, limit_text
-from keisoku.system.search.measurement import carry_out
-from keisoku.system.search.search import LimitFound
-from keisoku.system.settings import LimitSettings
-from keisoku.system.system import System
+from keisoku.ground.lab.available import available
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.system.interval_log import IntervalLog, kept_intervals
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import Observation
+from keisoku.subjects.system.opening import open_system
+from keisoku.subjects.system.search.analysis import NAME
+from keisoku.subjects.system.search.asking import again
+from keisoku.subjects.system.search.candidate import Limit, limit_text
+from keisoku.subjects.system.search.measurement import carry_out
+from keisoku.subjects.system.search.search import LimitFound
+from keisoku.subjects.system.settings import LimitSettings
+from keisoku.subjects.system.system import System
 
 MEGA = 1e6
 OTHERS = 0.6

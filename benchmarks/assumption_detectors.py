@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.method.assumption import chance_of_loss, outflow
+from keisoku.subjects.device.method.assumption import chance_of_loss, outflow
 
 LINK_BPS = 1e8
 FIRST, LAST = 1000, 1150

@@ -34,8 +34,8 @@ import transactions
 import wire
 from peers.compiled import compiled
 
-from keisoku.cli import interruption
-from keisoku.lab.available import available
+from keisoku.faces.cli import interruption
+from keisoku.ground.lab.available import available
 
 PARTS = (
     "throughput",

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from flag_table import print_table
 from support.synthetic_path import Link, SyntheticPath
 
-from keisoku.path.packet_pair.analysis import analyse
-from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.packet_pair.analysis import analyse
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 
 CLASSES = ("idle", "load to 0.2", "load to 0.5", "load to 0.8")
 

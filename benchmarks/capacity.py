@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.virtual_capacity import VirtualPath, carried_out
 
-from keisoku.run.settings import parsed
-from keisoku.stream.capacity.analysis import analyse
-from keisoku.stream.capacity.rows import readings, table
-from keisoku.stream.capacity.seen import CapacityTest, Seen
-from keisoku.stream.capacity.settings import CapacitySettings
+from keisoku.ground.run.settings import parsed
+from keisoku.subjects.stream.capacity.analysis import analyse
+from keisoku.subjects.stream.capacity.rows import readings, table
+from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
+from keisoku.subjects.stream.capacity.settings import CapacitySettings
 
 SETTINGS = parsed(CapacitySettings, {"host": "far", "direction": "down"})
 SLOT_S = 0.1

@@ -14,10 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from keisoku.lab.path.name import find_path
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.run.settings import parsed
+from keisoku.ground.lab.path.name import find_path
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
 
 MEASUREMENT = find("stream capacity")
 LEAST_BPS, MOST_BPS = 3e6, 200e6

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from accounting import added
 
-from keisoku.device.engine.engine import Engine
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-from keisoku.device.record.trial import NS_PER_S, Phases, Trial
-from keisoku.device.testbed.lab import LabTestbed
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
+from keisoku.subjects.device.testbed.lab import LabTestbed
 
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 FRAMES = 200_000

@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.method.marking import CURVE
-from keisoku.device.method.qos import LIMITS, SHARING
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.method.marking import CURVE
+from keisoku.subjects.device.method.qos import LIMITS, SHARING
 
 
 def measured(method: str, toml: str, size: int, seed: int, **settings: object) -> Result:

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from keisoku.clock import frequency
-from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.local import brackets
+from keisoku.subjects.clock import frequency
+from keisoku.subjects.clock.host_clocks import host_clocks
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.local import brackets
 
 ROOT = Path(__file__).parents[1]
 TURNS = 10

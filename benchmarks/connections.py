@@ -29,14 +29,14 @@ from support.lab_trials import measured, on_lab
 from support.simulated_trials import carry_out, device, plan, untouched
 from support.trials import drive, never, of_no_use
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import Facts, Trial
-from keisoku.device.record.validity import reasons
-from keisoku.lab.device.lab import Lab
-from keisoku.report import digits
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.report import digits
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.validity import reasons
 
 WAITS = {"learning_wait_s": 0.05, "drain_s": 0.3, "rest_s": 0}
 DEVICES = (

@@ -23,13 +23,13 @@ from support.lab_trials import on_lab
 from support.simulated_trials import carry_out, device, plan
 from support.trials import drive
 
-from keisoku.device.analysis.outage import Impact, frame_gap_ns, reaches
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import EngineError
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.analysis.outage import Impact, frame_gap_ns, reaches
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import TrialRecord
 
 STABLE_S = 0.1
 PUNCTUAL = 1.0

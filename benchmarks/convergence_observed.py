@@ -36,13 +36,13 @@ from scapy.utils import RawPcapNgReader
 from support.lab_trials import on_lab
 from support.trials import drive
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.convergence import HOPS
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
-from keisoku.run.result import Row
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
+from keisoku.ground.run.result import Row
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.convergence import HOPS
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
 
 FLOWS = 5
 FPS = 5000.0

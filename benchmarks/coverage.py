@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.disturber import Disturber
 
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.run.settings import parsed
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
 
 CAPACITY_FPS = 300_000
 DEVICES = {

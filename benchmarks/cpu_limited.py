@@ -19,17 +19,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.disturber import Disturber
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.host.place import Place
-from keisoku.host.thread_watch import STREAMS, ThreadWatch
-from keisoku.lab.system.name import find_system
-from keisoku.stream.session import StreamSession
-from keisoku.stream.trial import StreamTrial
-from keisoku.study.cpu_wanted import wanted
-from keisoku.study.truth import most_bps
-from keisoku.system.load.bulk_client import MESSAGE_BYTES
-from keisoku.system.load.bulk_servers import bulk_aims
-from keisoku.system.load.target import Aim
+from keisoku.ground.host.place import Place
+from keisoku.ground.host.thread_watch import STREAMS, ThreadWatch
+from keisoku.ground.lab.system.name import find_system
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cpu_wanted import wanted
+from keisoku.running.study.truth import most_bps
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.trial import StreamTrial
+from keisoku.subjects.system.load.bulk_client import MESSAGE_BYTES
+from keisoku.subjects.system.load.bulk_servers import bulk_aims
+from keisoku.subjects.system.load.target import Aim
 
 PAIRS = 4
 DURATION_S = 1.0

@@ -16,11 +16,11 @@ from statistics import NormalDist
 
 from search import _capabilities, _facts
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
 
 LINK_BITS_PER_SECOND = 1e10
 LIMIT_S = 60

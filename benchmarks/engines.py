@@ -14,7 +14,7 @@ from peers.pair import Pair, of_lab
 from peers.senders import Sender
 from throughput import DEVICES, Bench, Device, fastest, keisoku, peer
 
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
 
 ENGINES: tuple[Driver, ...] = ("xdp", "afxdp", "packet")
 NEUTRAL_GOAL = 1.0

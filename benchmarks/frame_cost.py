@@ -27,7 +27,7 @@ from peers.pair import Pair, of_lab
 from peers.senders import Sender
 from throughput import DEVICES, SETTLE_S, WAYS, Bench, Device, teach
 
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
 
 SHARE = 0.85
 """Of the limit, that keisoku is to reach through a device."""

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keisoku.system.govern.governor import Command, GovernorSettings, Phase, govern
-from keisoku.system.govern.inference import Inference
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.simulated.model import e4
-from keisoku.system.simulated.system import SimulatedSystem
+from keisoku.subjects.system.govern.governor import Command, GovernorSettings, Phase, govern
+from keisoku.subjects.system.govern.inference import Inference
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.search.candidate import Candidates, Limit
+from keisoku.subjects.system.simulated.model import e4
+from keisoku.subjects.system.simulated.system import SimulatedSystem
 
 LOADS: tuple[dict[str, int], ...] = (
     {},

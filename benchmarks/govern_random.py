@@ -4,7 +4,7 @@ Each system (server, two to six clients, a host that may drift) and its objectiv
 limit could gain is known by trying 25 of them on the same system without noise. The governor's figure is compared with
 that of a twin under no limit at all, with the same drift, over every 10 minutes. Two more checks: how often a search
 under a constant load ends with "the load changed during the search", and how often the load is taken for changed.
-The constants of `keisoku/system/govern` were chosen on seeds from 1; those from 50 001 were not looked at before.
+The constants of `keisoku/subjects/system/govern` were chosen on seeds from 1; those from 50 001 were not looked at.
 Counts of a second scatter, and what a client that is answered once a second lost in ten minutes by 1 % and more: a
 system whose cost was above 2 % is governed again with other random numbers, and the mean of these runs is printed.
 Prints a table; judges nothing. Not part of `make bench`: one system of 11 virtual minutes takes some seconds.
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from keisoku.system.govern.governor import Command, GovernorSettings, Phase, govern
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel
-from keisoku.system.simulated.system import SimulatedSystem
+from keisoku.subjects.system.govern.governor import Command, GovernorSettings, Phase, govern
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates, Limit
+from keisoku.subjects.system.simulated.model import ClientModel, ServerModel, SystemModel
+from keisoku.subjects.system.simulated.system import SimulatedSystem
 
 FIELDS = ("sent_bytes", "queued_bytes", "opened", "reopened", "completed", "open_connections", "answering_s")
 MOVES = np.asarray([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0])

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from flag_table import print_table
 from support.synthetic_path import Link, SyntheticPath
 
-from keisoku.path.packet_pair.analysis import analyse
-from keisoku.path.packet_pair.kind import best_length
-from keisoku.path.packet_pair.minimum_sum import capacity
-from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import SMALL_SIZES
-from keisoku.path.train.dispersion import dispersions
+from keisoku.subjects.path.packet_pair.analysis import analyse
+from keisoku.subjects.path.packet_pair.kind import best_length
+from keisoku.subjects.path.packet_pair.minimum_sum import capacity
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.packet_pair.stages import SMALL_SIZES
+from keisoku.subjects.path.train.dispersion import dispersions
 
 CLASSES = ("no stage", "no stage, trains found whole", "hidden stage")
 READ_NS = 1500.0

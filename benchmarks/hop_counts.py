@@ -13,16 +13,16 @@ import random
 import sys
 from dataclasses import dataclass
 
-from keisoku.device.analysis.hops import hop_counts
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import TrialRecord
-from keisoku.device.record.validity import reasons
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.analysis.hops import hop_counts
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.validity import reasons
 
 FPS = 5000
 SENT_HOPS = 10

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.search.search import SearchSettings, limit_search
+from keisoku.subjects.system.search.candidate import Candidates, Limit
+from keisoku.subjects.system.search.search import SearchSettings, limit_search
 
 NOISE = 0.05
 EVALUATIONS = 24

@@ -17,16 +17,16 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.kernel_nat import KINDS, OTHER, prepare
 from support.serving import serving
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.host.place import Place
-from keisoku.lab.path.name import find_path
-from keisoku.line.survey.analysis import RATE
-from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.report import digits
-from keisoku.run.settings import parsed
-from keisoku.stream.serve import StreamServer
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.name import find_path
+from keisoku.ground.report import digits
+from keisoku.ground.run.settings import parsed
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.line.survey.analysis import RATE
+from keisoku.subjects.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
+from keisoku.subjects.stream.serve import StreamServer
 
 FORGETTING = (
     "masquerade",

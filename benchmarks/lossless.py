@@ -16,7 +16,7 @@ from peers.pair import Pair, of_lab
 from peers.senders import Sender
 from throughput import SETTLE_S, Bench, Device, teach
 
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
 
 SENDERS = (None, Sender("af_xdp"))
 """None is keisoku. trafgen and tcpreplay cannot hold a rate in this range (gaps.py)."""

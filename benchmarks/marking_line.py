@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.lab_trials import on_lab
 from support.trials import drive
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.marks import marked
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.marking import CURVE
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.lab.device.lab import Lab
-from keisoku.run.result import Row
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.run.result import Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.analysis.marks import marked
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.marking import CURVE
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
 
 RATE = "20Mbps"
 SIZE = 1000

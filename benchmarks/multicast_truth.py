@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.run.result import Row
+from keisoku.ground.run.result import Row
+from keisoku.ground.statistics.quantity import Quantity
 
 FIRST, LAST = 1000, 1120
 LINK_BPS = 1e8

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import numpy as np
 from support.virtual_nat import SECOND, VirtualNat, random_nat
 
-from keisoku.path.nat.behaviour import behaviour
+from keisoku.subjects.path.nat.behaviour import behaviour
 
 LONGEST_S = 48.0
 BANDS_S = ((0, 3), (3, 10), (10, 16), (16, 40), (40, 1000))

@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.chromium import started
 
-from keisoku.measurement.carry_out import page
-from keisoku.measurement.entry import Findings
-from keisoku.report.plot import Plot, Trace, axis, hover
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
+from keisoku.ground.entry import Findings
+from keisoku.ground.report.plot import Plot, Trace, axis, hover
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.running.measurement.carry_out import page
 
 POINTS, TIMES = 100_000, 5
 PLAN = """

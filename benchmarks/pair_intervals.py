@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.synthetic_path import Link, SyntheticPath
 from support.synthetic_session import SyntheticSession
 
-from keisoku.path.packet_pair import stages
-from keisoku.path.packet_pair.analysis import analyse
-from keisoku.path.packet_pair.flags import TOO_LOW
-from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.train.probe import TrainPlan
+from keisoku.subjects.path.packet_pair import stages
+from keisoku.subjects.path.packet_pair.analysis import analyse
+from keisoku.subjects.path.packet_pair.flags import TOO_LOW
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.train.probe import TrainPlan
 
 FIRST, LAST = 7000, 7120
 IP_BYTES = 1500

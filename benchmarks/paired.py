@@ -4,7 +4,7 @@ Run it by itself: `python benchmarks/paired.py [--comparisons 1000] [--budget SE
 comparison draws the figures of runs, orders the sides as the command does, and is judged by the command's rule.
 
 Three kinds of noise. `mixture`: 5 % log-normal, a drift of up to 10 % with waves of 3 %, and one run in ten that is
-disturbed by -30 %. The constants of `keisoku/analysis/spending.py` were chosen on it. `bursts`: heavy tails (Student's
+disturbed by -30 %. The constants of `statistics/spending.py` were chosen on it. `bursts`: heavy tails (Student's
 t with 3 degrees of freedom), a random walk, and disturbances that last for several runs; nothing was chosen on it.
 `recorded`: runs that were measured, in a file {"name": {"seconds": 2.5, "values": […]}}, drawn in blocks of successive
 runs, so that their drift remains.
@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis.paired import Differences, Judgement, Rule, judge
-from keisoku.measurement.paired import order
+from keisoku.ground.statistics.paired import Differences, Judgement, Rule, judge
+from keisoku.running.measurement.paired import order
 
 BUDGET_S = 600.0
 RUN_S = 2.5

@@ -19,17 +19,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from keisoku.host.place import Place
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.fit import fit_path
-from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.probing import HopProbing
-from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.path.one_packet.sockets import HopSockets
-from keisoku.run.result import Result
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.one_packet.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.settings import OnePacketSettings
+from keisoku.subjects.path.one_packet.sockets import HopSockets
 
 M = 1_000_000
 PORT = 33435

@@ -20,9 +20,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from keisoku.errors import KeisokuError
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.directory import RunDirectory
 
 M = 1_000_000
 HOPS = (Hop(100 * M), Hop(40 * M), Hop(100 * M))

@@ -25,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.random_path import RandomPath, random_path
 
 from keisoku.errors import EngineError
-from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.fit import PathFit, fit_path
-from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.probing import HopProbing
-from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.one_packet.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.fit import PathFit, fit_path
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.settings import OnePacketSettings
 
 BUDGET_S = 60.0
 DETECTORS = ("token-bucket", "hidden-stages", "kink", "slow-router", "outage", "limit on replies")

@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 
 from path_flags import Seen, enter, hops_flagged, hops_limited, print_detectors
 
-from keisoku.host.place import Place
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.lab.path.node import Icmp
-from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.fit import fit_path
-from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.probing import HopProbing
-from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.path.one_packet.sockets import HopSockets
-from keisoku.report import digits
-from keisoku.run.result import Result
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.path.node import Icmp
+from keisoku.ground.report import digits
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.one_packet.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.settings import OnePacketSettings
+from keisoku.subjects.path.one_packet.sockets import HopSockets
 
 M = 1_000_000
 PORT = 33435

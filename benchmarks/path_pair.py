@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from path import off
 
-from keisoku.host.place import Place
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.path.packet_pair.analysis import analyse
-from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import measure
-from keisoku.path.train.serve import Server
-from keisoku.path.train.session import TrainSession
-from keisoku.run.result import Result
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.packet_pair.analysis import analyse
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.packet_pair.stages import measure
+from keisoku.subjects.path.train.serve import Server
+from keisoku.subjects.path.train.session import TrainSession
 
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
 REPETITIONS = 5

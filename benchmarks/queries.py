@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from keisoku.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
-from keisoku.device.record.queries import QUERIES
-from keisoku.measurement.query import arrow
+from keisoku.running.measurement.query import arrow
+from keisoku.subjects.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
+from keisoku.subjects.device.record.queries import QUERIES
 
 MILLIONS = (1, 10, 100)
 ROWS_AT_ONCE = 1 << 20

@@ -17,13 +17,13 @@ import numpy as np
 from support.virtual_line import measured, random_line
 from support.virtual_queue import Discipline
 
-from keisoku.line.responsiveness.condition import WAYS
-from keisoku.line.responsiveness.kind import Kind
-from keisoku.line.responsiveness.outcome import by_condition
-from keisoku.line.responsiveness.queue import Floor
-from keisoku.line.responsiveness.queue_finding import queue_finding
-from keisoku.line.responsiveness.settings import ResponsivenessSettings
-from keisoku.run.settings import parsed
+from keisoku.ground.run.settings import parsed
+from keisoku.subjects.line.responsiveness.condition import WAYS
+from keisoku.subjects.line.responsiveness.kind import Kind
+from keisoku.subjects.line.responsiveness.outcome import by_condition
+from keisoku.subjects.line.responsiveness.queue import Floor
+from keisoku.subjects.line.responsiveness.queue_finding import queue_finding
+from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 
 TRUE_KINDS: dict[Discipline, Kind] = {
     "drop-tail": "drop-tail",

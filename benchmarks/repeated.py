@@ -14,8 +14,8 @@ import sys
 import numpy as np
 from paired import Logs, mixture
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.repeated import combined
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.repeated import combined
 
 COUNTS = (2, 3, 5, 6, 8, 10, 20)
 FINE = 200

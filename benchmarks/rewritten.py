@@ -12,16 +12,16 @@ from collections import Counter
 
 import numpy as np
 
-from keisoku.device.analysis.changes import findings
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-from keisoku.device.record.frames import ENTRY
-from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
-from keisoku.device.record.validity import disturbed
-from keisoku.device.testbed.lab import LabTestbed
-from keisoku.frame.expectation import applied, expectations
-from keisoku.lab.device.faults import Faults, patches
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.frame.expectation import applied, expectations
+from keisoku.ground.lab.device.faults import Faults, patches
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.analysis.changes import findings
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.subjects.device.record.frames import ENTRY
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.subjects.device.record.validity import disturbed
+from keisoku.subjects.device.testbed.lab import LabTestbed
 
 EVERY = 1000
 """Of so many frames, those with the remainders of `RULES` are rewritten."""

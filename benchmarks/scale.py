@@ -15,9 +15,9 @@ import campaigns
 import queries
 from results import machine, now, put
 
-from keisoku.device.record.queries import QUERIES
-from keisoku.report.plot import Plot, axis, device_colour, label
-from keisoku.report.svg import svg
+from keisoku.ground.report.plot import Plot, axis, device_colour, label
+from keisoku.ground.report.svg import svg
+from keisoku.subjects.device.record.queries import QUERIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKS = "begin: cost", "end: cost"

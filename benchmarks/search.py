@@ -18,16 +18,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial, TrialRecord
-from keisoku.device.record.validity import reasons
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial, TrialRecord
+from keisoku.subjects.device.record.validity import reasons
 
 SCALE = 100
 LINE_BITS_PER_SECOND = 1e10

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
 
 SO_TIMESTAMPING = 37
 TX_SOFTWARE, RX_SOFTWARE, SOFTWARE, OPT_ID, OPT_TSONLY = 1 << 1, 1 << 3, 1 << 4, 1 << 7, 1 << 11

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 import time
 
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.record.trial import Trial
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.record.trial import Trial
 
 LINE = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
 UNIFORM = "jitter = { distribution = 'uniform', spread_ns = 200 }\n"

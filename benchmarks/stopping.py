@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keisoku.stream.confidence import SHOWN, Confidence, half_width
+from keisoku.subjects.stream.confidence import SHOWN, Confidence, half_width
 
 SCATTER = (0.0005, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
 Draw = Callable[[np.random.Generator, int], np.ndarray]

@@ -22,13 +22,13 @@ from statistics import geometric_mean, median
 import numpy as np
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.place import Place
-from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
-from keisoku.stream.iperf3 import Iperf3Server
-from keisoku.stream.measure import bare_server
-from keisoku.stream.session import StreamSession
-from keisoku.stream.trial import StreamTrial
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
+from keisoku.subjects.stream.iperf3 import Iperf3Server
+from keisoku.subjects.stream.measure import bare_server
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.trial import StreamTrial
 
 SIZES = (1024, 4096, 8192, 16_384, 32_768, 61_440, 65_536, 77_824, 98_304, 131_072, 262_144, 524_288, 1_048_576)
 PEERS = ("plain loop", "iperf3", "nuttcp")

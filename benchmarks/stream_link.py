@@ -24,17 +24,17 @@ from pathlib import Path
 import numpy as np
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.place import Place
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.stream.analysis import bit_rate
-from keisoku.stream.confidence import Confidence
-from keisoku.stream.measure import bare_server
-from keisoku.stream.run import total_bps
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
-from keisoku.stream.trial import StreamTrial
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.subjects.stream.analysis import bit_rate
+from keisoku.subjects.stream.confidence import Confidence
+from keisoku.subjects.stream.measure import bare_server
+from keisoku.subjects.stream.run import total_bps
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.trial import StreamTrial
 
 LINK_BPS, BUCKET_BYTES = 100_000_000, 32_000
 PAYLOAD = 1448 / 1514
@@ -56,7 +56,7 @@ def near() -> Iterator[tuple[StreamSession, Namespace, str]]:
 
 def server_address(lab: object) -> str:
     """Of a bare path's far end."""
-    from keisoku.lab.path.bare_path import TARGET_ADDRESS
+    from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
 
     return TARGET_ADDRESS
 

@@ -21,8 +21,8 @@ from peers.observer import observer
 from peers.pair import Pair, of_lab
 from peers.senders import PROGRAMS, Sender
 
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
 
 SETTLE_S = 0.5
 """From the start of a load to the first look at the counters."""

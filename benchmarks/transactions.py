@@ -19,15 +19,15 @@ from statistics import median
 
 import numpy as np
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.place import Place
-from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.stream.session import StreamSession
-from keisoku.stream.transaction.analysis import TrialOutcome, outcome
-from keisoku.stream.transaction.near import carry_out_trial
-from keisoku.stream.transaction.trial import TransactionTrial
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, BarePath
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.transaction.analysis import TrialOutcome, outcome
+from keisoku.subjects.stream.transaction.near import carry_out_trial
+from keisoku.subjects.stream.transaction.trial import TransactionTrial
 
 BYTES = 64
 SECONDS = 2

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis.e_divisive import changes
+from keisoku.ground.statistics.e_divisive import changes
 
 NOISE = 0.02
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from keisoku.lab.available import available
+from keisoku.ground.lab.available import available
 
 EXAMPLES = Path(__file__).parent
 KEISOKU = Path(sys.executable).with_name("keisoku")

@@ -23,7 +23,7 @@ from systemrdl.node import AddressableNode, AddrmapNode, MemNode, RegfileNode, R
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "fpga" / "registers.rdl"
 RTL = ROOT / "fpga" / "build" / "registers"
-PYTHON = ROOT / "keisoku" / "fpga" / "registers.py"
+PYTHON = ROOT / "keisoku" / "ground" / "fpga" / "registers.py"
 DOCUMENTATION = ROOT / "docs" / "registers.md"
 ADDRESS_BITS = 20
 PORTS = 2
@@ -316,7 +316,7 @@ def python_text(top: AddrmapNode) -> str:
     writer = PythonWriter()
     name = writer.block(top)
     bodies = ["\n".join(lines) for lines in writer.classes.values()]
-    imports = "from keisoku.fpga.register import Field, Memory, Register\n"
+    imports = "from keisoku.ground.fpga.register import Field, Memory, Register\n"
     if any("(IntEnum):" in body for body in bodies):
         imports = "from enum import IntEnum\n\n" + imports
     return HEADER + imports + "\n\n" + "\n\n\n".join(bodies) + f"\n\n\nREGISTERS = {name}()\n"

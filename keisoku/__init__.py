@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
-    from keisoku.analysis.quantity import Quantity
-    from keisoku.api.measure import ab, load, measure, resume
-    from keisoku.api.measured import Measured
-    from keisoku.device.plan.plan import Plan
     from keisoku.errors import EngineError, KeisokuError, PlanError
-    from keisoku.run.result import Result
+    from keisoku.faces.api.measure import ab, load, measure, resume
+    from keisoku.faces.api.measured import Measured
+    from keisoku.ground.run.result import Result
+    from keisoku.ground.statistics.quantity import Quantity
+    from keisoku.subjects.device.plan.plan import Plan
 
 _HOMES = {
-    "ab": "keisoku.api.measure",
-    "measure": "keisoku.api.measure",
-    "resume": "keisoku.api.measure",
-    "load": "keisoku.api.measure",
-    "Measured": "keisoku.api.measured",
-    "Plan": "keisoku.device.plan.plan",
-    "Quantity": "keisoku.run.result",
-    "Result": "keisoku.run.result",
+    "ab": "keisoku.faces.api.measure",
+    "measure": "keisoku.faces.api.measure",
+    "resume": "keisoku.faces.api.measure",
+    "load": "keisoku.faces.api.measure",
+    "Measured": "keisoku.faces.api.measured",
+    "Plan": "keisoku.subjects.device.plan.plan",
+    "Quantity": "keisoku.ground.run.result",
+    "Result": "keisoku.ground.run.result",
     "EngineError": "keisoku.errors",
     "KeisokuError": "keisoku.errors",
     "PlanError": "keisoku.errors",

@@ -1,5 +1,5 @@
 """`python -m keisoku` is the `keisoku` command."""
 
-from keisoku.cli.entry import main
+from keisoku.faces.cli.entry import main
 
 main()

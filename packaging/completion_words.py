@@ -1,4 +1,4 @@
-"""Writes keisoku/cli/words.json, from which shells complete, from the commands.
+"""Writes keisoku/faces/cli/words.json, from which shells complete, from the commands.
 
 Run `python packaging/completion_words.py` after a change of commands or options.
 """
@@ -11,17 +11,17 @@ from typing import Any, get_args
 
 import click
 
-from keisoku.cli.completing import FILE, FLAG, MANY, MEASUREMENT, PORT, TEXT
-from keisoku.cli.main import keisoku as group
-from keisoku.cli.measuring import MeasuringCommand
-from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.record.interference import PortEngine
-from keisoku.lab.device.catalogue import FAMILIES
-from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS
-from keisoku.simulated_device.device import list_devices
-from keisoku.study.file import shipped
+from keisoku.faces.cli.completing import FILE, FLAG, MANY, MEASUREMENT, PORT, TEXT
+from keisoku.faces.cli.main import keisoku as group
+from keisoku.faces.cli.measuring import MeasuringCommand
+from keisoku.ground.lab.device.catalogue import FAMILIES
+from keisoku.ground.simulated_device.device import list_devices
+from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS
+from keisoku.running.study.file import shipped
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.interference import PortEngine
 
-FOUND = Path(__file__).parents[1] / "keisoku" / "cli" / "words.json"
+FOUND = Path(__file__).parents[1] / "keisoku" / "faces" / "cli" / "words.json"
 _KINDS = {
     "dut": "device",
     "tx": PORT,
@@ -36,7 +36,7 @@ _METAVARS = ("URI", "PORT", "PORTS", "PORT...", "STUDY", "COMMAND…", None)
 
 
 def words() -> dict[str, Any]:
-    """What `keisoku/cli/completing.py` reads."""
+    """What `keisoku/faces/cli/completing.py` reads."""
     tree = _node(group, click.Context(group, **group.context_settings))
     procedures = [tree["commands"][each.command] for each in PROCEDURES.values()]
     others = [_of(tree, name) for name in MODULES if name not in (DEVICE, *OF_RUNS)]

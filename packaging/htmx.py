@@ -14,7 +14,7 @@ VERSION = "2.0.11"
 SHA512 = "Thx/WtpeOQqSrqBCw/A1cwGJGg4UrVa3+sW0GmrM3p4gJgO89ecH4qtbnyzDDWFvBTqjnIMCgELTNt636dtamA=="
 """As `npm view htmx.org@VERSION dist.integrity` shows it."""
 MEMBER = "package/dist/htmx.min.js"
-TARGET = Path(__file__).parents[1] / "keisoku/service/web/static/htmx.min.js"
+TARGET = Path(__file__).parents[1] / "keisoku/faces/service/web/static/htmx.min.js"
 
 
 def main() -> int:

@@ -19,15 +19,15 @@ from pathlib import Path
 
 from support.lab_trials import on_lab
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.device.method.setting import Setting
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.record.trial import NS_PER_S, Facts, Trial
-from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.available import available
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.available import available
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.record.validity import reasons
 
 SHARE = 0.9
 """Of the highest load without loss: the search's trials are short, and a virtual machine's host has other guests."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
-from keisoku.device.plan.plan import Plan
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from peers.pair import End
 
 Driver: TypeAlias = Literal["xdp", "afxdp", "packet", "auto"]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace, within
-from keisoku.host.undo import record, undo
-from keisoku.lab.device.interface import quiet_defaults, whole_frames
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.undo import record, undo
+from keisoku.ground.lab.device.interface import quiet_defaults, whole_frames
+from keisoku.ground.lab.device.lab import Lab
 
 _UDP_PORTS = bytes.fromhex("c0200007")
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The most rows that wait for the reader: 1 GiB.
 const LIMIT: usize = 1 << 25;
 
-/// One row as `keisoku/device/record/frames.py` reads it. Times are ns since the first frame was due.
+/// One row as `keisoku/subjects/device/record/frames.py` reads it. Times are ns since the first frame was due.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

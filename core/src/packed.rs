@@ -1,7 +1,7 @@
 //! A long list of gaps as one text, which the host reads in a twentieth of the time that a JSON object for each takes.
 //!
 //! The columns one after the other, each as differences of 64 bits, compressed by zlib, in base64: what
-//! `keisoku/device/record/packed.py` reads and keeps.
+//! `keisoku/subjects/device/record/packed.py` reads and keeps.
 
 use std::collections::BTreeMap;
 use std::io::Write;

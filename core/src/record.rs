@@ -1,6 +1,6 @@
 //! One trial: what was requested (`Trial`), what the senders did (`Sent`), and the result (`Record`).
 //!
-//! These types cross to Python (`keisoku/device/record/trial.py` mirrors them). They hold counts and intentions and
+//! These types cross to Python (`keisoku/subjects/device/record/trial.py` mirrors them). They hold counts and intentions and
 //! never a derived figure.
 
 use serde::{Deserialize, Serialize};

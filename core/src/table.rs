@@ -1,6 +1,6 @@
 //! The frames of a stream, made in advance: frame n of the stream is number n modulo their count.
 //!
-//! Field modifiers and mixes of sizes become such tables in `keisoku/frame`. This file knows no protocols.
+//! Field modifiers and mixes of sizes become such tables in `keisoku/ground/frame`. This file knows no protocols.
 
 use crate::error::{EngineError, Result};
 use crate::signature::{self, balanced};

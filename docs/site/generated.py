@@ -16,10 +16,10 @@ from textwrap import dedent
 
 import click
 
-from keisoku.cli.main import GROUPS
-from keisoku.cli.main import keisoku as group
-from keisoku.device.plan.procedure import PROCEDURES, Procedure
-from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS, find
+from keisoku.faces.cli.main import GROUPS
+from keisoku.faces.cli.main import keisoku as group
+from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS, find
+from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
 
 MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
 _CODE = "\b"
@@ -74,7 +74,7 @@ def shared_options(title: str) -> str:
 
 
 def _procedure(procedure: Procedure) -> list[str]:
-    module, _, _ = (procedure.method or f"keisoku.device.method.{procedure.name}:").partition(":")
+    module, _, _ = (procedure.method or f"keisoku.subjects.device.method.{procedure.name}:").partition(":")
     facts = [
         ("Command", f"`keisoku {procedure.command}`"),
         ("In a plan, in Python", f"`{procedure.name}`"),

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 from generated import command_of, context_of, paragraphs
 
-from keisoku.cli.main import GROUPS
+from keisoku.faces.cli.main import GROUPS
 
 _FOLDER = "data/share/man/man1"
 

@@ -1,8 +1,8 @@
-# Bitstreams, from pip packages only: registers, Yosys, nextpnr, ecppack. The work is done by keisoku/fpga/build.py.
+# Bitstreams, from pip packages only: registers, Yosys, nextpnr, ecppack. The work is done by keisoku/ground/fpga/build.py.
 #
 # BOARDS are NAME-REVISION: all that the tree knows, unless some are chosen. What was made from these sources is kept.
 
-BUILD := cd $(ROOT) && $(PY) -m keisoku.fpga.build
+BUILD := cd $(ROOT) && $(PY) -m keisoku.ground.fpga.build
 SEEDS ?= 1 2 3
 MADE := $(ROOT)/fpga/build
 ifneq ($(filter bitstreams reproduced,$(MAKECMDGOALS)),)
@@ -11,7 +11,7 @@ endif
 
 PLACED := $(foreach board,$(BOARDS),$(SEEDS:%=$(MADE)/$(board)/seed-%/top.bit))
 SOURCES := $(shell find $(ROOT)/fpga/rtl $(ROOT)/fpga/soc $(ROOT)/fpga/board -name '*.sv' -o -name '*.py') \
-	$(ROOT)/fpga/registers.rdl $(ROOT)/fpga/generate_registers.py $(ROOT)/keisoku/fpga/output_register.py
+	$(ROOT)/fpga/registers.rdl $(ROOT)/fpga/generate_registers.py $(ROOT)/keisoku/ground/fpga/output_register.py
 PINS := $(wildcard $(ROOT)/fpga/board/*/top.lpf)
 
 .PHONY: bitstreams reproduced

@@ -1,4 +1,4 @@
-// What the model is told before it starts; keisoku/fpga/sim.py holds the same structures, field by field.
+// What the model is told before it starts; keisoku/ground/fpga/sim.py holds the same structures, field by field.
 // Plain data only: it crosses the C interface.
 #pragma once
 

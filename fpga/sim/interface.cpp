@@ -1,4 +1,4 @@
-// The C interface of the model: what keisoku/fpga/sim.py calls. No exception may leave it.
+// The C interface of the model: what keisoku/ground/fpga/sim.py calls. No exception may leave it.
 #include <cstring>
 
 #include "model.h"

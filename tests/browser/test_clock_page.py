@@ -11,12 +11,12 @@ from selenium.webdriver.support.ui import Select
 from support.chromium import drawn, opened
 from support.power_law_clocks import power_law_phase
 
-from keisoku.clock.stability.analysis import NAME, TAU_GROUP, Clock, stability
-from keisoku.clock.stability.phase_log import from_phase
-from keisoku.clock.stability.plot import LOGGED, stability_plots
-from keisoku.measurement.carry_out import page
-from keisoku.measurement.entry import Findings
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.entry import Findings
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.carry_out import page
+from keisoku.subjects.clock.stability.analysis import NAME, TAU_GROUP, Clock, stability
+from keisoku.subjects.clock.stability.phase_log import from_phase
+from keisoku.subjects.clock.stability.plot import LOGGED, stability_plots
 
 
 def page_of_a_clock(folder: Path) -> tuple[str, int]:

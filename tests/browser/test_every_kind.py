@@ -16,12 +16,12 @@ from support.command_line import keisoku
 from support.every_kind import OTHERS, PROCEDURES
 from support.serving import serving
 
-from keisoku.device.plan.procedure import PROCEDURES as TABLE
-from keisoku.host.place import Place
-from keisoku.measurement.table import DEVICE, MODULES
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.train.serve import Server
-from keisoku.stream.serve import StreamServer
+from keisoku.ground.host.place import Place
+from keisoku.running.measurement.table import DEVICE, MODULES
+from keisoku.subjects.device.plan.procedure import PROCEDURES as TABLE
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.train.serve import Server
+from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 SWITCH = """

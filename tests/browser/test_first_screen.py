@@ -11,10 +11,10 @@ from support.chromium import looked_at, opened
 from support.path_result import RESULT
 from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
-from keisoku.measurement.carry_out import page
-from keisoku.measurement.entry import Findings
-from keisoku.measurement.table import DEVICE, MODULES, OF_RUNS
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.entry import Findings
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.carry_out import page
+from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS
 
 
 def of_measurement(folder: Path, name: str) -> str:

@@ -11,7 +11,7 @@ from support.chromium import drawn, opened
 from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
 import keisoku as ks
-from keisoku.measurement.carry_out import findings_of, page
+from keisoku.running.measurement.carry_out import findings_of, page
 
 
 def shown_by(browser: Any, plot: str) -> str:

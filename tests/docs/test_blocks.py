@@ -15,12 +15,12 @@ import pytest
 from support.doc_blocks import CHECKED, FILES, PAGES, PLAIN, ROOT, RUN, Block, blocks, check, commands
 from support.doc_stage import DocStage
 
-from keisoku.lab.available import available
-from keisoku.measurement.plan_file import read as read_plan
-from keisoku.simulated_device.device import read_device
-from keisoku.study.file import parse_study
-from keisoku.system.network.net_file import read_net
-from keisoku.system.simulated.file import read_system
+from keisoku.ground.lab.available import available
+from keisoku.ground.simulated_device.device import read_device
+from keisoku.running.measurement.plan_file import read as read_plan
+from keisoku.running.study.file import parse_study
+from keisoku.subjects.system.network.net_file import read_net
+from keisoku.subjects.system.simulated.file import read_system
 
 ALL = [block for path in PAGES for block in blocks(path)]
 GENERATED = [block for path in PAGES if "generated:" in path.read_text() for block in blocks(path, fill=True)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import manual
 import pytest
 
-from keisoku.cli.main import GROUPS
+from keisoku.faces.cli.main import GROUPS
 
 
 def test_each_command_has_a_page_with_its_examples_and_options() -> None:

@@ -13,7 +13,7 @@ import generated
 import pytest
 from support.doc_blocks import PAGES, ROOT
 
-from keisoku.cli.main import keisoku
+from keisoku.faces.cli.main import keisoku
 
 OTHERS = {
     *("--set-eee", "--in-guest", "--latency-correction", "--tag", "--file", "--write", "--only"),

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from drivers.driver import BY_NAME, ENDS
-from keisoku.device.engine.engine import Engine
-from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.engine.wired import WiredEngine
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-from keisoku.device.record.frames import ENTRY
-from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
-from keisoku.device.record.validity import reasons
-from keisoku.device.testbed.host_ports import HostPortsTestbed
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.engine.port_capture import PortCapture
+from keisoku.subjects.device.engine.wired import WiredEngine
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.subjects.device.record.frames import ENTRY
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.subjects.device.record.validity import reasons
+from keisoku.subjects.device.testbed.host_ports import HostPortsTestbed
 
 FRAMES = 100
 FRAMES_PER_SECOND = 400.0

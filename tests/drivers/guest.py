@@ -24,7 +24,7 @@ from drivers.driver import DRIVERS, ENDS
 from drivers.initrd import initrd
 from drivers.monitor import Monitor, arguments
 from keisoku._core import clock_brackets
-from keisoku.host.child import Child
+from keisoku.ground.host.child import Child
 
 TREE = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keisoku/drivers"

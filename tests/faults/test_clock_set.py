@@ -20,7 +20,7 @@ class Stepped(datetime.datetime):
     def now(cls, tz=None):
         return cls.fromtimestamp(time.time(), tz)
 datetime.datetime = Stepped
-from keisoku.cli.main import main
+from keisoku.faces.cli.main import main
 main()
 """
 """The command, on a host whose time of day is another one at each look."""

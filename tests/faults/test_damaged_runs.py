@@ -12,10 +12,10 @@ import pytest
 from support.command_line import keisoku
 from support.malformed import damaged
 
-from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.measurement.carry_out import analyse, load, resume
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.carry_out import analyse, load, resume
+from keisoku.subjects.device.record.trial_log import TrialLog
 
 KINDS = {
     "device": "latency --dut sim:gs908e --size 64,1518 --duration 5ms --repetitions 3",

@@ -11,8 +11,8 @@ from support.malformed import malformed
 from support.simulated_trials import carry_out, plan
 
 from keisoku.errors import EngineError, KeisokuError
-from keisoku.measurement.plan_file import read
-from keisoku.simulated_device.device import read_device
+from keisoku.ground.simulated_device.device import read_device
+from keisoku.running.measurement.plan_file import read
 
 ROOT = Path(__file__).parents[2]
 PLANS = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("demo-*.toml"))}
@@ -22,7 +22,7 @@ PLANS |= {
     "stream": 'measurement = "stream tcp"\nhost = "127.0.0.1"\nsizes_bytes = [1024, 65536]\nduration_s = 0.1\n',
     "system": 'measurement = "app limit"\nsystem = "sim:e4"\nobjective = "sum_requests"\n',
 }
-DEVICES = {path.stem: path.read_text() for path in sorted((ROOT / "keisoku" / "simulated_device").glob("*.toml"))}
+DEVICES = {path.stem: path.read_text() for path in sorted((ROOT / "keisoku/ground/simulated_device").glob("*.toml"))}
 LINE = 500
 """Characters that a sentence about a wrong file has at most."""
 

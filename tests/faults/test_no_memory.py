@@ -19,7 +19,7 @@ frame_bytes = [64, 128, 256, 512, 1024, 1280, 1518]
 trial_s = 0.1
 """
 ENDED = """
-from keisoku.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.trial_log import TrialLog
 kept = TrialLog.append
 def append(log, record):
     kept(log, record)
@@ -27,7 +27,7 @@ def append(log, record):
         room = bytearray(1 << 30)
         room[::4096] = bytes(len(room[::4096]))
 TrialLog.append = append
-from keisoku.cli.main import main
+from keisoku.faces.cli.main import main
 main()
 """
 """The command, whose fourth trial takes a gibibyte."""

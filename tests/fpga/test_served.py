@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 from support.fpga_bench import needs_model
 
-from keisoku.cli.main import keisoku
-from keisoku.fpga.cable import model_of
-from keisoku.fpga.sim_server import SimServer
-from keisoku.simulated_device.device import find_device
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.fpga.cable import model_of
+from keisoku.ground.fpga.sim_server import SimServer
+from keisoku.ground.simulated_device.device import find_device
 
 pytestmark = needs_model
 

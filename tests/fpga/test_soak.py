@@ -12,8 +12,8 @@ import pytest
 from support.fpga_bench import Bench, Told, device, frames_of, needs_model
 from support.fpga_truth import Expected, expected, spread
 
-from keisoku.fpga.events import EventKind
-from keisoku.fpga.sim import Surroundings
+from keisoku.ground.fpga.events import EventKind
+from keisoku.ground.fpga.sim import Surroundings
 
 pytestmark = [needs_model, pytest.mark.timeout(3600)]
 

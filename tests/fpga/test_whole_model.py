@@ -9,13 +9,13 @@ import pytest
 from support.fpga_bench import Bench, Told, device, frames_of, needs_model
 from support.fpga_truth import expected, spread
 
-from keisoku.device.testbed.fpga_hosts import FpgaHosts
-from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError
-from keisoku.fpga.cable import bare_cable
-from keisoku.fpga.registers import REGISTERS
-from keisoku.fpga.sim import VERDICTS, Surroundings
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.fpga.cable import bare_cable
+from keisoku.ground.fpga.registers import REGISTERS
+from keisoku.ground.fpga.sim import VERDICTS, Surroundings
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.testbed.fpga_hosts import FpgaHosts
+from keisoku.subjects.device.testbed.wanted import WantedTraffic
 
 pytestmark = needs_model
 

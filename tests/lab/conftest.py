@@ -8,8 +8,8 @@ import pytest
 from support.host_watch import HostWatch
 from support.lab_frames import Tap
 
-from keisoku.lab.available import available
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.lab.available import available
+from keisoku.ground.lab.device.port import LabPort
 
 HOST = pytest.StashKey[HostWatch]()
 ATTEMPTS = 4

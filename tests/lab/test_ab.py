@@ -8,7 +8,7 @@ import pytest
 from support.command_line import namespaces_of, outcome_of, start, trials
 
 import keisoku as ks
-from keisoku.lab.available import available
+from keisoku.ground.lab.available import available
 
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(available() is not None, reason=str(available()))]
 PAIRS = 8

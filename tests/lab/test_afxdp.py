@@ -12,11 +12,11 @@ from contextlib import contextmanager
 import pytest
 
 from keisoku._core import Wire
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.trial import Facts
-from keisoku.device.testbed.engine_choice import ALIKE
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.testbed.engine_choice import ALIKE
 
 pytestmark = [
     pytest.mark.lab,

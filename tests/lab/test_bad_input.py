@@ -26,8 +26,8 @@ from support.command_line import (
 from support.lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
-from keisoku.device.testbed.host_port import list_ports
-from keisoku.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.subjects.device.testbed.host_port import list_ports
 
 pytestmark = pytest.mark.lab
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from support.serving import serving
 
-from keisoku.host.namespace import FOLDER
-from keisoku.host.place import Place
-from keisoku.lab.path.lab import PathLab
-from keisoku.lab.path.name import find_path
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.run.result import Result
-from keisoku.run.settings import parsed
-from keisoku.stream.capacity.far import CapacityServer
-from keisoku.stream.serve import StreamServer
+from keisoku.ground.host.namespace import FOLDER
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.path.name import find_path
+from keisoku.ground.run.result import Result
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.stream.capacity.far import CapacityServer
+from keisoku.subjects.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

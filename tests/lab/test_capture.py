@@ -20,15 +20,15 @@ from support.command_line import keisoku, start, trials
 from support.lab_frames import Tap, headers, signed
 
 from keisoku._core import Wire
-from keisoku.device.capture.capture import Capture
-from keisoku.device.capture.find import find
-from keisoku.device.capture.port import CapturePort
-from keisoku.device.capture.replay import replay
-from keisoku.device.record.trial import Facts
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.device.faults import Faults
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.lab.device.faults import Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
+from keisoku.subjects.device.capture.capture import Capture
+from keisoku.subjects.device.capture.find import find
+from keisoku.subjects.device.capture.port import CapturePort
+from keisoku.subjects.device.capture.replay import replay
+from keisoku.subjects.device.record.trial import Facts
 
 pytestmark = pytest.mark.lab
 

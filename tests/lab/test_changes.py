@@ -11,14 +11,14 @@ from support.rewritten import HEADERS, lab_faults, report, simulated_toml, told
 from support.simulated_trials import device, plan
 from support.trials import carried
 
-from keisoku.device.analysis.changes import findings
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
-from keisoku.frame.expectation import applied, expectations
-from keisoku.lab.device.faults import Faults, patches
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.frame.expectation import applied, expectations
+from keisoku.ground.lab.device.faults import Faults, patches
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.analysis.changes import findings
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.record.trial import Facts, Trial
 
 pytestmark = pytest.mark.lab
 
@@ -163,8 +163,8 @@ def changes_trial(frames: int, frame_bytes: int) -> Trial:
 
 
 def sent_header(lab: Lab, frame_bytes: int, headers: str = STACK) -> bytes:
-    from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-    from keisoku.device.testbed.lab import LabTestbed
+    from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+    from keisoku.subjects.device.testbed.lab import LabTestbed
 
     plan = plan_for(lab.device.name, frame_bytes=[frame_bytes], headers=headers, methods=["changes"])
     wanted = wanted_traffic(plan)

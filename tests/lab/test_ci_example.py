@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from keisoku.host.namespace import FOLDER
+from keisoku.ground.host.namespace import FOLDER
 
 pytestmark = [
     pytest.mark.lab,

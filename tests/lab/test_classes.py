@@ -9,7 +9,7 @@ import pytest
 from support.lab_passages import require
 
 import keisoku as ks
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

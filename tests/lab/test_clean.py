@@ -10,15 +10,15 @@ import sys
 import pytest
 from support.command_line import journal_of, namespaces_of
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.undo import left, undo, undo_left
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.undo import left, undo, undo_left
+from keisoku.ground.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 _CHILD = """
 import sys, threading, time
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
 {before}
 with Lab("faulty"), Lab("bridge", own_core=False):
     print("ready", flush=True)
@@ -46,7 +46,8 @@ def test_a_signal_leaves_nothing(number):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
     program = (
-        "from keisoku.lab.device.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+        "from keisoku.ground.lab.device.lab import Lab\n"
+        "print('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
     )
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n"
@@ -115,7 +116,7 @@ def test_a_foreign_name_is_never_touched():
 
 
 def test_a_lab_that_nobody_closes_ends_with_its_process():
-    program = "from keisoku.lab.device.lab import Lab\nLab('faulty').__enter__()\nprint('ready', flush=True)"
+    program = "from keisoku.ground.lab.device.lab import Lab\nLab('faulty').__enter__()\nprint('ready', flush=True)"
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.communicate(timeout=60) == ("ready\n", "")
     assert namespaces_of(child.pid) == [] == journal_of(child.pid)

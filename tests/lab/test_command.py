@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support.command_line import QUICK, assert_adds_up, keisoku, measured, namespaces_of, outcome_of, start, trials
 
-from keisoku.host.look import HostLook
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.look import HostLook
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
 
 pytestmark = pytest.mark.lab
 

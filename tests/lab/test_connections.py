@@ -13,10 +13,10 @@ from support.lab_passages import needs
 from support.lab_trials import measured
 from support.trials import of_no_use
 
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.nat64 import TAYGA
-from keisoku.lab.device.nftables import NFT
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.nat64 import TAYGA
+from keisoku.ground.lab.device.nftables import NFT
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 pytestmark = [pytest.mark.lab, needs(NFT)]
 

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.lab
 
 _LAB = """
 from keisoku.errors import EngineError
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
 try:
     with Lab("bridge", own_core=False) as lab:
         read = lambda: open("/proc/sys/net/ipv4/conf/all/arp_ignore").read().strip()

@@ -14,15 +14,15 @@ from support.lab_passages import needs
 from support.lab_trials import on_lab
 from support.trials import drive
 
-from keisoku.device.analysis.outage import Reach, reaches
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import TrialRecord
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.vrrp import KEEPALIVED
-from keisoku.lab.frr import PROGRAMS
-from keisoku.run.result import Result
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.vrrp import KEEPALIVED
+from keisoku.ground.lab.frr import PROGRAMS
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.analysis.outage import Reach, reaches
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import TrialRecord
 
 pytestmark = pytest.mark.lab
 

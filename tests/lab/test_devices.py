@@ -14,13 +14,13 @@ from scapy.layers.l2 import Ether
 from support.command_line import namespaces_of
 from support.lab_frames import counters, headers, signed
 
-from keisoku.device.testbed.host_port import PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.namespace import within
-from keisoku.lab.device.catalogue import FAMILIES, find_device
-from keisoku.lab.device.faults import Faults
-from keisoku.lab.device.kernel_part import absence
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
+from keisoku.ground.lab.device.faults import Faults
+from keisoku.ground.lab.device.kernel_part import absence
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.testbed.host_port import PortAddress, check, list_ports, resolve_mac
 
 pytestmark = pytest.mark.lab
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.host import undo
-from keisoku.host.control_group import find_hierarchy
-from keisoku.host.disk_limit import DiskLimit
-from keisoku.stream.file.chunks import WriteBehind, forget, read_chunks
+from keisoku.ground.host import undo
+from keisoku.ground.host.control_group import find_hierarchy
+from keisoku.ground.host.disk_limit import DiskLimit
+from keisoku.subjects.stream.file.chunks import WriteBehind, forget, read_chunks
 
 BYTES, BPS = 8_000_000, 80e6
 _CHILD = """
 import sys, time
 from pathlib import Path
-from keisoku.host.disk_limit import DiskLimit
+from keisoku.ground.host.disk_limit import DiskLimit
 with DiskLimit(Path(sys.argv[1]), read_bps=1e6):
     print("slow", flush=True)
     time.sleep(60)

@@ -13,7 +13,7 @@ import pytest
 from support import disturber
 from support.disturber import Disturber, moments
 
-from keisoku.host.look import look_at_host
+from keisoku.ground.host.look import look_at_host
 
 MS = 1_000_000
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.host import governor, interface, undo
-from keisoku.host.checkup.finding import Finding, Mend
-from keisoku.host.checkup.mending import mend
-from keisoku.host.ethtool import PAUSE_NEGOTIATED, PAUSE_SENT
+from keisoku.ground.host import governor, interface, undo
+from keisoku.ground.host.checkup.finding import Finding, Mend
+from keisoku.ground.host.checkup.mending import mend
+from keisoku.ground.host.ethtool import PAUSE_NEGOTIATED, PAUSE_SENT
 
 pytestmark = pytest.mark.lab
 

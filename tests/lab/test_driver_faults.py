@@ -18,15 +18,15 @@ import pytest
 from support.tap_device import TapDevice
 
 from keisoku._core import Wire
-from keisoku.device.engine.port_counters import KernelCounters
-from keisoku.device.engine.wired_port import WiredPort
-from keisoku.device.record.interference import PortCounters, PortEngine
-from keisoku.device.record.trial import Facts, Trial
-from keisoku.device.record.validity import port_drops, reasons
-from keisoku.device.testbed import host_port
-from keisoku.device.testbed.host_port import PortAddress, list_ports
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.namespace import within
+from keisoku.ground.host.namespace import within
+from keisoku.subjects.device.engine.port_counters import KernelCounters
+from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.record.interference import PortCounters, PortEngine
+from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.validity import port_drops, reasons
+from keisoku.subjects.device.testbed import host_port
+from keisoku.subjects.device.testbed.host_port import PortAddress, list_ports
 
 pytestmark = [
     pytest.mark.lab,

@@ -8,8 +8,8 @@ import pytest
 from support.lab_frames import headers, identity, signed
 
 from keisoku.errors import PlanError
-from keisoku.lab.device.faults import Applied, Faults
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.faults import Applied, Faults
+from keisoku.ground.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

@@ -12,8 +12,8 @@ from scapy.utils import RawPcapReader
 from support.lab_frames import identity
 from support.lab_trials import on_lab, patient_trial
 
-from keisoku.device.plan.plan import parse
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.plan.plan import parse
 
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")]
 

@@ -9,12 +9,12 @@ import pytest
 from support.command_line import Ended, journal_of, outcome_of, start
 from support.limited_ports import discipline, ports_file
 
-from keisoku.lab.system.lab import SystemLab
-from keisoku.lab.system.shape import ServedFile, SystemShape
-from keisoku.run.directory import RunDirectory
-from keisoku.system.govern.governor import Phase
-from keisoku.system.interval_log import KeptInterval, kept_intervals
-from keisoku.system.network.background import Background, BackgroundLoad
+from keisoku.ground.lab.system.lab import SystemLab
+from keisoku.ground.lab.system.shape import ServedFile, SystemShape
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.system.govern.governor import Phase
+from keisoku.subjects.system.interval_log import KeptInterval, kept_intervals
+from keisoku.subjects.system.network.background import Background, BackgroundLoad
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 WASTEFUL = Background(connections=(0, 6), udp_bps=(95_000_000, None), bulk=(0, 0))

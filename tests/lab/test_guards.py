@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from keisoku._core import Hiccups, Wire
-from keisoku.device.engine.port_counters import KernelCounters
-from keisoku.device.record.interference import Interference, PortCounters
-from keisoku.device.record.trial import Facts
-from keisoku.device.record.validity import STRAYS, disturbed, port_drops
 from keisoku.errors import EngineError
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
+from keisoku.subjects.device.engine.port_counters import KernelCounters
+from keisoku.subjects.device.record.interference import Interference, PortCounters
+from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.validity import STRAYS, disturbed, port_drops
 
 pytestmark = [
     pytest.mark.lab,

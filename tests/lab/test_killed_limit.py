@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from support.command_line import Child, journal_of, keisoku, namespaces_of, start
 
-from keisoku.host.namespace import FOLDER, Namespace
-from keisoku.host.process import lives
-from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import kept_intervals
+from keisoku.ground.host.namespace import FOLDER, Namespace
+from keisoku.ground.host.process import lives
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.system.interval_log import kept_intervals
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60

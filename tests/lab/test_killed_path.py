@@ -10,11 +10,11 @@ import pytest
 from support.command_line import keisoku, start
 from support.serving import serving
 
-from keisoku.host.place import Place
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.train.serve import Server
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.train.serve import Server
 
 pytestmark = pytest.mark.lab
 PATIENCE_S = 60

@@ -20,15 +20,15 @@ from support.lab_passages import MakeTap, require, stack
 from support.lab_trials import FRAMES, on_lab, patient_trial, plan_for
 from support.trials import carried, incomplete
 
-from keisoku.device.record.frames import DUPLICATE, REORDERED
-from keisoku.device.record.trial import NS_PER_S
 from keisoku.errors import PlanError
-from keisoku.host.namespace import within
-from keisoku.lab.device import iproute
-from keisoku.lab.device.bridge import Bridge
-from keisoku.lab.device.catalogue import FAMILIES, describe_kinds
-from keisoku.lab.device.kernel_part import KernelPart
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device import iproute
+from keisoku.ground.lab.device.bridge import Bridge
+from keisoku.ground.lab.device.catalogue import FAMILIES, describe_kinds
+from keisoku.ground.lab.device.kernel_part import KernelPart
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.record.frames import DUPLICATE, REORDERED
+from keisoku.subjects.device.record.trial import NS_PER_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

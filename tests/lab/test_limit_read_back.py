@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from support.command_line import journal_of
 
-from keisoku.host import discipline
-from keisoku.host.interface import index_of
-from keisoku.host.namespace import Namespace
-from keisoku.host.program import Program
-from keisoku.lab.system.lab import SystemLab
-from keisoku.lab.system.shape import SystemShape
-from keisoku.system.network.lab_system import _governed
-from keisoku.system.network.network_system import NetworkSystem
+from keisoku.ground.host import discipline
+from keisoku.ground.host.interface import index_of
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.program import Program
+from keisoku.ground.lab.system.lab import SystemLab
+from keisoku.ground.lab.system.shape import SystemShape
+from keisoku.subjects.system.network.lab_system import _governed
+from keisoku.subjects.system.network.network_system import NetworkSystem
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
@@ -56,7 +56,7 @@ def test_limits_above_34_gigabit_are_read_back_whole() -> None:
 def _end_guard() -> None:
     """That of this process, as its own patience would."""
     for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
-        if b"keisoku.system.shaping.guard" in Path(f"/proc/{child}/cmdline").read_bytes():
+        if b"keisoku.subjects.system.shaping.guard" in Path(f"/proc/{child}/cmdline").read_bytes():
             os.kill(int(child), signal.SIGKILL)
             os.waitid(os.P_PID, int(child), os.WEXITED | os.WNOWAIT)
 

@@ -10,13 +10,13 @@ from support.command_line import keisoku
 from support.kernel_nat import KINDS, prepare
 from support.serving import serving
 
-from keisoku.host.place import Place
-from keisoku.lab.path.name import find_path
-from keisoku.line.survey.analysis import PACKETS, RATE
-from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
-from keisoku.path.nat.observation import TABLE
-from keisoku.run.directory import RunDirectory
-from keisoku.stream.serve import StreamServer
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.name import find_path
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.line.survey.analysis import PACKETS, RATE
+from keisoku.subjects.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
+from keisoku.subjects.path.nat.observation import TABLE
+from keisoku.subjects.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -8,9 +8,9 @@ import pytest
 from support.command_line import keisoku, namespaces_of
 from support.lab_trials import on_lab, plan_for, trial
 
-from keisoku.device.record.trial import Facts
-from keisoku.lab.device.faults import Faults
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.faults import Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.record.trial import Facts
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 RATE = 4000

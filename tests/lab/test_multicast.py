@@ -14,15 +14,15 @@ import pytest
 from support.lab_trials import on_lab
 from support.trials import drive, of_no_use, without_interference
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.group_delay import stays
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan.rfc3918_settings import GroupDelaySettings
-from keisoku.device.record.trial import NS_PER_S, TrialRecord
-from keisoku.device.report.accounting import account
-from keisoku.lab.device.lab import Lab
-from keisoku.run.result import Result, Row
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.group_delay import stays
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan.rfc3918_settings import GroupDelaySettings
+from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.report.accounting import account
 
 pytestmark = pytest.mark.lab
 PHASES = {"learning": False, "learning_wait_s": 0.0, "drain_s": 0.2, "rest_s": 0.0}

@@ -9,13 +9,13 @@ import pytest
 from support.kernel_nat import KINDS, NEVER, OTHER, OUTER, Kind, prepare
 from support.serving import serving
 
-from keisoku.host.place import Place
-from keisoku.lab.path.name import find_path
-from keisoku.path.nat.behaviour import Behaviour, behaviour
-from keisoku.path.nat.observation import Observation
-from keisoku.path.nat.sockets import NatProbing
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.name import find_path
+from keisoku.subjects.path.nat.behaviour import Behaviour, behaviour
+from keisoku.subjects.path.nat.observation import Observation
+from keisoku.subjects.path.nat.sockets import NatProbing
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
 
 pytestmark = pytest.mark.lab
 

@@ -22,9 +22,9 @@ from support.lab_frames import Tap, identity, signed
 
 from keisoku._core import Neighbours, Wire
 from keisoku.errors import EngineError
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
 
 pytestmark = pytest.mark.lab
 

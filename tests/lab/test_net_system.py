@@ -14,12 +14,12 @@ from support.command_line import Child, journal_of, outcome_of, start
 from support.limited_ports import discipline, ports_file
 from support.ssh_servers import PORT, missing, pids, ssh_servers
 
-from keisoku.host.namespace import Namespace
-from keisoku.lab.system.lab import SystemLab
-from keisoku.lab.system.shape import ServedFile, SystemShape
-from keisoku.system.network.background import Background, BackgroundLoad
-from keisoku.system.network.net_file import read_net
-from keisoku.system.network.remote_system import RemoteSystem
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.lab.system.lab import SystemLab
+from keisoku.ground.lab.system.shape import ServedFile, SystemShape
+from keisoku.subjects.system.network.background import Background, BackgroundLoad
+from keisoku.subjects.system.network.net_file import read_net
+from keisoku.subjects.system.network.remote_system import RemoteSystem
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60

@@ -20,12 +20,12 @@ from support.lab_passages import needs
 from support.netconf import DATA, datastore, generator, leaves
 from support.ssh_servers import missing
 
-from keisoku.host.namespace import Namespace, within
-from keisoku.host.program import Program
-from keisoku.host.undo import record, undo, undo_left
-from keisoku.lab.device import iproute
-from keisoku.netconf.server import PROGRAMS, NetconfServer, SshListening
-from keisoku.otg.controller import Controller
+from keisoku.faces.netconf.server import PROGRAMS, NetconfServer, SshListening
+from keisoku.faces.otg.controller import Controller
+from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.program import Program
+from keisoku.ground.host.undo import record, undo, undo_left
+from keisoku.ground.lab.device import iproute
 
 manager = pytest.importorskip("ncclient.manager", reason="needs the package ncclient")
 RPCError = pytest.importorskip("ncclient.operations").RPCError

@@ -10,9 +10,9 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from support.lab_passages import MakeTap, assert_checksums, dropped, needs, payload
 
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.nftables import NFT
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.nftables import NFT
 
 pytestmark = [pytest.mark.lab, needs(NFT)]
 

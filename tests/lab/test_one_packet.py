@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from support.command_line import Ended, outcome_of, start
 
-from keisoku.host.place import Place
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.path.one_packet.sockets import HopSockets
-from keisoku.path.one_packet.wire import HopPacket
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.path.one_packet.sockets import HopSockets
+from keisoku.subjects.path.one_packet.wire import HopPacket
 
 pytestmark = pytest.mark.lab
 

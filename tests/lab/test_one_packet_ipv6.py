@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.command_line import outcome_of, start
 
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
 
 pytestmark = pytest.mark.lab
 

@@ -17,7 +17,7 @@ from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_killed import KilledTester
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, until, until_stopped
 
-from keisoku.lab.frr import PROGRAMS, VTYSH
+from keisoku.ground.lab.frr import PROGRAMS, VTYSH
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 _CONNECTED = 2

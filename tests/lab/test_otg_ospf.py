@@ -16,8 +16,8 @@ from support.otg_lag import Tap, tap
 from support.otg_ospf import await_ospf, learned_lsas, ospf_device
 from support.otg_server import otg_client, two_ports
 
-from keisoku.host.namespace import FOLDER
-from keisoku.lab.frr import PROGRAMS
+from keisoku.ground.host.namespace import FOLDER
+from keisoku.ground.lab.frr import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 

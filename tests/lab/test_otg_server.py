@@ -25,11 +25,11 @@ from support.otg_bgp import await_peers, bgp_device, protocols
 from support.otg_lldp import lldp_agent, lldp_metrics
 from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
-from keisoku.host.capability import BITS
-from keisoku.host.namespace import Namespace
-from keisoku.lab.frr import PROGRAMS as FRR
-from keisoku.lab.tester_agents import PROGRAMS as LLDP
-from keisoku.otg.privilege import LABS, PORTS, ROOTS
+from keisoku.faces.otg.privilege import LABS, PORTS, ROOTS
+from keisoku.ground.host.capability import BITS
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.lab.frr import PROGRAMS as FRR
+from keisoku.ground.lab.tester_agents import PROGRAMS as LLDP
 
 pytestmark = pytest.mark.lab
 _BPF_PROG_GET_FD_BY_ID = 13

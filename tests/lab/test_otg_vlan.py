@@ -12,7 +12,7 @@ from support.otg_ospf import await_ospf, learned_lsas, ospf_device
 from support.otg_server import otg_client, set_traffic, two_ports, until_stopped
 from support.otg_vlan import IN_SERVICE, PLAIN, Tags, flow_of, observed, tag, tags_of
 
-from keisoku.lab.frr import PROGRAMS
+from keisoku.ground.lab.frr import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 

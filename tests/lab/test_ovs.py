@@ -18,11 +18,11 @@ from support.lab_frames import headers, signed
 from support.lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 
 from keisoku.errors import EngineError
-from keisoku.host.namespace import Namespace
-from keisoku.host.undo import undo_left
-from keisoku.lab import daemons
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.vswitch import PROGRAMS
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.undo import undo_left
+from keisoku.ground.lab import daemons
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.vswitch import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 OFCTL = next(program for program in PROGRAMS if program.name == "ovs-ofctl")
@@ -156,7 +156,7 @@ def test_the_context_names_the_versions() -> None:
 
 _CHILD = """
 import time
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
 with Lab("ovs"):
     print("ready", flush=True)
     [time.sleep(0.1) for _ in range(600)]
@@ -230,7 +230,7 @@ def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
 
 
 def test_nothing_is_left_of_a_switch_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.lab.device.vswitch.Vswitch.set_flows", refuse)
+    monkeypatch.setattr("keisoku.ground.lab.device.vswitch.Vswitch.set_flows", refuse)
     before = namespaces_of(os.getpid())
     with pytest.raises(EngineError, match="as if it had refused"):
         Lab("ovs?flows=1").__enter__()

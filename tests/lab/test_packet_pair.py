@@ -16,25 +16,25 @@ from support.command_line import keisoku
 from support.serving import serving
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.place import Place
-from keisoku.host.two_ended.control import GREETING, ControlError
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.path.packet_pair.analysis import analyse
-from keisoku.path.packet_pair.flags import COARSE
-from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import measure
-from keisoku.path.sources.analysis import PAIRS
-from keisoku.path.sources.analysis import analyse as compare
-from keisoku.path.sources.settings import SourceComparisonSettings
-from keisoku.path.sources.stages import measure as measure_sources
-from keisoku.path.stamp.sender import DelaySender
-from keisoku.path.stamp.settings import DelaySettings
-from keisoku.path.time_source import Source
-from keisoku.path.train.serve import Server
-from keisoku.path.train.session import TrainSession
-from keisoku.run.result import Result
+from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.control import GREETING, ControlError
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.packet_pair.analysis import analyse
+from keisoku.subjects.path.packet_pair.flags import COARSE
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.packet_pair.stages import measure
+from keisoku.subjects.path.sources.analysis import PAIRS
+from keisoku.subjects.path.sources.analysis import analyse as compare
+from keisoku.subjects.path.sources.settings import SourceComparisonSettings
+from keisoku.subjects.path.sources.stages import measure as measure_sources
+from keisoku.subjects.path.stamp.sender import DelaySender
+from keisoku.subjects.path.stamp.settings import DelaySettings
+from keisoku.subjects.path.time_source import Source
+from keisoku.subjects.path.train.serve import Server
+from keisoku.subjects.path.train.session import TrainSession
 
 pytestmark = pytest.mark.lab
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000

@@ -6,8 +6,8 @@ import pytest
 from support.lab_passages import MakeTap, assert_passage, needs, require
 
 from keisoku.errors import PlanError
-from keisoku.lab.device.catalogue import FAMILIES, find_device
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
+from keisoku.ground.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 
@@ -115,6 +115,6 @@ def test_a_device_is_found_again_by_its_name(name: str) -> None:
 
 
 def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.host.program.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("keisoku.ground.host.program.shutil.which", lambda *_, **__: None)
     with pytest.raises(PlanError, match=r"ovs needs the program .*install the Debian package openvswitch-switch"):
         Lab("ovs").__enter__()

@@ -25,11 +25,11 @@ from support.path_probes import (
     stamped_pair,
 )
 
-from keisoku.host.undo import undo_left
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.lab.path.truth import BucketTruth, DirectionTruth, PathTruth
+from keisoku.ground.host.undo import undo_left
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.path.truth import BucketTruth, DirectionTruth, PathTruth
 
 pytestmark = pytest.mark.lab
 
@@ -218,9 +218,9 @@ def test_a_target_that_drops_everything_says_nothing():
 
 _CHILD = """
 import time
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
 cross = [CrossTraffic(1, "tcp", 0.1), CrossTraffic(1, "poisson", 0.1)]
 with PathLab([Hop(10**8), Hop(10**7, bucket_bytes=15000)], cross_traffic=cross) as lab:
     print("ready", flush=True)

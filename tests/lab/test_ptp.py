@@ -19,17 +19,17 @@ from click.testing import CliRunner
 from support.veth_pair import VethPair, veth_pair
 
 from keisoku import _core
-from keisoku.cli.main import keisoku
-from keisoku.clock import interval_clock
-from keisoku.clock.frequency import hard_bounds
-from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import parse
-from keisoku.clock.reference.local import bracket
-from keisoku.clock.reference.opening import open_reference
-from keisoku.clock.reference.ptp.reference import PtpClient
-from keisoku.clock.reference.ptp.target import target
-from keisoku.host.namespace import within
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.host.namespace import within
+from keisoku.subjects.clock import interval_clock
+from keisoku.subjects.clock.frequency import hard_bounds
+from keisoku.subjects.clock.host_clocks import host_clocks
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.kinds import parse
+from keisoku.subjects.clock.reference.local import bracket
+from keisoku.subjects.clock.reference.opening import open_reference
+from keisoku.subjects.clock.reference.ptp.reference import PtpClient
+from keisoku.subjects.clock.reference.ptp.target import target
 
 pytestmark = [
     pytest.mark.lab,

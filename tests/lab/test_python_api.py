@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import keisoku as ks
-from keisoku.lab.available import available
+from keisoku.ground.lab.available import available
 
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(available() is not None, reason=str(available()))]
 

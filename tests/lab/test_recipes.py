@@ -9,10 +9,10 @@ from pyroute2 import IPRoute
 from support.lab_frames import headers
 from support.lab_trials import FRAMES, carry_out, plan_for
 
-from keisoku.lab.device.bridge import bridge
-from keisoku.lab.device.catalogue import FAMILIES
-from keisoku.lab.device.device import LabDevice, Site
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.bridge import bridge
+from keisoku.ground.lab.device.catalogue import FAMILIES
+from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

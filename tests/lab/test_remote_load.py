@@ -17,12 +17,12 @@ import pytest
 from support.command_line import Child, outcome_of, start
 from support.ssh_servers import PORT, comm, missing, pids, ssh_servers
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.program import Program
-from keisoku.lab.system.lab import SystemLab
-from keisoku.lab.system.shape import ServedFile, SystemShape
-from keisoku.run.directory import RunDirectory
-from keisoku.system.load.rows import RUNS
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.program import Program
+from keisoku.ground.lab.system.lab import SystemLab
+from keisoku.ground.lab.system.shape import ServedFile, SystemShape
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.system.load.rows import RUNS
 
 FILE_BYTES = 3000
 PATIENCE_S = 60

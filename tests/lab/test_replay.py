@@ -13,12 +13,12 @@ from scapy.layers.l2 import Ether
 from scapy.utils import PcapWriter
 from support.command_line import keisoku
 
-from keisoku.device.capture.replay import Replay, replay
-from keisoku.device.engine.playback import Played, play
-from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.testbed.lab import lab_port
 from keisoku.errors import PlanError
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.capture.replay import Replay, replay
+from keisoku.subjects.device.engine.playback import Played, play
+from keisoku.subjects.device.engine.port_capture import PortCapture
+from keisoku.subjects.device.testbed.lab import lab_port
 
 pytestmark = pytest.mark.lab
 

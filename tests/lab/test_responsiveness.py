@@ -9,20 +9,20 @@ import pytest
 from support.serving import serving
 
 from keisoku.errors import EngineError
-from keisoku.host.place import Place
-from keisoku.lab.path.name import find_path
-from keisoku.line.responsiveness.analysis import QUEUE, WHILE
-from keisoku.line.responsiveness.probing import DELAYS, PHASES, begin
-from keisoku.measurement.carry_out import Outcome, analyse, carry_out
-from keisoku.measurement.table import find
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.stamp.sender import DelaySender
-from keisoku.path.stamp.settings import DelaySettings
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import parsed
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.name import find_path
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import Outcome, analyse, carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE
+from keisoku.subjects.line.responsiveness.probing import DELAYS, PHASES, begin
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.stamp.sender import DelaySender
+from keisoku.subjects.path.stamp.settings import DelaySettings
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

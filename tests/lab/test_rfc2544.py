@@ -8,16 +8,16 @@ import pytest
 from support.lab_passages import needs
 from support.trials import drive, never, of_no_use
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
-from keisoku.lab.device.lab import RESET_S
-from keisoku.lab.device.vswitch import PROGRAMS
-from keisoku.run.result import Result, Row
+from keisoku.ground.lab.device.lab import RESET_S
+from keisoku.ground.lab.device.vswitch import PROGRAMS
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.trial import TrialRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}

@@ -6,13 +6,13 @@ import pytest
 from support.lab_trials import on_lab
 from support.trials import drive, incomplete
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.record.trial import TrialRecord
-from keisoku.lab.device.faults import Faults
-from keisoku.lab.device.lab import Lab
-from keisoku.run.result import Result
+from keisoku.ground.lab.device.faults import Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.record.trial import TrialRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

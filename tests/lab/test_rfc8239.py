@@ -13,13 +13,13 @@ from pyroute2 import IPRoute
 from support.lab_trials import on_lab
 from support.trials import Spoiled, drive, incomplete, later_than, without_interference
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.trial import TrialRecord
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
-from keisoku.run.result import Result
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.trial import TrialRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

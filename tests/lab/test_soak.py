@@ -9,8 +9,8 @@ import pytest
 from soak import inexact, long_trial, soak_plan
 from support.lab_trials import on_lab
 
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -14,11 +14,11 @@ from support.veth_pair import VethPair, veth_pair
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
-from keisoku.host.place import Place
-from keisoku.path.stamp.analysis import analyse
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.stamp.sender import DelaySender
-from keisoku.path.stamp.settings import DelaySettings
+from keisoku.ground.host.place import Place
+from keisoku.subjects.path.stamp.analysis import analyse
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.stamp.sender import DelaySender
+from keisoku.subjects.path.stamp.settings import DelaySettings
 
 pytestmark = pytest.mark.lab
 

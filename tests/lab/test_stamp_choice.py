@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from support.lab_trials import on_lab, plan_for, trial
 
-from keisoku.device.engine.stamps import StampOffer, choose
-from keisoku.device.engine.wired import WiredEngine
-from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-from keisoku.device.testbed.lab import LabTestbed, lab_port
 from keisoku.errors import EngineError
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.engine.stamps import StampOffer, choose
+from keisoku.subjects.device.engine.wired import WiredEngine
+from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.subjects.device.testbed.lab import LabTestbed, lab_port
 
 pytestmark = pytest.mark.lab
 

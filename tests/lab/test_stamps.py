@@ -8,10 +8,10 @@ import struct
 import pytest
 
 from keisoku._core import Wire, clock_costs
-from keisoku.device.engine.stamps import StampOffer, choose
-from keisoku.device.record.trial import Facts
-from keisoku.device.testbed.host_port import list_ports
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.engine.stamps import StampOffer, choose
+from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.testbed.host_port import list_ports
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -18,29 +18,29 @@ from support.command_line import journal_of, keisoku
 from support.serving import serving
 
 from keisoku.errors import EngineError, KeisokuError
-from keisoku.host.namespace import Namespace
-from keisoku.host.place import Place
-from keisoku.host.two_ended.control import ControlError
-from keisoku.host.undo import undo_left
-from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.lab.system import ftp_server
-from keisoku.lab.system.ftp_server import FtpServer
-from keisoku.measurement.carry_out import carry_out, resume
-from keisoku.measurement.table import find
-from keisoku.path.train.serve import Server
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
-from keisoku.stream.file.settings import FileSettings
-from keisoku.stream.interface_setting import InterfaceSetting
-from keisoku.stream.iperf3 import client
-from keisoku.stream.measure import bare_server
-from keisoku.stream.run import TABLE
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
-from keisoku.stream.settings import NONE, TcpSettings
-from keisoku.stream.trial import StreamTrial
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.control import ControlError
+from keisoku.ground.host.undo import undo_left
+from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.system import ftp_server
+from keisoku.ground.lab.system.ftp_server import FtpServer
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.running.measurement.carry_out import carry_out, resume
+from keisoku.running.measurement.table import find
+from keisoku.subjects.path.train.serve import Server
+from keisoku.subjects.stream.file.settings import FileSettings
+from keisoku.subjects.stream.interface_setting import InterfaceSetting
+from keisoku.subjects.stream.iperf3 import client
+from keisoku.subjects.stream.measure import bare_server
+from keisoku.subjects.stream.run import TABLE
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.settings import NONE, TcpSettings
+from keisoku.subjects.stream.trial import StreamTrial
 
 pytestmark = pytest.mark.lab
 
@@ -155,7 +155,7 @@ def test_interfaces_are_set_at_both_ends_and_set_back(name: str) -> None:
 @pytest.mark.alone
 def test_what_a_killed_process_left_set_is_set_back() -> None:
     script = (
-        "import os, signal\nfrom keisoku.stream.interface_setting import InterfaceSetting\nimport sys\n"
+        "import os, signal\nfrom keisoku.subjects.stream.interface_setting import InterfaceSetting\nimport sys\n"
         "InterfaceSetting(sys.argv[1], sys.argv[2]).set({'mtu': 900})\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     with BarePath() as lab:

@@ -11,17 +11,17 @@ import pytest
 from pyroute2 import IPRoute
 from support.serving import serving
 
-from keisoku.host.link_rate import link_rates
-from keisoku.host.namespace import Namespace
-from keisoku.host.place import Place
-from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.stream.measure import bare_server
-from keisoku.stream.run import total_bps
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
-from keisoku.stream.trial import StreamTrial
+from keisoku.ground.host.link_rate import link_rates
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.subjects.stream.measure import bare_server
+from keisoku.subjects.stream.run import total_bps
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.trial import StreamTrial
 
 pytestmark = pytest.mark.lab
 

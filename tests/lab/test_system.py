@@ -12,19 +12,19 @@ import pytest
 from support.command_line import journal_of
 
 from keisoku.errors import PlanError
-from keisoku.host.namespace import Namespace
-from keisoku.host.program import Program
-from keisoku.host.undo import undo_left
-from keisoku.lab.system.lab import SystemLab, SystemPort
-from keisoku.lab.system.shape import ServedFile, SystemShape
-from keisoku.system.load import clients
-from keisoku.system.load.bulk_servers import bulk_aims
-from keisoku.system.load.client_run import ClientRun
-from keisoku.system.load.target import lab_aims
-from keisoku.system.network.port_watch import PortWatch, WatchedPort
-from keisoku.system.opening import open_system
-from keisoku.system.shaping.port_limits import PortLimits
-from keisoku.system.shaping.port_place import PortPlace
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.program import Program
+from keisoku.ground.host.undo import undo_left
+from keisoku.ground.lab.system.lab import SystemLab, SystemPort
+from keisoku.ground.lab.system.shape import ServedFile, SystemShape
+from keisoku.subjects.system.load import clients
+from keisoku.subjects.system.load.bulk_servers import bulk_aims
+from keisoku.subjects.system.load.client_run import ClientRun
+from keisoku.subjects.system.load.target import lab_aims
+from keisoku.subjects.system.network.port_watch import PortWatch, WatchedPort
+from keisoku.subjects.system.opening import open_system
+from keisoku.subjects.system.shaping.port_limits import PortLimits
+from keisoku.subjects.system.shaping.port_place import PortPlace
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 REQUESTS = 300

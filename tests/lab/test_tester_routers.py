@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from keisoku.lab import tester_routers
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.tester_routers import RouterInterface, RouterPlace
+from keisoku.ground.lab import tester_routers
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.tester_routers import RouterInterface, RouterPlace
 
 pytestmark = pytest.mark.lab
 

@@ -10,12 +10,12 @@ from support.lab_passages import MakeTap, needs, require, stack
 from support.lab_trials import on_lab, plan_for
 from support.trials import carried, incomplete, later_than
 
-from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.errors import EngineError
-from keisoku.lab.device.catalogue import FAMILIES, find_device
-from keisoku.lab.device.faults import Applied, Faults
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.throttle import CATCH_UP_FRAMES, Throttle, Throttled
+from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
+from keisoku.ground.lab.device.faults import Applied, Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.throttle import CATCH_UP_FRAMES, Throttle, Throttled
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

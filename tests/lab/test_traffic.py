@@ -9,7 +9,7 @@ import pytest
 from support.lab_trials import FRAMES, carry_out, plan_for
 from support.trials import incomplete, later_than
 
-from keisoku.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Facts, Trial
 
 pytestmark = pytest.mark.lab
 CALM = later_than(10_000_000)

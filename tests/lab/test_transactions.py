@@ -13,20 +13,20 @@ from support.command_line import keisoku
 from support.serving import serving
 
 from keisoku.errors import EngineError
-from keisoku.host.place import Place
-from keisoku.lab.path.bare_path import TARGET_ADDRESS
-from keisoku.lab.path.hop import Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.measurement.carry_out import analyse, carry_out, resume
-from keisoku.measurement.table import find
-from keisoku.run.directory import RunDirectory
-from keisoku.run.settings import parsed
-from keisoku.stream.measure import bare_server
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
-from keisoku.stream.transaction.near import carry_out_trial
-from keisoku.stream.transaction.rows import TRANSACTIONS, TRIALS
-from keisoku.stream.transaction.trial import TransactionTrial
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
+from keisoku.ground.lab.path.hop import Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import analyse, carry_out, resume
+from keisoku.running.measurement.table import find
+from keisoku.subjects.stream.measure import bare_server
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.transaction.near import carry_out_trial
+from keisoku.subjects.stream.transaction.rows import TRANSACTIONS, TRIALS
+from keisoku.subjects.stream.transaction.trial import TransactionTrial
 
 pytestmark = pytest.mark.lab
 

@@ -10,12 +10,12 @@ import pytest
 from support.lab_frames import Tap, headers, signed
 from support.lab_trials import on_lab
 
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.counts import Ranges
-from keisoku.device.record.trial import Facts, Phases, Trial
-from keisoku.frame.payload import SIGNATURE_BYTES
-from keisoku.lab.device.faults import Applied, Faults
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.frame.payload import SIGNATURE_BYTES
+from keisoku.ground.lab.device.faults import Applied, Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.counts import Ranges
+from keisoku.subjects.device.record.trial import Facts, Phases, Trial
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

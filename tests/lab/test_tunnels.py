@@ -7,9 +7,9 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 from support.lab_passages import MakeTap, assert_like, dropped, needs, payload, stack
 
-from keisoku.device.testbed.host_port import resolve_mac
-from keisoku.lab.device.catalogue import find_device
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.catalogue import find_device
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.testbed.host_port import resolve_mac
 
 pytestmark = pytest.mark.lab
 

@@ -15,16 +15,16 @@ from support.trials import CALM_ATTEMPTS, incomplete
 from support.two_hosts import FAR, MASTERS, TwoHosts, command_at, ptp_master, two_hosts
 
 import keisoku as ks
-from keisoku.clock.relation import Relation
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED, FrameWriter
-from keisoku.device.record.trial import Facts, Phases, Trial
-from keisoku.device.record.trial_log import TrialLog
-from keisoku.device.testbed.receiving_host import ReceivingServer
-from keisoku.host.place import Place
-from keisoku.lab.device.faults import Applied, Faults
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.host.place import Place
+from keisoku.ground.lab.device.faults import Applied, Faults
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.clock.relation import Relation
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED, FrameWriter
+from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.testbed.receiving_host import ReceivingServer
 
 pytestmark = pytest.mark.lab
 FRAMES, STREAM, EACH, FPS = 20_000, 7, 100, 20_000.0

@@ -17,8 +17,8 @@ import pytest
 from pyroute2 import netns
 
 from keisoku._core import Wire
-from keisoku.device.record.trial import Facts
 from keisoku.errors import EngineError
+from keisoku.subjects.device.record.trial import Facts
 
 pytestmark = [
     pytest.mark.lab,

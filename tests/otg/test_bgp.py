@@ -15,13 +15,13 @@ from support.otg_bgp import bgp_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
-from keisoku.otg.bgp import listening
-from keisoku.otg.bgp_states import bgp_metric, prefix_state
-from keisoku.otg.configuration import Configuration, configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.controller import Controller
-from keisoku.otg.frr_bgp import BgpText
-from keisoku.otg.route_range import MOST_HOSTS, Prefixes, hosts
+from keisoku.faces.otg.bgp import listening
+from keisoku.faces.otg.bgp_states import bgp_metric, prefix_state
+from keisoku.faces.otg.configuration import Configuration, configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.frr_bgp import BgpText
+from keisoku.faces.otg.route_range import MOST_HOSTS, Prefixes, hosts
 
 
 def script(change: Callable[[Any, Any], None] = lambda peer, routes: None) -> Any:

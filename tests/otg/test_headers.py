@@ -12,10 +12,10 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends
-from keisoku.frame.variants import Frames, frames
-from keisoku.otg.conformance import checked
-from keisoku.otg.header import packet
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.header import packet
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.variants import Frames, frames
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 

@@ -19,10 +19,10 @@ from support.certificate import self_signed, token_file
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
-from keisoku.otg.controller import Controller
-from keisoku.otg.server import Listening, Server
-from keisoku.service.body import MOST_BODY_BYTES
-from keisoku.service.operation import BASE
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.service.body import MOST_BODY_BYTES
+from keisoku.faces.service.operation import BASE
 
 TOKEN = "0123456789abcdef"
 

@@ -13,11 +13,11 @@ from support.otg_isis import isis_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
-from keisoku.otg.configuration import Configuration, configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.controller import Controller
-from keisoku.otg.frr_isis import IsisText
-from keisoku.otg.isis_states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.configuration import Configuration, configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.frr_isis import IsisText
+from keisoku.faces.otg.isis_states import adjacency_state, isis_metric, lsp_state
 
 _DATABASE = """Area tester:
 IS-IS Level-2 link-state database:

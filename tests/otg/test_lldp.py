@@ -13,11 +13,11 @@ from support.otg_lldp import lldp_agent
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
-from keisoku.otg.configuration import Configuration, configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.controller import Controller
-from keisoku.otg.lldp_states import lldp_metric, neighbour_states
-from keisoku.otg.lldpd_commands import commands
+from keisoku.faces.otg.configuration import Configuration, configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.lldp_states import lldp_metric, neighbour_states
+from keisoku.faces.otg.lldpd_commands import commands
 
 
 def understood(change: Callable[[Any], Any] = lambda agent: None) -> Configuration:

@@ -11,9 +11,9 @@ from support.otg_bgp import bgp_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
-from keisoku.otg.configuration import Configuration, configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.frr_bgp import BgpText
+from keisoku.faces.otg.configuration import Configuration, configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.frr_bgp import BgpText
 
 
 def script(change: Callable[[Any], Any] = lambda loopback: None) -> Any:

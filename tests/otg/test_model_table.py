@@ -15,9 +15,9 @@ from support.otg_document import holds
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
-from keisoku.otg.configuration import configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.controller import Controller
+from keisoku.faces.otg.configuration import configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.controller import Controller
 
 PAGE = Path(__file__).parents[2] / "docs/otg.md"
 PLACES = {

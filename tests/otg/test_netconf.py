@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.netconf import DATA, HEADER, generator, latencies, leaves, plain, until_sent
 
-from keisoku.device.record.trial import Bursts
 from keisoku.errors import Occupied, PlanError
-from keisoku.netconf.datastore import Datastore
-from keisoku.netconf.model import interfaces
-from keisoku.netconf.statistics import Counts, Latencies, Sent
-from keisoku.netconf.translation import configuration
-from keisoku.otg.controller import Controller
-from keisoku.service.traffic import EndedTraffic
+from keisoku.faces.netconf.datastore import Datastore
+from keisoku.faces.netconf.model import interfaces
+from keisoku.faces.netconf.statistics import Counts, Latencies, Sent
+from keisoku.faces.netconf.translation import configuration
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.service.traffic import EndedTraffic
+from keisoku.subjects.device.record.trial import Bursts
 
 P1, P2 = "sim:gs908e#1", "sim:gs908e#2"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keisoku.otg.gnmi_path import subtrees, tree
-from keisoku.otg.leaf import Path, Value, rfc7951
-from keisoku.otg.telemetry import Telemetry
+from keisoku.faces.otg.gnmi_path import subtrees, tree
+from keisoku.faces.otg.leaf import Path, Value, rfc7951
+from keisoku.faces.otg.telemetry import Telemetry
 
 _BGP = dict.fromkeys(
     [

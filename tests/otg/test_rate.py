@@ -7,10 +7,10 @@ import json
 import pytest
 from support.otg_server import two_ports, udp_flow
 
-from keisoku.device.record.trial import Bursts
 from keisoku.errors import PlanError
-from keisoku.otg.configuration import configuration
-from keisoku.otg.conformance import checked
+from keisoku.faces.otg.configuration import configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.subjects.device.record.trial import Bursts
 
 
 def test_a_least_gap_bounds_the_rate_and_needs_a_line() -> None:

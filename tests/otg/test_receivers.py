@@ -10,9 +10,9 @@ import pytest
 import snappi
 from support.otg_server import otg_client, set_traffic, udp_flow, until, until_stopped
 
-from keisoku.otg.configuration import configuration
-from keisoku.otg.conformance import checked
-from keisoku.otg.flow import Flow
+from keisoku.faces.otg.configuration import configuration
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.flow import Flow
 
 _HOST = "02:00:00:00:0a:03"
 

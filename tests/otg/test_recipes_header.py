@@ -8,11 +8,11 @@ import pytest
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends
-from keisoku.frame.variants import frames
-from keisoku.otg.conformance import checked
-from keisoku.otg.header import packet
-from keisoku.otg.header_fields import KINDS, HeaderKind
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.header import packet
+from keisoku.faces.otg.header_fields import KINDS, HeaderKind
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.variants import frames
 
 LINE = HeaderKind("HDLC", {"address": "address", "control": "control"})
 """PPP in HDLC-like framing (RFC 1662 §3.1), as Scapy calls it."""

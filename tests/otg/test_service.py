@@ -13,13 +13,13 @@ import pytest
 import snappi
 from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.device.record.trial import TrialRecord
-from keisoku.otg.controller import Controller
-from keisoku.otg.server import Listening, Server
-from keisoku.run.result import Result
-from keisoku.service.openapi import openapi
-from keisoku.service.operation import BASE, OPERATIONS
-from keisoku.service.runs import asked_from_afar
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.service.openapi import openapi
+from keisoku.faces.service.operation import BASE, OPERATIONS
+from keisoku.faces.service.runs import asked_from_afar
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.record.trial import TrialRecord
 
 PLAN = {"methods": ["throughput"], "dut": "sim:gs908e", "frame_bytes": [64], "throughput": {"trial_s": 0.05}}
 ENDLESS = PLAN | {"throughput": {"trial_s": 3600}}

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from keisoku.otg import connection
-from keisoku.otg.controller import Controller
-from keisoku.otg.server import Listening, Server
-from keisoku.service import body
-from keisoku.service.operation import BASE
+from keisoku.faces.otg import connection
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.service import body
+from keisoku.faces.service.operation import BASE
 
 SILENT = 40
 """Connections at once that keep theirs open and say no more; the server takes 64."""

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.frame.headers import Ends
-from keisoku.frame.variants import frames
-from keisoku.otg.conformance import checked
-from keisoku.otg.header import packet
-from keisoku.otg.tag import classes
+from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.header import packet
+from keisoku.faces.otg.tag import classes
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.variants import frames
 
 
 @pytest.fixture(scope="module", params=["http", "grpc"])

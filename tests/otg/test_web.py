@@ -9,10 +9,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from keisoku.otg.controller import Controller
-from keisoku.otg.server import Listening, Server
-from keisoku.service.web.access import COOKIE
-from keisoku.service.web.routes import STATIC
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.service.web.access import COOKIE
+from keisoku.faces.service.web.routes import STATIC
 
 FORM = {"measurement": "device", "dut": "sim:gs908e", "sizes": "64", "further": "throughput.trial_s = 0.05"}
 

@@ -18,8 +18,8 @@ from accuracy_devices import Compared, measured, ratios
 from accuracy_devices import latency as latencies_of_random_devices
 from accuracy_physics import Device
 
-from keisoku.analysis import budget
-from keisoku.device.record.gaps import Gap, Gaps
+from keisoku.ground.statistics import budget
+from keisoku.subjects.device.record.gaps import Gap, Gaps
 
 JITTER = Device(constant_ns=20_000.0, jitter="uniform", spread_ns=500.0)
 FPS = 50_000.0

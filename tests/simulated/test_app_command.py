@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 import keisoku as ks
-from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
-from keisoku.measurement.carry_out import carry_out, resume
-from keisoku.measurement.table import find
-from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import kept_intervals
-from keisoku.system.search.asking import again, evaluations
-from keisoku.system.settings import GovernSettings, LimitSettings
-from keisoku.system.simulated.virtual import VirtualSystem
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.carry_out import carry_out, resume
+from keisoku.running.measurement.table import find
+from keisoku.subjects.system.interval_log import kept_intervals
+from keisoku.subjects.system.search.asking import again, evaluations
+from keisoku.subjects.system.settings import GovernSettings, LimitSettings
+from keisoku.subjects.system.simulated.virtual import VirtualSystem
 
 E4 = ["--system", "sim:e4", "--objective", "sum_requests", "--floor", "100M"]
 
@@ -188,5 +188,5 @@ def test_what_cannot_be_is_refused_before_anything_is_set(words, problem, tmp_pa
 
 
 def test_other_commands_do_not_load_what_searches():
-    code = "import sys, keisoku.cli.main; print('keisoku.system.search.search' in sys.modules)"
+    code = "import sys, keisoku.faces.cli.main; print('keisoku.subjects.system.search.search' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"

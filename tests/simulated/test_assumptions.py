@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.method.assumption import stated
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.method.assumption import stated
 
 
 def measured(method: str, toml: str, **source: Any) -> Result:

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from support.simulated_trials import carry_out, plan
 
-from keisoku.cli.main import keisoku
-from keisoku.device.calibration.cable_series import LIGHT_M_PER_S, cable_series
-from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
-from keisoku.simulated_device.device import find_device
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.simulated_device.device import find_device
+from keisoku.subjects.device.calibration.cable_series import LIGHT_M_PER_S, cable_series
+from keisoku.subjects.device.record.run import DeviceRun
 
 LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)
 NS_PER_M, CONSTANT_NS = 4.72284, 459.913

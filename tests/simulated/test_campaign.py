@@ -14,8 +14,8 @@ from support.command_line import keisoku, start
 
 import keisoku as ks
 from keisoku.errors import PlanError
-from keisoku.measurement.campaign.settings import CampaignSettings, cells, ordered
-from keisoku.run.settings import parsed
+from keisoku.ground.run.settings import parsed
+from keisoku.running.campaign.settings import CampaignSettings, cells, ordered
 
 SLOW = """link_bits_per_second = 1e9
 [output]

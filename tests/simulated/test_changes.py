@@ -11,14 +11,14 @@ import pytest
 from support.lab_trials import Rows
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.analysis.changes import findings
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT
-from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.errors import PlanError
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.analysis.changes import findings
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.frames import CORRUPT
+from keisoku.subjects.device.record.trial import Facts, Phases, Trial
 
 LINK = "link_bits_per_second = 1e9\n"
 PHASES = {"learning": False, "drain_s": 0.1, "rest_s": 0}
@@ -188,7 +188,7 @@ stream = 2
 
 
 def source() -> str:
-    from keisoku.frame.headers import SOURCE_IPV4
+    from keisoku.ground.frame.headers import SOURCE_IPV4
 
     return SOURCE_IPV4
 
@@ -278,7 +278,7 @@ def test_headers_of_many_kinds_are_counted_where_they_have_no_room() -> None:
 
 
 def test_an_engine_that_cannot_compare_is_refused_and_so_is_a_mix(tmp_path: Path) -> None:
-    from keisoku.device.record.capabilities import Capabilities
+    from keisoku.subjects.device.record.capabilities import Capabilities
 
     fpga = Capabilities(
         engine="fpga",

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from keisoku.cli.main import GROUPS, keisoku
-from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.faces.cli.main import GROUPS, keisoku
+from keisoku.subjects.device.plan.procedure import PROCEDURES
 
 LIGHT = 152
 """Commands that list or tell."""
@@ -46,17 +46,17 @@ def say():
     kinds = sorted({name.partition(".")[0] for name in sys.modules})
     print({**counts, "end": len(sys.modules), "kinds": kinds}, file=sys.stderr)
 """
-AT_ONCE = COUNTED + "from keisoku.cli.main import main\nmain()\n"
+AT_ONCE = COUNTED + "from keisoku.faces.cli.main import main\nmain()\n"
 AT_FIRST_FRAME = (
     COUNTED
     + """
-from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
 start = SimulatedEngine.start
 def counted(*given, **named):
     counts.setdefault("first frame", len(sys.modules))
     return start(*given, **named)
 SimulatedEngine.start = counted
-from keisoku.cli.main import main
+from keisoku.faces.cli.main import main
 main()
 """
 )
@@ -97,7 +97,7 @@ def test_modules_of_the_help_of_every_procedure() -> None:
     program = (
         COUNTED
         + f"""
-from keisoku.cli.main import keisoku
+from keisoku.faces.cli.main import keisoku
 for name in {OF_PROCEDURES!r}:
     keisoku([name, "--help"], standalone_mode=False)
 """

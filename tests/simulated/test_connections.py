@@ -18,15 +18,15 @@ from scapy.layers.l2 import Ether
 from support.hidden_tables import hidden
 from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
-from keisoku.device.engine.connecting import RETURNED, Connecting
-from keisoku.device.engine.told_errors import pair_told
-from keisoku.device.method.rfc2889 import UNDECIDED
-from keisoku.device.record.opening import Opening
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends
-from keisoku.frame.port_pairs import port_pairs
-from keisoku.run.result import Result, Row
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.port_pairs import port_pairs
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.engine.connecting import RETURNED, Connecting
+from keisoku.subjects.device.engine.told_errors import pair_told
+from keisoku.subjects.device.method.rfc2889 import UNDECIDED
+from keisoku.subjects.device.record.opening import Opening
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 LINK = "ports = 2\nlink_bits_per_second = 10_000_000_000\n"
 WAITS = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}

@@ -6,13 +6,13 @@ import random
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.analysis.outage import frame_gap_ns, lateness_ns, moments, reaches
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.convergence import HOPS
-from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.analysis.outage import frame_gap_ns, lateness_ns, moments, reaches
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.convergence import HOPS
+from keisoku.subjects.device.record.trial import TrialRecord
 
 MS = 1_000_000
 

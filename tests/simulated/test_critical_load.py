@@ -10,12 +10,12 @@ import pytest
 from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.analysis.clean_curve import CleanCurve
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.method import begin
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.analysis.clean_curve import CleanCurve
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 LINK = "link_bits_per_second = 1e7\n"
 LINE = 1e7 / (84 * 8)

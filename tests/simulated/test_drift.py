@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.change_points import noise, penalty, pieces
-from keisoku.device.analysis.behaviour import Behaviour, Sample, behaviour
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.plan import Plan
-from keisoku.run.result import Result, Row
-from keisoku.simulated_device.device import find_device
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.simulated_device.device import find_device
+from keisoku.ground.statistics.change_points import noise, penalty, pieces
+from keisoku.subjects.device.analysis.behaviour import Behaviour, Sample, behaviour
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.plan import Plan
 
 LINE = 1e9 / ((1518 + 20) * 8)
 

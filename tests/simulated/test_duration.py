@@ -9,16 +9,16 @@ import pytest
 from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
-from keisoku.cli import procedures
-from keisoku.cli.main import keisoku
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.setting import Setting
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan.procedure import PROCEDURES, Procedure
-from keisoku.device.record.trial import NS_PER_S, Trial
 from keisoku.errors import PlanError
-from keisoku.simulated_device.device import parse_device
+from keisoku.faces.cli import procedures
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 
 DURATION_S = 0.02
 DEVICE = """

@@ -7,12 +7,12 @@ from math import sqrt
 
 import pytest
 
-from keisoku.device.engine.engine import Engine
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import Bursts, Facts, Flow, Phases, Trial
 from keisoku.errors import EngineError, PlanError
-from keisoku.simulated_device.device import SimulatedDevice, find_device, parse_device
+from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, parse_device
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import Bursts, Facts, Flow, Phases, Trial
 
 GIGABIT = 1e9
 PLAIN = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"

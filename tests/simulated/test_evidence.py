@@ -6,9 +6,9 @@ import pytest
 from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.method.evidence import agreed
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.method.evidence import agreed
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 LINE = 1e9 / (84 * 8)
 HALF = "[output]\nservice_bits_per_second = 5e8\nbuffer_bytes = 2000"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.notebook import outputs
 
-from keisoku.measurement.plan_file import read
+from keisoku.running.measurement.plan_file import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "demo.py")

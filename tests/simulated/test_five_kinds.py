@@ -13,9 +13,9 @@ from support.command_line import keisoku
 from support.serving import serving
 
 import keisoku as ks
-from keisoku.host.place import Place
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.stream.serve import StreamServer
+from keisoku.ground.host.place import Place
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from support.simulated_trials import carry_out
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.forecast.expected import Expected, Expecting
-from keisoku.device.forecast.forecast import Forecast, forecast
-from keisoku.device.plan.pace import paced
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.trial import TrialRecord
-from keisoku.device.runner import Unobserved
-from keisoku.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.forecast.expected import Expected, Expecting
+from keisoku.subjects.device.forecast.forecast import Forecast, forecast
+from keisoku.subjects.device.plan.pace import paced
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.runner import Unobserved
 
 LINK = "ports = 8\nlink_bits_per_second = 100_000_000\n"
 RESET = "[reset]\nduration_ns = 10_000_000\n"
@@ -146,7 +146,7 @@ class Watcher(Unobserved):
 
 
 def test_an_observer_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.device.forecast.expected._RARELY", 0)
+    monkeypatch.setattr("keisoku.subjects.device.forecast.expected._RARELY", 0)
     device = parse_device(DEVICES["carries 60 %"], "test")
     plan = plan_of("throughput")
     _, records = carry_out(plan, device)

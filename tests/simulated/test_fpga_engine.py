@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 from support.fpga_tester import FakeTester, Fates
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.fpga.engine import FpgaEngine
-from keisoku.device.engine.fpga.load import loads
-from keisoku.device.engine.simulated import routes_between
-from keisoku.device.engine.traffic import Traffic, local_mac
-from keisoku.device.plan.content import Content
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
-from keisoku.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
-from keisoku.device.record.trial_log import TrialLog
-from keisoku.device.record.validity import reasons
-from keisoku.device.runner import Unobserved, results_of, run
-from keisoku.device.testbed.fpga_hosts import FpgaHosts
-from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, PlanError
-from keisoku.fpga.events import Event
-from keisoku.fpga.neighbour import Party, ask
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
+from keisoku.ground.fpga.events import Event
+from keisoku.ground.fpga.neighbour import Party, ask
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.fpga.engine import FpgaEngine
+from keisoku.subjects.device.engine.fpga.load import loads
+from keisoku.subjects.device.engine.simulated import routes_between
+from keisoku.subjects.device.engine.traffic import Traffic, local_mac
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
+from keisoku.subjects.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
+from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.validity import reasons
+from keisoku.subjects.device.runner import Unobserved, results_of, run
+from keisoku.subjects.device.testbed.fpga_hosts import FpgaHosts
+from keisoku.subjects.device.testbed.wanted import WantedTraffic
 
 LINE_64 = 1e9 / (8 * 84)
 
@@ -374,7 +374,7 @@ def _told(router: Party) -> bytes:
 
 
 def test_more_gaps_than_a_list_holds_become_bitmaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.device.engine.fpga.facts.MOST_GAPS", 3)
+    monkeypatch.setattr("keisoku.subjects.device.engine.fpga.facts.MOST_GAPS", 3)
     numbers = frozenset({5, 6, 9, 100, 2000})
     own = facts_of(engine_on(FakeTester(Fates(lost=numbers))), trial_of()).streams[0].tracked
     assert own.lost_kept_as == "bitmap"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.run.settings import parsed
-from keisoku.system import set_up
-from keisoku.system.opening import open_system
-from keisoku.system.simulated.virtual import VirtualSystem
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.system import set_up
+from keisoku.subjects.system.opening import open_system
+from keisoku.subjects.system.simulated.virtual import VirtualSystem
 
 PAUSE_S = 0.7
 

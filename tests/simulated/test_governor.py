@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keisoku.system.govern.governor import Command, GovernorSettings, Phase, _hold, govern
-from keisoku.system.govern.inference import Inference
-from keisoku.system.govern.seen_load import SeenLoad, seen_load
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates
-from keisoku.system.search.search import SearchSettings, limit_search
-from keisoku.system.simulated.model import e4
-from keisoku.system.simulated.system import SimulatedSystem
+from keisoku.subjects.system.govern.governor import Command, GovernorSettings, Phase, _hold, govern
+from keisoku.subjects.system.govern.inference import Inference
+from keisoku.subjects.system.govern.seen_load import SeenLoad, seen_load
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates
+from keisoku.subjects.system.search.search import SearchSettings, limit_search
+from keisoku.subjects.system.simulated.model import e4
+from keisoku.subjects.system.simulated.system import SimulatedSystem
 
 SPACE = Candidates(100e6, 10e9)
 FEW = {"slow2": 0, "slow3": 0, "slow4": 0}

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.loss import STOPPED, STOPPED_WITHOUT_LOSS
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import Facts, Phases, Trial
-from keisoku.device.record.validity import reasons
 from keisoku.errors import PlanError
-from keisoku.measurement.carry_out import carry_out as run_measurement
-from keisoku.measurement.table import DEVICE, find
-from keisoku.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.running.measurement.carry_out import carry_out as run_measurement
+from keisoku.running.measurement.table import DEVICE, find
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.loss import STOPPED, STOPPED_WITHOUT_LOSS
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.validity import reasons
 
 MS = 1_000_000
 S = 1000 * MS

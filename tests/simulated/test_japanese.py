@@ -13,8 +13,8 @@ import pytest
 from support import forked
 from support.session import Session
 
-from keisoku.cli.exit_code import MEASURED
-from keisoku.cli.summary import MOST_LINES
+from keisoku.faces.cli.exit_code import MEASURED
+from keisoku.faces.cli.summary import MOST_LINES
 
 MEASURED_COMMAND = ("throughput", "--dut", "sim:gs908e", "--size", "64,512", "--duration", "10ms", "--out", "run")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError
-from keisoku.measurement.carry_out import carry_out, resume
-from keisoku.measurement.table import find
-from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import KeptInterval, kept_intervals
-from keisoku.system.observation import Observation
-from keisoku.system.settings import GovernSettings, LimitSettings
-from keisoku.system.simulated.virtual import VirtualSystem
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.carry_out import carry_out, resume
+from keisoku.running.measurement.table import find
+from keisoku.subjects.system.interval_log import KeptInterval, kept_intervals
+from keisoku.subjects.system.observation import Observation
+from keisoku.subjects.system.settings import GovernSettings, LimitSettings
+from keisoku.subjects.system.simulated.virtual import VirtualSystem
 
 SEARCH = {"objective": "sum_requests", "floor_bps": 100e6, "seed": 3}
 LOST = range(20, 500, 40)

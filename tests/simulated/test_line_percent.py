@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.cli.main import keisoku
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.plan.rate import LinePercent, load
 from keisoku.errors import PlanError
+from keisoku.faces.cli.main import keisoku
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plan.rate import LinePercent, load
 
 PHASES = {"learning_wait_s": 0, "drain_s": 0, "rest_s": 0}
 

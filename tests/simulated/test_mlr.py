@@ -8,15 +8,15 @@ import pytest
 from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.controller import mlrsearch
-from keisoku.device.method.descent import descent
-from keisoku.device.method.method import begin
-from keisoku.device.method.search_goal import Answer, Goal, Question
-from keisoku.device.plan.mlr_settings import PRESETS
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.controller import mlrsearch
+from keisoku.subjects.device.method.descent import descent
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.method.search_goal import Answer, Goal, Question
+from keisoku.subjects.device.plan.mlr_settings import PRESETS
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 SLOW = "link_bits_per_second = 1e6\n"
 LINE = 1e6 / (84 * 8)

@@ -10,14 +10,14 @@ from support.command_line import keisoku
 from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 
 import keisoku as ks
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method import group_flows
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import Facts, Flow, Phases, Trial, TrialRecord
-from keisoku.device.report.accounting import account
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method import group_flows
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import Facts, Flow, Phases, Trial, TrialRecord
+from keisoku.subjects.device.report.accounting import account
 
 PORTS = 4
 PHASES = {"learning": False, "learning_wait_s": 0.0, "drain_s": 0.2, "rest_s": 0.0}

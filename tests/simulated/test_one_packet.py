@@ -9,13 +9,13 @@ import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
 from keisoku.errors import EngineError
-from keisoku.path.one_packet import fit
-from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.fit import PathFit, fit_path
-from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.probing import HopProbing
-from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.one_packet import fit
+from keisoku.subjects.path.one_packet.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.fit import PathFit, fit_path
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.settings import OnePacketSettings
 
 M = 1e6
 

@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 from support.virtual_path import VirtualHop, VirtualPath
 
-from keisoku.clock import rated
 from keisoku.errors import EngineError, KeisokuError
-from keisoku.measurement import carry_out, entry
-from keisoku.measurement.carry_out import Outcome, findings_of
-from keisoku.measurement.within import ENDS, TimeIsUp
-from keisoku.path.one_packet import measurement, probing
-from keisoku.path.one_packet.fit import fit_path
-from keisoku.path.one_packet.measurement import ENDED, MEASUREMENT
-from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.probing import HopProbing
-from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.path.one_packet.table import append
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.entry import ENDS
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement import carry_out, entry
+from keisoku.running.measurement.carry_out import Outcome, findings_of
+from keisoku.running.measurement.within import TimeIsUp
+from keisoku.subjects.clock import rated
+from keisoku.subjects.path.one_packet import measurement, probing
+from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.measurement import ENDED, MEASUREMENT
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.settings import OnePacketSettings
+from keisoku.subjects.path.one_packet.table import append
 
 M = 1e6
 

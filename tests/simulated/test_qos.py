@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.method.qos import CLASSES, LIMITS, SHARING
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.method.qos import CLASSES, LIMITS, SHARING
 
 LINK = "link_bits_per_second = 100_000_000\nports = 3\n[output]\nbuffer_bytes = 1_000_000\n"
 NOT_TOLD = "not told against 46: one of both had no frames waiting all the time"

@@ -9,14 +9,14 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 from support.trials import record_of
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.method import begin
-from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.trial import Facts, Flow, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.trial import Facts, Flow, Trial, TrialRecord
 
 LINE = 1e9 / 672
 """Frames of 64 byte a second at 1 Gb/s."""
@@ -360,9 +360,9 @@ def test_loss_at_one_port_is_seen_there() -> None:
 
 def test_an_unknown_destination_is_flooded_to_all_other_ports_and_a_known_one_is_not() -> None:
     own = plan("broadcast", ports=["1", "2", "3", "4"], phases=PHASES, frame_bytes=[64])
-    from keisoku.device.engine.simulated import routes_between
-    from keisoku.device.engine.traffic import Traffic
-    from keisoku.device.method.setting import Setting
+    from keisoku.subjects.device.engine.simulated import routes_between
+    from keisoku.subjects.device.engine.traffic import Traffic
+    from keisoku.subjects.device.method.setting import Setting
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3, 4], traffic)
@@ -383,9 +383,9 @@ def test_an_unknown_destination_is_flooded_to_all_other_ports_and_a_known_one_is
 def test_a_frame_follows_its_address_not_the_plan() -> None:
     """The tester's third port says that it has the second one's address."""
     own = plan("broadcast", ports=["1", "2", "3"], phases=PHASES, frame_bytes=[64])
-    from keisoku.device.engine.simulated import routes_between
-    from keisoku.device.engine.traffic import Traffic
-    from keisoku.device.method.setting import Setting
+    from keisoku.subjects.device.engine.simulated import routes_between
+    from keisoku.subjects.device.engine.traffic import Traffic
+    from keisoku.subjects.device.method.setting import Setting
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3], traffic)

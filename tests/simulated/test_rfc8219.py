@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.device.plan.plan import parse
 from keisoku.errors import PlanError
+from keisoku.subjects.device.plan.plan import parse
 from keisoku.units import frame_sizes
 
 CONSTANT = "[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n"

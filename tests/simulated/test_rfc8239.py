@@ -10,14 +10,14 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 from support.trials import drive
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.method import begin
-from keisoku.device.record.counts import Buckets, Latency, Sent
-from keisoku.device.record.trial import Facts, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.record.counts import Buckets, Latency, Sent
+from keisoku.subjects.device.record.trial import Facts, Transmitter, Trial, TrialRecord
 
 LINE_512 = 1e9 / (532 * 8)
 NOTHING_SENT: dict[str, Any] = {

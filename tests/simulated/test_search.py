@@ -5,13 +5,13 @@ from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
 from support.trials import drive
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.method import begin
-from keisoku.device.record.counts import Buckets, Sent
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.record.counts import Buckets, Sent
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 NO_WAITS = {"learning": False, "drain_s": 2, "rest_s": 0}
 SLOW = "link_bits_per_second = 1e6\n"

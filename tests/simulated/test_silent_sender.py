@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.simulated_trials import carry_out, plan
 
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import find_device
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import find_device
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 PLANS: dict[str, dict[str, Any]] = {
     "loss": {"maximum_fps": 2000, "trial_s": 0.1},

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keisoku.system.govern.inference import Inference
-from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel, e4
-from keisoku.system.simulated.system import SimulatedSystem
-from keisoku.system.state import State
+from keisoku.subjects.system.govern.inference import Inference
+from keisoku.subjects.system.simulated.model import ClientModel, ServerModel, SystemModel, e4
+from keisoku.subjects.system.simulated.system import SimulatedSystem
+from keisoku.subjects.system.state import State
 
 
 def observed(model, limits=(), seconds=5, settle=5, seed=1):

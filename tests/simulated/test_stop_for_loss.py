@@ -3,11 +3,11 @@
 import pytest
 from support.simulated_trials import device
 
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import NS_PER_S, Bursts, Constant, Facts, Pacing, Phases, Trial
-from keisoku.device.record.validity import reasons
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Facts, Pacing, Phases, Trial
+from keisoku.subjects.device.record.validity import reasons
 
 PATIENCE_S = 0.05
 RATE = 100_000

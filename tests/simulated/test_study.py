@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.cli.main import keisoku as group
-from keisoku.device.plan.plan import Plan
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.run.result import Result, Row
-from keisoku.simulated_device.device import find_device, parse_device
-from keisoku.study.cell import Cell, cells
-from keisoku.study.file import Study, find_studies, parse_study, shipped
-from keisoku.study.report import study_findings
-from keisoku.study.run import Outcome, device_of
+from keisoku.faces.cli.main import keisoku as group
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.simulated_device.device import find_device, parse_device
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cell import Cell, cells
+from keisoku.running.study.file import Study, find_studies, parse_study, shipped
+from keisoku.running.study.report import study_findings
+from keisoku.running.study.run import Outcome, device_of
+from keisoku.subjects.device.plan.plan import Plan
 
 TABLE_4_1 = {
     "AX3630S-24T": (7.99, 3556, 9216, 0.001006, 0.01258, 4.44, 0.1249),

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.group_line import group_line
-from keisoku.device.analysis.stamp_phase import phase_share
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.method import begin
-from keisoku.device.record.trial import TrialRecord
-from keisoku.device.report.size_plots import line_text
-from keisoku.run.result import Line, Result
-from keisoku.simulated_device.device import SimulatedDevice
+from keisoku.ground.run.result import Line, Result
+from keisoku.ground.simulated_device.device import SimulatedDevice
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.analysis.group_line import group_line
+from keisoku.subjects.device.analysis.stamp_phase import phase_share
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.report.size_plots import line_text
 
 SIZES = [64, 300, 800, 1200, 1518]
 FORWARDING = "[forwarding]\nns_per_byte = 8.0\nconstant_ns = 10_200\n"
@@ -109,7 +109,7 @@ def test_lines_in_jitter_hold_the_truth_as_often_as_they_say() -> None:
 
 def uncalibrated(dut: SimulatedDevice, method: str) -> Result:
     """The result of the same trials, as of an instrument that was never calibrated."""
-    from keisoku.device.engine.simulated import SimulatedEngine
+    from keisoku.subjects.device.engine.simulated import SimulatedEngine
 
     wanted = plan(method, frame_bytes=SIZES, **{method: {"trial_s": 0.02, "rate_fps": "50%"}})
     _, records = carry_out(wanted, dut)

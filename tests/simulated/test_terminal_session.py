@@ -11,9 +11,9 @@ import pytest
 from support.screen import Screen
 from support.session import Session
 
-from keisoku.cli.exit_code import FAILED, MEASURED
-from keisoku.cli.progress import WIDTH
-from keisoku.cli.summary import MOST_LINES
+from keisoku.faces.cli.exit_code import FAILED, MEASURED
+from keisoku.faces.cli.progress import WIDTH
+from keisoku.faces.cli.summary import MOST_LINES
 
 MEASURED_COMMAND = ("throughput", "--dut", "sim:gs908e", "--size", "64,512,1518", "--duration", "10ms", "--out", "run")
 ENDLESS = ("throughput", "--dut", "sim:gs908e", "--size", "64,128,256,512", "--duration", "1000s", "--out", "run")

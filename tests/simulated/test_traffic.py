@@ -12,17 +12,17 @@ from statistics import mean, stdev
 import pytest
 from support.command_line import keisoku
 
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import LEAST_FRAME_BYTES, Traffic
-from keisoku.device.plan.content import Content
-from keisoku.device.plan.pattern import Pattern, pairs
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.stack import parse as parse_stack
-from keisoku.simulated_device.device import SimulatedDevice, find_device, parse_device
+from keisoku.ground.frame.headers import Ends, Headers
+from keisoku.ground.frame.stack import parse as parse_stack
+from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, parse_device
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import LEAST_FRAME_BYTES, Traffic
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.plan.pattern import Pattern, pairs
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
 
 PLAIN = "ports = 8\nforwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
 WIRE_64_NS = 672
@@ -315,9 +315,9 @@ def test_the_smallest_frames_of_short_names_are_what_scapy_builds(name: str) -> 
 
 def test_a_simulated_run_of_a_short_name_does_not_wait_for_scapy() -> None:
     program = (
-        "import sys\nfrom keisoku.device.plan_testbed import open_engine\n"
-        "from keisoku.device.plan.plan import parse\n"
-        "from keisoku.device.record.trial import Trial\n"
+        "import sys\nfrom keisoku.subjects.device.plan_testbed import open_engine\n"
+        "from keisoku.subjects.device.plan.plan import parse\n"
+        "from keisoku.subjects.device.record.trial import Trial\n"
         "plan = parse({'methods': ['throughput'], 'dut': 'sim:gs908e', 'headers': 'ipv6', 'frame_bytes': [84]})\n"
         "trial = Trial(purpose='test', frame_bytes=84, frames_per_second=1e3, duration_ns=10**7)\n"
         "with open_engine(plan) as engine:\n    engine.start(trial, 1, 1)\n    engine.finish()\n"

@@ -13,22 +13,22 @@ from support import tiny_measurement
 from support.tiny_measurement import TickSettings
 
 import keisoku as ks
-from keisoku.analysis.quantity import Quantity
-from keisoku.cli import procedures
-from keisoku.cli.main import keisoku
-from keisoku.clock.stability.measurement import MEASUREMENT as STABILITY
-from keisoku.clock.stability.settings import StabilitySettings
-from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.record.trial import Facts
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.measurement.carry_out import Outcome, analyse, carry_out, resume
-from keisoku.measurement.entry import Measurement, Work
-from keisoku.measurement.table import DEVICE, MODULES, find
-from keisoku.measurement.within import fitted, no_longer_than
-from keisoku.report.sentence import sentence
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli import procedures
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Measurement, Work
+from keisoku.ground.report.sentence import sentence
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.measurement.carry_out import Outcome, analyse, carry_out, resume
+from keisoku.running.measurement.table import DEVICE, MODULES, find
+from keisoku.running.measurement.within import fitted, no_longer_than
+from keisoku.subjects.clock.stability.measurement import MEASUREMENT as STABILITY
+from keisoku.subjects.clock.stability.settings import StabilitySettings
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.trial import Facts
 
 OWN = {"address_caching": {"ageing_s": 1, "most_addresses": 200, "addresses": 20, "settle_s": 0, "learning_fps": 1e4}}
 OWN["address_learning"] = {"ageing_s": 1, "addresses": 20, "settle_s": 0}

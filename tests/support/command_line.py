@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
-from keisoku.host.namespace import FOLDER
-from keisoku.host.undo import left
+from keisoku.ground.host.namespace import FOLDER
+from keisoku.ground.host.undo import left
 from support import forked
 
 KEISOKU = [sys.executable, "-m", "keisoku"]

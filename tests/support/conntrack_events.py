@@ -7,9 +7,9 @@ import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from keisoku.host.namespace import within
-from keisoku.lab.device.interface import set_sysctl
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.interface import set_sysctl
+from keisoku.ground.lab.device.lab import Lab
 
 NEW, DESTROY = 1, 3
 _NETFILTER, _SOL_NETLINK, _ADD_MEMBERSHIP, _RCVBUFFORCE = 12, 270, 1, 33

@@ -15,9 +15,9 @@ from typing import Self
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.undo import record, undo
-from keisoku.lab.system.line import bridge, host, join, pair
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.undo import record, undo
+from keisoku.ground.lab.system.line import bridge, host, join, pair
 from support.ssh_servers import end_all, pids
 
 _SCHEDULER, _CONGESTION = "198.18.9.254", "cubic"

@@ -24,7 +24,7 @@ from pathlib import Path
 import click
 import generated
 
-from keisoku.cli.main import keisoku
+from keisoku.faces.cli.main import keisoku
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -18,12 +18,12 @@ from pathlib import Path
 
 IMPORTED = [
     "__main__",
-    "keisoku.cli.main",
-    "keisoku.cli.outcome",
-    "keisoku.cli.procedures",
-    "keisoku.device.engine.simulated",
-    "keisoku.lab.device.catalogue",
-    "keisoku.report.page",
+    "keisoku.faces.cli.main",
+    "keisoku.faces.cli.outcome",
+    "keisoku.faces.cli.procedures",
+    "keisoku.subjects.device.engine.simulated",
+    "keisoku.ground.lab.device.catalogue",
+    "keisoku.ground.report.page",
     "pyarrow.parquet",
     "scapy.layers.inet6",
     "scipy.special",
@@ -93,7 +93,7 @@ def _become_keisoku(arguments: Sequence[str], cwd: Path, environment: dict[str, 
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["keisoku", *arguments]
-    from keisoku.cli.entry import main
+    from keisoku.faces.cli.entry import main
 
     try:
         main()

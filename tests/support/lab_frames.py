@@ -10,9 +10,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from keisoku.host.namespace import within
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.namespace import within
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
 
 MAGIC = 0x6B73
 SIGNATURE_LENGTH = 18

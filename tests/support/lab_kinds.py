@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
-from keisoku.lab.device.counted import Counted
-from keisoku.lab.device.lab import Lab
+from keisoku.ground.lab.device.counted import Counted
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from support.lab_trials import Rows, on_lab, plan_for
 from support.trials import carried, incomplete
 

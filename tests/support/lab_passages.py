@@ -14,11 +14,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet
 
-from keisoku.host.program import Program
-from keisoku.lab.device.catalogue import find_device
-from keisoku.lab.device.kernel_part import absence
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.program import Program
+from keisoku.ground.lab.device.catalogue import find_device
+from keisoku.ground.lab.device.kernel_part import absence
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
 from support.lab_frames import Tap
 
 MakeTap = Callable[[LabPort], Tap]

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.engine import Engine
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
-from keisoku.device.record.frames import ENTRY
-from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial, TrialRecord
-from keisoku.device.testbed.lab import LabTestbed
-from keisoku.lab.device.lab import Lab
-from keisoku.run.result import Result
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
+from keisoku.subjects.device.record.frames import ENTRY
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial, TrialRecord
+from keisoku.subjects.device.testbed.lab import LabTestbed
 from support.trials import Spoiled, carried, drive, incomplete, of_no_use
 
 FRAMES = 240

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from keisoku.lab.system.lab import SystemLab
+from keisoku.ground.lab.system.lab import SystemLab
 
 
 def ports_file(lab: SystemLab, folder: Path) -> Path:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from keisoku.clock.host_clocks import HostClocks, Steering
-from keisoku.clock.reading import Reading
-from keisoku.clock.stability.analysis import NAME
-from keisoku.clock.stability.log import Logger, place
 from keisoku.errors import EngineError
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.clock.host_clocks import HostClocks, Steering
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.stability.analysis import NAME
+from keisoku.subjects.clock.stability.log import Logger, place
 
 HZ = 2.6e9
 EVERY_S = 0.5

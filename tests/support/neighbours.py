@@ -7,7 +7,7 @@ import socket
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import named, within
+from keisoku.ground.host.namespace import named, within
 from support.command_line import device_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from keisoku.netconf.datastore import Datastore
-from keisoku.netconf.statistics import Counts
+from keisoku.faces.netconf.datastore import Datastore
+from keisoku.faces.netconf.statistics import Counts
 
 HEADER = "0200000000020200000000010800"
 DATA = HEADER + "4500002E0000400040110000C6120002C6120003C0200007001A0000"

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Self
 
-from keisoku.clock.reference.ntp_packet import BYTES, PACKET, ntp_stamp
+from keisoku.subjects.clock.reference.ntp_packet import BYTES, PACKET, ntp_stamp
 
 
 class NtpResponder:

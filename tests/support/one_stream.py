@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keisoku.device.record.counts import Sent, Tracked
-from keisoku.device.record.trial import Facts, Receiver, StreamFacts, Transmitter
+from keisoku.subjects.device.record.counts import Sent, Tracked
+from keisoku.subjects.device.record.trial import Facts, Receiver, StreamFacts, Transmitter
 
 
 def facts_of(

@@ -13,8 +13,8 @@ from support.command_line import journal_of, namespaces_of
 _KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from keisoku.host.namespace import FOLDER
-from keisoku.otg.controller import Controller
+from keisoku.ground.host.namespace import FOLDER
+from keisoku.faces.otg.controller import Controller
 controller = Controller()
 controller.set_config(json.loads(sys.argv[1]))
 controller.set_control_state({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}})

@@ -10,9 +10,9 @@ from typing import Any
 
 import snappi
 
-from keisoku.host.namespace import FOLDER, within
-from keisoku.lab.device.vswitch import PROGRAMS
-from keisoku.otg.lacp_states import member_states
+from keisoku.faces.otg.lacp_states import member_states
+from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.ground.lab.device.vswitch import PROGRAMS
 
 _RECEIVE_BUFFER_FORCE = 33
 

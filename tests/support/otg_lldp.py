@@ -12,9 +12,9 @@ from typing import Any
 
 import snappi
 
-from keisoku.host.namespace import within
-from keisoku.host.undo import record_chroot, undo
-from keisoku.lab.tester_agents import CHROOT, LLDPCLI, LLDPD
+from keisoku.ground.host.namespace import within
+from keisoku.ground.host.undo import record_chroot, undo
+from keisoku.ground.lab.tester_agents import CHROOT, LLDPCLI, LLDPD
 
 
 def lldp_agent(config: Any, port: int, name: str = "") -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import snappi
 
-from keisoku.otg.controller import Controller
-from keisoku.otg.server import Listening, Server
+from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.server import Listening, Server
 
 
 @contextmanager

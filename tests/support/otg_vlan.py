@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from keisoku.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, within
 from support.command_line import device_of
 
 _AUXILIARY, _SOL_PACKET, _HAS_TAG, _HAS_TPID = 8, 263, 1 << 4, 1 << 6

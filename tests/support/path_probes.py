@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from keisoku.lab.path.lab import PathLab
+from keisoku.ground.lab.path.lab import PathLab
 
 PATIENCE_S = 20.0
 """Only ever waited for by a test that fails."""

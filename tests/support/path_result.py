@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.run.result import Flag, Result, Row
+from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 RESULT = Result(
     measurement="path one-packet",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keisoku.device.record.interference import PortCounters
+from keisoku.subjects.device.record.interference import PortCounters
 
 
 def change(**values: Any) -> PortCounters:

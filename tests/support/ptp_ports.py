@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keisoku.clock.reference.ptp.message import Announced, PortIdentity
+from keisoku.subjects.clock.reference.ptp.message import Announced, PortIdentity
 
 MASTER = PortIdentity(bytes.fromhex("001b19fffe0a0b0c"), 0x1234)
 OURS = PortIdentity(bytes.fromhex("a1a2a3a4a5a6a7a8"), 1)

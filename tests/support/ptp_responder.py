@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from keisoku.clock.reference.ptp.message import (
+from keisoku.subjects.clock.reference.ptp.message import (
     NO_FLAGS,
     Announced,
     Arrival,
@@ -29,7 +29,7 @@ from keisoku.clock.reference.ptp.message import (
     decode,
     encode,
 )
-from keisoku.clock.reference.ptp.port import Ports
+from keisoku.subjects.clock.reference.ptp.port import Ports
 from support.ptp_ports import MASTER, announced
 
 Edit = Callable[[Message], list[Message]]

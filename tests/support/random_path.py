@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keisoku.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probe import HopProbe
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc1812, whole
 
 M = 1e6

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from keisoku.device.analysis.changes import findings
-from keisoku.device.record.frames import CORRUPT
-from keisoku.device.record.trial import Facts
-from keisoku.frame.expectation import applied, expectations
-from keisoku.lab.device.faults import Faults, patches
+from keisoku.ground.frame.expectation import applied, expectations
+from keisoku.ground.lab.device.faults import Faults, patches
+from keisoku.subjects.device.analysis.changes import findings
+from keisoku.subjects.device.record.frames import CORRUPT
+from keisoku.subjects.device.record.trial import Facts
 
 HEADERS = (
     "Ether(dst='02:00:00:00:00:02', src='02:00:00:00:00:01')"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.method import begin
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 from support.trials import drive
 
 Spoil = Callable[[int, Trial, Facts], Facts]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.host.namespace import Namespace
-from keisoku.host.program import Program
+from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.program import Program
 
 SSHD = Program("sshd", "openssh-server")
 SSH = Program("ssh", "openssh-client")

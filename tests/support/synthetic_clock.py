@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from keisoku.clock.reading import Reading
+from keisoku.subjects.clock.reading import Reading
 
 HZ = 2_596_096_018.5
 START_TICKS = 1 << 47

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keisoku.path.train.log import Train
-from keisoku.path.train.probe import Direction
+from keisoku.subjects.path.train.log import Train
+from keisoku.subjects.path.train.probe import Direction
 
 _EPOCH_NS = 1_795_000_000_000_000_000
 

@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis.line import fit_line
-from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.percentile import latency_percentile, packet_delay_variation
-from keisoku.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
-from keisoku.device.record.gaps import Gap
-from keisoku.device.record.run import DeviceRun
-from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.device.report.part import part
-from keisoku.frame.rates import maximum_frames_per_second
-from keisoku.report.finding import Finding
-from keisoku.report.page import render
-from keisoku.run.criterion import Verdict
-from keisoku.run.result import Line, Result, Row
+from keisoku.ground.frame.rates import maximum_frames_per_second
+from keisoku.ground.report.finding import Finding
+from keisoku.ground.report.page import render
+from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.result import Line, Result, Row
+from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.analysis.percentile import latency_percentile, packet_delay_variation
+from keisoku.subjects.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.subjects.device.record.gaps import Gap
+from keisoku.subjects.device.record.run import DeviceRun
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.report.part import part
 from support.one_stream import facts_of
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]

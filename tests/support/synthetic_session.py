@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.path.train.log import TrainLog
-from keisoku.path.train.probe import ROW, Rows, TrainPlan
+from keisoku.subjects.path.train.log import TrainLog
+from keisoku.subjects.path.train.probe import ROW, Rows, TrainPlan
 from support.synthetic_path import SyntheticPath
 
 

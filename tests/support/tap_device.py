@@ -11,7 +11,7 @@ import os
 import struct
 from pathlib import Path
 
-from keisoku.host.namespace import within
+from keisoku.ground.host.namespace import within
 
 _TUNSETIFF = 0x400454CA
 _TAP, _NO_INFO = 0x0002, 0x1000

@@ -9,13 +9,13 @@ from time import perf_counter_ns
 import pyarrow as pa
 from pydantic import Field
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
-from keisoku.measurement.entry import Findings, Measurement, Work
-from keisoku.report.plot import Plot, axis, device_colour
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import RunSettings
+from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.report.plot import Plot, axis, device_colour
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import RunSettings
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import expanded, standard_error_of_mean
 
 NAME = "clock tick"
 READINGS = "readings"

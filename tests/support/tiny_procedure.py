@@ -9,12 +9,12 @@ from collections.abc import Generator, Sequence
 
 from pydantic import Field
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.cli.main import main
-from keisoku.device.plan.procedure import PROCEDURES, Procedure
-from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import Settings
+from keisoku.faces.cli.main import main
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import Settings
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 
 class PartLoadSettings(Settings):
@@ -38,10 +38,10 @@ PROCEDURES["part_load"] = Procedure(
 )
 
 # Only now, because a plan has a table for each procedure that stands in the table when it is loaded.
-from keisoku.device.method.setting import Setting  # noqa: E402
-from keisoku.device.report.device import Device  # noqa: E402
-from keisoku.device.report.section import PLOTS  # noqa: E402
-from keisoku.report.plot import Plot, axis, device_colour, label  # noqa: E402
+from keisoku.ground.report.plot import Plot, axis, device_colour, label  # noqa: E402
+from keisoku.subjects.device.method.setting import Setting  # noqa: E402
+from keisoku.subjects.device.report.device import Device  # noqa: E402
+from keisoku.subjects.device.report.section import PLOTS  # noqa: E402
 
 
 def part_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:

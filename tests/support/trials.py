@@ -11,11 +11,11 @@ from itertools import count
 
 import pytest
 
-from keisoku.device.engine.engine import Engine, FrameSink
-from keisoku.device.method.method import Method
-from keisoku.device.record.trial import Facts, Trial, TrialRecord
-from keisoku.device.record.validity import disturbed, reasons
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.engine.engine import Engine, FrameSink
+from keisoku.subjects.device.method.method import Method
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.validity import disturbed, reasons
 
 ATTEMPTS = 30
 """Where stalls are so frequent that three trials of four are spoiled, one in 5000 is given up."""

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace, within
-from keisoku.host.undo import record, undo
-from keisoku.lab.device.faults import Faults
-from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.port import LabPort
+from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.undo import record, undo
+from keisoku.ground.lab.device.faults import Faults
+from keisoku.ground.lab.device.lab import Lab
+from keisoku.ground.lab.device.port import LabPort
 from support.ssh_servers import end_all
 
 NEAR, FAR = "198.18.8.1", "198.18.8.2"

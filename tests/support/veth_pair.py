@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute
 
-from keisoku.host.namespace import Namespace, within
-from keisoku.host.undo import record, undo
+from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.undo import record, undo
 
 _numbers = itertools.count(9_000)
 

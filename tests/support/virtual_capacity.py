@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from keisoku.stream.capacity.end import NS, End
-from keisoku.stream.capacity.pdu import Activation, Status
-from keisoku.stream.capacity.receiving_end import ReceivingEnd
-from keisoku.stream.capacity.sending_end import SendingEnd
-from keisoku.stream.capacity.sending_rate import IP_BYTES, PACKET_BYTES, table
+from keisoku.subjects.stream.capacity.end import NS, End
+from keisoku.subjects.stream.capacity.pdu import Activation, Status
+from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
+from keisoku.subjects.stream.capacity.sending_end import SendingEnd
+from keisoku.subjects.stream.capacity.sending_rate import IP_BYTES, PACKET_BYTES, table
 
 Rate = Callable[[float], float]
 

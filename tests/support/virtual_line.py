@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.line.responsiveness.condition import (
+from keisoku.subjects.line.responsiveness.condition import (
     HALVES,
     INTERVAL_S,
     LONG_BYTES,
@@ -19,8 +19,8 @@ from keisoku.line.responsiveness.condition import (
     Way,
     conditions,
 )
-from keisoku.line.responsiveness.outcome import Outcome
-from keisoku.line.responsiveness.settings import ResponsivenessSettings
+from keisoku.subjects.line.responsiveness.outcome import Outcome
+from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 from support.virtual_queue import BYTES, PARTS, PROBE_BYTES, Discipline, Queue, Seen, VirtualPath, arrived_bps
 
 SECOND = 1e9

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from keisoku.path.nat.far import FarEnd
-from keisoku.path.nat.message import Address
-from keisoku.path.nat.near import NearEnd
-from keisoku.path.nat.observation import Observation
+from keisoku.subjects.path.nat.far import FarEnd
+from keisoku.subjects.path.nat.message import Address
+from keisoku.subjects.path.nat.near import NearEnd
+from keisoku.subjects.path.nat.observation import Observation
 
 SECOND = 1_000_000_000
 INSIDE, OUTSIDE, FAR, OTHER = "192.168.0.2", "203.0.113.5", "198.51.100.1", "198.51.100.2"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.device.engine.address_filter import filtered_at
-from keisoku.device.engine.traffic import Addressing, Route, Traffic
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import Trial
+from keisoku.subjects.device.engine.address_filter import filtered_at
+from keisoku.subjects.device.engine.traffic import Addressing, Route, Traffic
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import Trial
 
 MACS = ["02:00:00:00:00:01", "02:00:00:00:00:02"]
 ROUTER = "02:00:00:00:00:99"

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from keisoku.analysis.line import fit_line
-from keisoku.analysis.uncertainty import combine, expanded, rectangular, standard_error_of_mean
-from keisoku.device.analysis.definitions import latencies
-from keisoku.device.analysis.percentile import packet_delay_variation, percentile
-from keisoku.device.record.counts import Buckets, Latency
-from keisoku.frame.rates import bits_per_second, frame_time_ns, maximum_frames_per_second, slot_time_ns
+from keisoku.ground.frame.rates import bits_per_second, frame_time_ns, maximum_frames_per_second, slot_time_ns
+from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.statistics.uncertainty import combine, expanded, rectangular, standard_error_of_mean
+from keisoku.subjects.device.analysis.definitions import latencies
+from keisoku.subjects.device.analysis.percentile import packet_delay_variation, percentile
+from keisoku.subjects.device.record.counts import Buckets, Latency
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.lab.system.name import KEYS, pairs, shape_of
-from keisoku.lab.system.shape import ServedFile
-from keisoku.run.result import Row
-from keisoku.system.load import analysis as load_analysis
-from keisoku.system.load.client_load import ClientLoad
-from keisoku.system.load.latency_figures import quantile
-from keisoku.system.load.plot import bulk_plots, load_plots
-from keisoku.system.load.schedule import ALONE, TOGETHER, LoadSchedule, groups
-from keisoku.system.load.target import url_aims
-from keisoku.system.network.lab_system import load_of, open_system
-from keisoku.system.network.port_watch import PortReading, WatchedPort, view
-from keisoku.system.shaping.queue_probe import backlog
+from keisoku.ground.lab.system.name import KEYS, pairs, shape_of
+from keisoku.ground.lab.system.shape import ServedFile
+from keisoku.ground.run.result import Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.system.load import analysis as load_analysis
+from keisoku.subjects.system.load.client_load import ClientLoad
+from keisoku.subjects.system.load.latency_figures import quantile
+from keisoku.subjects.system.load.plot import bulk_plots, load_plots
+from keisoku.subjects.system.load.schedule import ALONE, TOGETHER, LoadSchedule, groups
+from keisoku.subjects.system.load.target import url_aims
+from keisoku.subjects.system.network.lab_system import load_of, open_system
+from keisoku.subjects.system.network.port_watch import PortReading, WatchedPort, view
+from keisoku.subjects.system.shaping.queue_probe import backlog
 
 
 def load(name: str = "client1", **how: Any) -> ClientLoad:

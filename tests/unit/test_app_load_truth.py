@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keisoku.host.activity import ActivityWatch
-from keisoku.host.context import host_context
-from keisoku.measurement.carry_out import carry_out
-from keisoku.measurement.table import find
-from keisoku.run.result import Result
-from keisoku.system.load.analysis import analyse
-from keisoku.system.load.host_time import host_rows
-from keisoku.system.load.latency_figures import latency_figures
-from keisoku.system.load.settings import LoadSettings
+from keisoku.ground.host.activity import ActivityWatch
+from keisoku.ground.host.context import host_context
+from keisoku.ground.run.result import Result
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.system.load.analysis import analyse
+from keisoku.subjects.system.load.host_time import host_rows
+from keisoku.subjects.system.load.latency_figures import latency_figures
+from keisoku.subjects.system.load.settings import LoadSettings
 
 SECOND = 1_000_000_000
 

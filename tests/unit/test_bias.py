@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.device.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.errors import PlanError
+from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point, newest, read
 
 HERE = {"host": "here", "engine": "xdp"}
 

@@ -11,20 +11,20 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 from support.synthetic_runs import page_of
 
-from keisoku.analysis import budget
-from keisoku.analysis.quantity import Quantity
-from keisoku.clock.rate import stated
-from keisoku.clock.relation import Relation
-from keisoku.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
-from keisoku.device.method.latency_line import STAMP_STEPS
-from keisoku.device.method.method import begin
-from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.run import DeviceRun
-from keisoku.device.record.trial import TrialRecord
-from keisoku.report.budget import budget_tables, entries
-from keisoku.report.csv import write_csv
-from keisoku.run.result import Result
-from keisoku.simulated_device.device import find_device
+from keisoku.ground.report.budget import budget_tables, entries
+from keisoku.ground.report.csv import write_csv
+from keisoku.ground.run.result import Result
+from keisoku.ground.simulated_device.device import find_device
+from keisoku.ground.statistics import budget
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.clock.rate import stated
+from keisoku.subjects.clock.relation import Relation
+from keisoku.subjects.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
+from keisoku.subjects.device.method.latency_line import STAMP_STEPS
+from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.run import DeviceRun
+from keisoku.subjects.device.record.trial import TrialRecord
 
 NOISY = "forwarding = { constant_ns = 800 }\njitter = { distribution = 'normal', spread_ns = 50 }\n"
 POINTS = tuple(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.clock.calibration import table
-from keisoku.clock.calibration.measurement import analyse, read_all
-from keisoku.clock.host_clocks import HostClocks, Steering
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import Reference
 from keisoku.errors import EngineError
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.clock.calibration import table
+from keisoku.subjects.clock.calibration.measurement import analyse, read_all
+from keisoku.subjects.clock.host_clocks import HostClocks, Steering
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.kinds import Reference
 
 HZ, EVERY_S = 2.0e9, 0.25
 

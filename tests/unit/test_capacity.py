@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.virtual_capacity import VirtualPath, carried_out
 
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import parsed
-from keisoku.stream.capacity.analysis import analyse
-from keisoku.stream.capacity.end import NS
-from keisoku.stream.capacity.pdu import NO_DELAY, Activation, Load, Status
-from keisoku.stream.capacity.rate_search import RateSearch
-from keisoku.stream.capacity.receiving_end import ReceivingEnd
-from keisoku.stream.capacity.rows import Reading, readings, table
-from keisoku.stream.capacity.seen import CapacityTest, Seen
-from keisoku.stream.capacity.sending_end import SendingEnd
-from keisoku.stream.capacity.sending_rate import HIGH_SPEED, PACKET_BYTES
-from keisoku.stream.capacity.settings import CapacitySettings, Way
-from keisoku.stream.capacity.sub_interval import sub_intervals
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import parsed
+from keisoku.subjects.stream.capacity.analysis import analyse
+from keisoku.subjects.stream.capacity.end import NS
+from keisoku.subjects.stream.capacity.pdu import NO_DELAY, Activation, Load, Status
+from keisoku.subjects.stream.capacity.rate_search import RateSearch
+from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
+from keisoku.subjects.stream.capacity.rows import Reading, readings, table
+from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
+from keisoku.subjects.stream.capacity.sending_end import SendingEnd
+from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, PACKET_BYTES
+from keisoku.subjects.stream.capacity.settings import CapacitySettings, Way
+from keisoku.subjects.stream.capacity.sub_interval import sub_intervals
 
 ASKED = Activation(duration_s=6, sub_interval_ms=500)
 Told = Sequence[tuple[int, Status]]

@@ -17,19 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.serving import serving
 
-from keisoku.cli.stream.serve import command
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.place import Place
-from keisoku.measurement.carry_out import analyse, carry_out
-from keisoku.measurement.table import find
-from keisoku.run.directory import RunDirectory
-from keisoku.run.settings import parsed
-from keisoku.stream.capacity import near, pdu
-from keisoku.stream.capacity.far import MOST_S, CapacityServer, granted
-from keisoku.stream.capacity.pdu import Activation, Null, PduError, Setup, Status
-from keisoku.stream.capacity.seal import Keys, sealed
-from keisoku.stream.capacity.sending_end import SendingEnd
-from keisoku.stream.capacity.sending_rate import SendingRate, table
+from keisoku.faces.cli.stream.serve import command
+from keisoku.ground.host.place import Place
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.settings import parsed
+from keisoku.running.measurement.carry_out import analyse, carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.stream.capacity import near, pdu
+from keisoku.subjects.stream.capacity.far import MOST_S, CapacityServer, granted
+from keisoku.subjects.stream.capacity.pdu import Activation, Null, PduError, Setup, Status
+from keisoku.subjects.stream.capacity.seal import Keys, sealed
+from keisoku.subjects.stream.capacity.sending_end import SendingEnd
+from keisoku.subjects.stream.capacity.sending_rate import SendingRate, table
 
 HERE = "127.0.0.1"
 KEY = b"between us"

@@ -14,10 +14,10 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapNgWriter, RawPcapWriter
 from support.lab_frames import signature
 
-from keisoku.device.capture.find import find, parse_ranges
-from keisoku.device.capture.port import CapturePort
-from keisoku.device.capture.replay import replay
 from keisoku.errors import EngineError, PlanError
+from keisoku.subjects.device.capture.find import find, parse_ranges
+from keisoku.subjects.device.capture.port import CapturePort
+from keisoku.subjects.device.capture.replay import replay
 
 START_NS = 1_763_000_000_123_456_789
 HEADER = bytes.fromhex("02000000000202000000000188b5")

@@ -17,13 +17,13 @@ from scapy.layers.l2 import GRE, Dot1AD, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
-from keisoku.device.record.changed_headers import changes_of
-from keisoku.device.record.changes import Kind
 from keisoku.errors import PlanError
-from keisoku.frame.difference import Change, Header, differences
-from keisoku.frame.dissection import dissect
-from keisoku.frame.expectation import applied, expectations, learnt
-from keisoku.frame.payload import payload
+from keisoku.ground.frame.difference import Change, Header, differences
+from keisoku.ground.frame.dissection import dissect
+from keisoku.ground.frame.expectation import applied, expectations, learnt
+from keisoku.ground.frame.payload import payload
+from keisoku.subjects.device.record.changed_headers import changes_of
+from keisoku.subjects.device.record.changes import Kind
 
 MACS = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
 IPS = {"src": "198.18.1.2", "dst": "198.19.1.2"}

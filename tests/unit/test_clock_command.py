@@ -17,14 +17,14 @@ from click.testing import Result as Invoked
 from support.ntp_responder import NtpResponder
 
 from keisoku import _core
-from keisoku.cli.main import keisoku
-from keisoku.clock import interval_clock
-from keisoku.clock.calibration import analysis as calibration
-from keisoku.clock.calibration import table as readings_table
-from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.reference.http import DateServer
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.clock import interval_clock
+from keisoku.subjects.clock.calibration import analysis as calibration
+from keisoku.subjects.clock.calibration import table as readings_table
+from keisoku.subjects.clock.host_clocks import host_clocks
+from keisoku.subjects.clock.reference.http import DateServer
 
 HOST = host_clocks()
 COUNTER = _core.clock_counter(HOST.clock_source)
@@ -178,7 +178,7 @@ def _ticks_per_second() -> float:
 
 @calibrates
 def test_a_server_that_falls_silent_or_refuses_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("keisoku.clock.reference.ntp.PATIENCE_S", 0.02)
+    monkeypatch.setattr("keisoku.subjects.clock.reference.ntp.PATIENCE_S", 0.02)
     arguments = ("--duration", "60s", "--pause", "1ms", "--out", str(tmp_path / "run"))
     with NtpResponder(answers=3) as server, pytest.raises(EngineError, match="no answer to 5 requests"):
         found(run("calibrate", "--reference", f"ntp:{server.target}", *arguments))
@@ -218,7 +218,9 @@ def dated() -> Iterator[tuple[type[_Dated], str]]:
 def test_the_edge_of_a_servers_second_is_found(
     dated: tuple[type[_Dated], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keisoku.clock.reference.http.REQUESTS_MOST", 10)  # some seconds; bounds hold at any time
+    monkeypatch.setattr(
+        "keisoku.subjects.clock.reference.http.REQUESTS_MOST", 10
+    )  # some seconds; bounds hold at any time
     handler, url = dated
     handler.ahead_s = 0.4375
     server = DateServer(url)

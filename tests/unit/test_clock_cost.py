@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock.cost import tally
-from keisoku.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, analyse
-from keisoku.clock.cost.plot import cost_plot
-from keisoku.clock.cost.resolution import common_step, resolution
-from keisoku.run.result import Row
+from keisoku.ground.run.result import Row
+from keisoku.subjects.clock.cost import tally
+from keisoku.subjects.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, analyse
+from keisoku.subjects.clock.cost.plot import cost_plot
+from keisoku.subjects.clock.cost.resolution import common_step, resolution
 
 
 def record(**more: object) -> CostRecord:

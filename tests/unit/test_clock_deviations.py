@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.power_law_clocks import power_law_phase
 
-from keisoku.clock.stability.deviation import deviation, mtie, terms
-from keisoku.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom, joined
-from keisoku.clock.stability.noise import identify
-from keisoku.clock.stability.trend import trend
+from keisoku.subjects.clock.stability.deviation import deviation, mtie, terms
+from keisoku.subjects.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom, joined
+from keisoku.subjects.clock.stability.noise import identify
+from keisoku.subjects.clock.stability.trend import trend
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

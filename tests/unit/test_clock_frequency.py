@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic_clock import HZ, START_NS, SyntheticClock
 
-from keisoku.clock import frequency
-from keisoku.clock.reading import Reading, Translation, narrowest
+from keisoku.subjects.clock import frequency
+from keisoku.subjects.clock.reading import Reading, Translation, narrowest
 
 
 def test_the_truth_is_within_the_uncertainty_of_both_estimators_about_as_often_as_they_say() -> None:

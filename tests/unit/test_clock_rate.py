@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from keisoku import _core
-from keisoku.analysis import budget
-from keisoku.analysis.quantity import Quantity
-from keisoku.clock import interval_clock, oscillator
-from keisoku.clock.frequency import Frequency
-from keisoku.clock.host_changes import changes
-from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
-from keisoku.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, stated
-from keisoku.device.calibration.bias import Bias, Calibration, Point
+from keisoku.ground.statistics import budget
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.subjects.clock import interval_clock, oscillator
+from keisoku.subjects.clock.frequency import Frequency
+from keisoku.subjects.clock.host_changes import changes
+from keisoku.subjects.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
+from keisoku.subjects.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, stated
+from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point
 
 POINTS = (Point(frame_bytes=64, frames_per_second=1e5, bias_ns=400, repeat_ns=3, spread_ns=40),)
 CALIBRATION = Calibration(made_at="2026-01-01", valid_for={}, points=POINTS)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.clock.rate import Part, Rate, stated
-from keisoku.clock.rated import CONTEXT, context, rated, with_rate_of
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.subjects.clock.rate import Part, Rate, stated
+from keisoku.subjects.clock.rated import CONTEXT, context, rated, with_rate_of
 
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3), Part("wander", half_width=3e-3)), "said")
 RESULT = Result(

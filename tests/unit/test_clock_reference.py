@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from support.ntp_responder import NtpResponder
 
-from keisoku.clock import relation as clocks
-from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference import ntp as reference_ntp
-from keisoku.clock.reference.kinds import Chosen, automatic, flags, is_real, parse
-from keisoku.clock.reference.local import against_ticks, bracket, nearest_second, of_pulse
-from keisoku.clock.reference.ntp import NtpClient
 from keisoku.errors import EngineError, PlanError
+from keisoku.subjects.clock import relation as clocks
+from keisoku.subjects.clock.host_clocks import STA_UNSYNC, HostClocks, Steering
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference import ntp as reference_ntp
+from keisoku.subjects.clock.reference.kinds import Chosen, automatic, flags, is_real, parse
+from keisoku.subjects.clock.reference.local import against_ticks, bracket, nearest_second, of_pulse
+from keisoku.subjects.clock.reference.ntp import NtpClient
 
 FREE = HostClocks(0, "tsc", Steering(0.0, STA_UNSYNC, 0, 10_000), (0, 0), (0, 0))
 DISCIPLINED = HostClocks(0, "tsc", Steering(1234.5, 0x2001, 500, 10_000), (0, 0), (0, 0))

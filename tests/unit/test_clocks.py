@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from keisoku.analysis.uncertainty import combine
-from keisoku.clock.reference import phc
-from keisoku.clock.relation import SAME_CLOCK, Reading, Relation, between, read_side_by_side, relate
-from keisoku.device.calibration.bias import Bias, Calibration, Point
 from keisoku.errors import EngineError
+from keisoku.ground.statistics.uncertainty import combine
+from keisoku.subjects.clock.reference import phc
+from keisoku.subjects.clock.relation import SAME_CLOCK, Reading, Relation, between, read_side_by_side, relate
+from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point
 
 START_NS = 1_760_000_000_000_000_000
 

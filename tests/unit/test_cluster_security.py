@@ -8,7 +8,7 @@ import pytest
 from support.dask_cluster import certificates
 
 from keisoku.errors import PlanError
-from keisoku.measurement.campaign.security import security
+from keisoku.running.campaign.security import security
 
 dask = pytest.importorskip("dask.config", reason="the extra 'cluster' is not installed")
 ADDRESS = "tls://192.0.2.1:8786"

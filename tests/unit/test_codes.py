@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.frame.codes import codes
-from keisoku.frame.headers import Ends
-from keisoku.frame.variants import frames
+from keisoku.ground.frame.codes import codes
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.variants import frames
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02", "198.18.1.2", "198.18.1.1", "02:00:00:00:00:02")
 ENDS6 = Ends("02:00:00:00:00:01", "02:00:00:00:00:02", "2001:2::1", "2001:2::2", "02:00:00:00:00:02")

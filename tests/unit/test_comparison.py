@@ -13,13 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic_runs import bounded_run, host_run, router_run, sweep_run
 
-from keisoku.analysis.difference import Better, Margin, Verdict, change, difference, ranked, ratio, verdict
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.device.measurement import marked
-from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
-from keisoku.measurement.carry_out import Outcome
-from keisoku.measurement.comparable import (
+from keisoku.ground.report.comparison import (
+    BOUND_RULE,
+    RESOLUTION_RULE,
+    figure_name,
+    ranking_text,
+    regression,
+    side_by_side,
+)
+from keisoku.ground.run.comparison import Key, better, compare, figures_by_key, judge, regressions
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.difference import Better, Margin, Verdict, change, difference, ranked, ratio, verdict
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.running.measurement.carry_out import Outcome
+from keisoku.running.measurement.comparable import (
     check_machine,
     check_settings,
     check_valid,
@@ -27,11 +36,9 @@ from keisoku.measurement.comparable import (
     machine_notes,
     result_of,
 )
-from keisoku.measurement.side_by_side import side_by_side_findings
-from keisoku.report.comparison import BOUND_RULE, RESOLUTION_RULE, figure_name, ranking_text, regression, side_by_side
-from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.running.measurement.side_by_side import side_by_side_findings
+from keisoku.subjects.device.measurement import marked
+from keisoku.subjects.device.record.run import DeviceRun
 
 
 def outcome(run: DeviceRun) -> Outcome:

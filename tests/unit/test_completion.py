@@ -10,9 +10,9 @@ import sys
 import completion_words
 import pytest
 
-from keisoku.cli.completing import Offer, answer, offers
-from keisoku.cli.lazy_group import LazyGroup
-from keisoku.cli.main import keisoku
+from keisoku.faces.cli.completing import Offer, answer, offers
+from keisoku.faces.cli.lazy_group import LazyGroup
+from keisoku.faces.cli.main import keisoku
 
 _MOST_MODULES = 80
 """Modules of the standard library; click alone would be 120 more, and numpy 400."""
@@ -88,14 +88,14 @@ def test_every_command_is_offered() -> None:
 
 @pytest.mark.parametrize("line", ["keisoku ", "keisoku throughput --", "keisoku throughput --dut ", "keisoku study "])
 def test_an_answer_imports_little(line: str) -> None:
-    program = "import sys; from keisoku.cli.entry import main; main(); print(*sys.modules, file=sys.stderr)"
+    program = "import sys; from keisoku.faces.cli.entry import main; main(); print(*sys.modules, file=sys.stderr)"
     environment = os.environ | {"_KEISOKU_COMPLETE": "bash_complete", "COMP_LINE": line}
     done = subprocess.run(
         [sys.executable, "-S", "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout
     loaded = done.stderr.split()
-    own = {"keisoku", "keisoku.cli", "keisoku.cli.entry", "keisoku.cli.completing"}
+    own = {"keisoku", "keisoku.faces.cli", "keisoku.faces.cli.entry", "keisoku.faces.cli.completing"}
     assert {name for name in loaded if name.startswith("keisoku")} == own
     assert not {"click", "rich", "pydantic", "numpy", "asyncio", "subprocess", "importlib.metadata"} & {*loaded}
     assert len(loaded) <= _MOST_MODULES, loaded

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError
-from keisoku.host import disk_limit
-from keisoku.host.control_group import ControlGroup, disk_of, find_hierarchy
-from keisoku.host.disk_limit import DiskLimit
+from keisoku.ground.host import disk_limit
+from keisoku.ground.host.control_group import ControlGroup, disk_of, find_hierarchy
+from keisoku.ground.host.disk_limit import DiskLimit
 
 V1 = "33 32 0:28 / /sys/fs/cgroup/blkio rw,relatime - cgroup cgroup rw,blkio\n"
 OTHER = "34 32 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from support.synthetic_runs import record
 
-from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.latency_figures import SHARED_CORE, latency_figures
-from keisoku.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
-from keisoku.device.record.interference import Core, Interference, Speed
-from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.host import full_speed
-from keisoku.host.full_speed import FullSpeed
+from keisoku.ground.host import full_speed
+from keisoku.ground.host.full_speed import FullSpeed
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.latency_figures import SHARED_CORE, latency_figures
+from keisoku.subjects.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
+from keisoku.subjects.device.record.interference import Core, Interference, Speed
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 
 def ran(slowdown: float, *, invalid: bool = False, seconds: float = 0.2, of_device: bool = True) -> TrialRecord:

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from keisoku.host.thread_watch import STREAMS, Look, ThreadWatch, name_and_state, wants_cpu
-from keisoku.run.result import Result
-from keisoku.study.cpu_wanted import wanted, with_cpu
+from keisoku.ground.host.thread_watch import STREAMS, Look, ThreadWatch, name_and_state, wants_cpu
+from keisoku.ground.run.result import Result
+from keisoku.running.study.cpu_wanted import wanted, with_cpu
 
 _PR_SET_NAME = 15
 

@@ -1,10 +1,10 @@
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.report.verdict import verdict_text
-from keisoku.run.criterion import parse
-from keisoku.run.result import Result, Row
+from keisoku.ground.report.verdict import verdict_text
+from keisoku.ground.run.criterion import parse
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
 
 ROWS = [
     Row(frame_bytes=64, figures={"throughput": Quantity(value=6e5, unit="frames/s")}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from keisoku.lab.daemons import listens
+from keisoku.ground.lab.daemons import listens
 
 
 def test_a_daemon_held_up_between_bind_and_listen_is_not_ready(tmp_path: Path) -> None:

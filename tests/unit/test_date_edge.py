@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.date_edge import DateEdge
-from keisoku.clock.reference.http import edge_reading
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.date_edge import DateEdge
+from keisoku.subjects.clock.reference.http import edge_reading
 
 S = 1_000_000_000
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keisoku.path.stamp.analysis import analyse, delays_of
-from keisoku.path.stamp.settings import DelaySettings
+from keisoku.subjects.path.stamp.analysis import analyse, delays_of
+from keisoku.subjects.path.stamp.settings import DelaySettings
 
 SETTINGS = DelaySettings(host="far")
 _EPOCH_NS = 1_795_000_000_000_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
+from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
 
 # E1 Table 4.1: name, slope, constant, largest frame, standard errors of slope and constant.
 TABLE_4_1 = [

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic_clock import HZ, SyntheticClock
 
-from keisoku.clock import frequency
-from keisoku.clock.difference_clock import DifferenceClock
-from keisoku.clock.reading import Reading
+from keisoku.subjects.clock import frequency
+from keisoku.subjects.clock.difference_clock import DifferenceClock
+from keisoku.subjects.clock.reading import Reading
 
 WRONG = 1e9 / HZ * (1 + 80e-6)
 """80 ppm off, as a kernel's guess at boot may be."""

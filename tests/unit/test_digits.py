@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from keisoku.analysis.difference import ROUNDING
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.report.digits import MARKS, SCALES, THIN_SPACE, column, count, digits, text, value_text
+from keisoku.ground.report.digits import MARKS, SCALES, THIN_SPACE, column, count, digits, text, value_text
+from keisoku.ground.statistics.difference import ROUNDING
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 POWERS = {name: power for scales in SCALES.values() for power, name in scales}
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from keisoku.device.engine.wired_port import WiredPort
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import wanted_testbed
-from keisoku.device.record.interference import PortEngine
-from keisoku.device.record.trial import NS_PER_S, Facts, Trial
-from keisoku.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
-from keisoku.device.testbed.wanted import OpenedPort, WantedPort
 from keisoku.errors import EngineError
+from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed
+from keisoku.subjects.device.record.interference import PortEngine
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
+from keisoku.subjects.device.testbed.wanted import OpenedPort, WantedPort
 
 Speeds = dict[str, float | str]
 """By engine: frames/s that it forwards, or why it is refused."""

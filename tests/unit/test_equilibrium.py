@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.system.search.sweep import limit_sweep
-from keisoku.system.simulated.equilibrium import solve
-from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel
+from keisoku.subjects.system.search.sweep import limit_sweep
+from keisoku.subjects.system.simulated.equilibrium import solve
+from keisoku.subjects.system.simulated.model import ClientModel, ServerModel, SystemModel
 
 
 def exact(customers, demands, pause_s):

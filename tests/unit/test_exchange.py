@@ -15,8 +15,8 @@ from support.command_line import keisoku
 
 import keisoku as ks
 from keisoku.errors import PlanError
-from keisoku.exchange.hdr_histogram import NotAHistogram, decode, encode, gathered
-from keisoku.exchange.published import NotPublished, read
+from keisoku.ground.exchange.hdr_histogram import NotAHistogram, decode, encode, gathered
+from keisoku.ground.exchange.published import NotPublished, read
 
 THEIRS = "HISTFAAAAEB4nJNpmSzMwMCgyQABzFCaEUzOmNZg/wEiwMnCxMwExGyMTIxMoiycQB4rE4jJBKTZWZSZBJm4gWKiLAARdwU9"
 """30 values, encoded by the Python implementation 0.10.8, which says of them: median 36, 99 % 119, mean 44.9667."""

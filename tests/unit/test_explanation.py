@@ -6,15 +6,15 @@ import random
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
-from keisoku.study.arithmetic import Value
-from keisoku.study.cell import Cell, cells
-from keisoku.study.explanation import Check, Explanation
-from keisoku.study.file import Study, find_studies, parse_study, shipped
-from keisoku.study.report import study_findings, study_json
-from keisoku.study.run import Outcome
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.arithmetic import Value
+from keisoku.running.study.cell import Cell, cells
+from keisoku.running.study.explanation import Check, Explanation
+from keisoku.running.study.file import Study, find_studies, parse_study, shipped
+from keisoku.running.study.report import study_findings, study_json
+from keisoku.running.study.run import Outcome
 
 FILE = """
 title = "x"

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from keisoku.analysis.difference import Margin
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.report.check import Check, checks
-from keisoku.report.github import MOST_ANNOTATIONS, markdown, workflow_commands
-from keisoku.report.junit import junit
-from keisoku.report.openmetrics import Measured, openmetrics
-from keisoku.run.comparison import figures_by_key, judge
-from keisoku.run.criterion import Verdict
-from keisoku.run.result import Result, Row
+from keisoku.ground.report.check import Check, checks
+from keisoku.ground.report.github import MOST_ANNOTATIONS, markdown, workflow_commands
+from keisoku.ground.report.junit import junit
+from keisoku.ground.report.openmetrics import Measured, openmetrics
+from keisoku.ground.run.comparison import figures_by_key, judge
+from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.difference import Margin
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 FAST = Quantity(value=1e6, unit="frames/s", uncertainty=1e3)
 SLOW = Quantity(value=5e5, unit="frames/s", uncertainty=1e3)

@@ -9,15 +9,15 @@ from statistics import NormalDist
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
-from keisoku.study.file import SystemStep, WebStep
-from keisoku.study.system_step import model
-from keisoku.study.web_step import again, frames, sizes, with_line
-from keisoku.system.simulated.file import Timetable, read_system, write_system
-from keisoku.system.simulated.model import ClientModel, e4, log_normal_sizes
-from keisoku.system.simulated.system import SimulatedSystem
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.file import SystemStep, WebStep
+from keisoku.running.study.system_step import model
+from keisoku.running.study.web_step import again, frames, sizes, with_line
+from keisoku.subjects.system.simulated.file import Timetable, read_system, write_system
+from keisoku.subjects.system.simulated.model import ClientModel, e4, log_normal_sizes
+from keisoku.subjects.system.simulated.system import SimulatedSystem
 
 
 @pytest.mark.parametrize(("mean", "variation"), [(1430, 0.5), (10_000, 1.0), (100_000, 3.0)])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.device.analysis.behaviour import behaviour
-from keisoku.device.analysis.drift import drift
-from keisoku.device.analysis.samples import Sample
-from keisoku.device.analysis.stamp_phase import tilt_share
-from keisoku.device.method.buffer_over_time import first_drop
-from keisoku.device.record.gaps import Gap, Gaps
+from keisoku.subjects.device.analysis.behaviour import behaviour
+from keisoku.subjects.device.analysis.drift import drift
+from keisoku.subjects.device.analysis.samples import Sample
+from keisoku.subjects.device.analysis.stamp_phase import tilt_share
+from keisoku.subjects.device.method.buffer_over_time import first_drop
+from keisoku.subjects.device.record.gaps import Gap, Gaps
 
 SLOPE = 93_390.0
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.repeated import combined
 from keisoku.errors import EngineError
-from keisoku.host.place import Place
+from keisoku.ground.host.place import Place
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.repeated import combined
 
 
 def times(*values: float) -> list[Quantity]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from support.trials import record_of
 
-from keisoku.device.engine.simulated import SimulatedEngine, routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.content import Content
-from keisoku.device.plan.pattern import pairs
-from keisoku.device.record.trial import Bursts, Flow, Trial
-from keisoku.simulated_device.device import parse_device
+from keisoku.ground.simulated_device.device import parse_device
+from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.plan.pattern import pairs
+from keisoku.subjects.device.record.trial import Bursts, Flow, Trial
 
 TRIAL = Trial(
     purpose="test",

@@ -6,9 +6,20 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.fpga import build, flash
-from keisoku.fpga.board import FPGA, Board, board, boards, every_board, named
-from keisoku.fpga.build import BEGIN, END, Bitstream, Clock, described, overfull, run, sources, table, write_table
+from keisoku.ground.fpga import build, flash
+from keisoku.ground.fpga.board import FPGA, Board, board, boards, every_board, named
+from keisoku.ground.fpga.build import (
+    BEGIN,
+    END,
+    Bitstream,
+    Clock,
+    described,
+    overfull,
+    run,
+    sources,
+    table,
+    write_table,
+)
 
 
 def bitstream(**changed: object) -> Bitstream:

@@ -6,16 +6,16 @@ import zlib
 
 import pytest
 
-from keisoku.device.engine.fpga.changes import Changed, Comparison, changed
-from keisoku.device.engine.fpga.frames import changed_rows
-from keisoku.device.record.changed_headers import changes_of
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY
 from keisoku.errors import EngineError
-from keisoku.fpga.events import Event, EventKind, decode_event, encode_event
-from keisoku.fpga.reading import Counted
-from keisoku.frame.expectation import applied, expectations
-from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.stack import parse
+from keisoku.ground.fpga.events import Event, EventKind, decode_event, encode_event
+from keisoku.ground.fpga.reading import Counted
+from keisoku.ground.frame.expectation import applied, expectations
+from keisoku.ground.frame.headers import Ends, Headers
+from keisoku.ground.frame.stack import parse
+from keisoku.subjects.device.engine.fpga.changes import Changed, Comparison, changed
+from keisoku.subjects.device.engine.fpga.frames import changed_rows
+from keisoku.subjects.device.record.changed_headers import changes_of
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY
 
 HEADERS = Headers(parse("Ether()/IP(tos=184)/UDP()"), Ends("02:00:00:00:00:01", "02:00:00:00:00:02"))
 FRAME = HEADERS.frame(64)

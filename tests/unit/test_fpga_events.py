@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import EngineError
-from keisoku.fpga.events import EVENT_BYTES, Event, EventKind, decode_event, decode_events, encode_event
+from keisoku.ground.fpga.events import EVENT_BYTES, Event, EventKind, decode_event, decode_events, encode_event
 
 NUMBERS = st.integers(0, 2**48 - 1)
 EVENTS = st.builds(Event, st.sampled_from(EventKind), st.integers(0, 2**44 - 1).map(lambda t: t * 16), NUMBERS, NUMBERS)

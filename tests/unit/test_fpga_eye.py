@@ -5,7 +5,7 @@ import random
 import pytest
 
 from keisoku.errors import EngineError
-from keisoku.fpga.eye import Eye, align, align_direction, widest
+from keisoku.ground.fpga.eye import Eye, align, align_direction, widest
 
 
 class ModelledLoop:

@@ -5,10 +5,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from keisoku.device.engine.fpga.port import FpgaAddress
 from keisoku.errors import EngineError
-from keisoku.fpga.mpsse import MpsseWire, open_adapter
-from keisoku.fpga.transport import open_transport
+from keisoku.ground.fpga.mpsse import MpsseWire, open_adapter
+from keisoku.ground.fpga.transport import open_transport
+from keisoku.subjects.device.engine.fpga.port import FpgaAddress
 
 
 def with_adapters(patch: pytest.MonkeyPatch, *serials: str) -> list[tuple[int, int]]:

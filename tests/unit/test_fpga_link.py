@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.instrument_link import DirectTransport, InstrumentLink, WordBus
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.fpga.framing import Unframer, framed
-from keisoku.fpga.link import Link, request
-from keisoku.fpga.registers import REGISTERS
-from keisoku.fpga.transport import open_transport
+from keisoku.ground.fpga.framing import Unframer, framed
+from keisoku.ground.fpga.link import Link, request
+from keisoku.ground.fpga.registers import REGISTERS
+from keisoku.ground.fpga.transport import open_transport
 
 OCTETS = st.binary(max_size=40) | st.lists(st.sampled_from([0x7E, 0x7D, 0x5E, 0x5D, 0x20]), max_size=40).map(bytes)
 

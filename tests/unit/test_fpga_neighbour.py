@@ -12,10 +12,10 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, I
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 
 from keisoku.errors import EngineError
-from keisoku.fpga.mailbox import PortMailbox
-from keisoku.fpga.neighbour import Ask, Party, Tell, answer, ask, read, resolve, step
-from keisoku.fpga.registers import REGISTERS
-from keisoku.frame.host_range import HostRange
+from keisoku.ground.fpga.mailbox import PortMailbox
+from keisoku.ground.fpga.neighbour import Ask, Party, Tell, answer, ask, read, resolve, step
+from keisoku.ground.fpga.registers import REGISTERS
+from keisoku.ground.frame.host_range import HostRange
 
 DUT, OURS = "02:00:00:00:00:aa", "02:00:00:00:00:01"
 HOSTS = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keisoku.fpga.output_register import move
+from keisoku.ground.fpga.output_register import move
 
 CLOCK, ENABLE, OTHER, READ, HELD = 2, 3, 4, 10, 50  # nets; those of words count from READ and HELD
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.fpga.program import (
+from keisoku.ground.fpga.program import (
     HEADERS_AT,
     MAILBOX_AT,
     PATCHES_AT,
@@ -18,8 +18,8 @@ from keisoku.fpga.program import (
     interval,
     mailbox,
 )
-from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.stack import parse
+from keisoku.ground.frame.headers import Ends, Headers
+from keisoku.ground.frame.stack import parse
 
 STACKS = [
     "ethernet",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from keisoku.fpga.register import Field
-from keisoku.fpga.registers import REGISTERS
+from keisoku.ground.fpga.register import Field
+from keisoku.ground.fpga.registers import REGISTERS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ def generator() -> ModuleType:
 def test_committed_files_are_what_the_source_gives(tmp_path: Path) -> None:
     generate = generator()
     top = generate.compiled()
-    assert (ROOT / "keisoku" / "fpga" / "registers.py").read_text() == generate.python_text(top)
+    assert (ROOT / "keisoku" / "ground" / "fpga" / "registers.py").read_text() == generate.python_text(top)
     generate.write_documentation(top, tmp_path / "registers.md")
     assert (ROOT / "docs" / "registers.md").read_text() == (tmp_path / "registers.md").read_text()
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from keisoku.device.record.gaps import Gap, Gaps
+from keisoku.subjects.device.record.gaps import Gap, Gaps
 
 TIMES = st.none() | st.integers(0, 2**53)
 

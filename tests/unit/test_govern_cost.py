@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keisoku.system.govern.cost_account import CostAccount
-from keisoku.system.govern.expected_loss import SHAPING, expected_losses
-from keisoku.system.govern.governor import GovernorSettings, Phase, _lost_s, govern
-from keisoku.system.govern.seen_load import changed
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates
+from keisoku.subjects.system.govern.cost_account import CostAccount
+from keisoku.subjects.system.govern.expected_loss import SHAPING, expected_losses
+from keisoku.subjects.system.govern.governor import GovernorSettings, Phase, _lost_s, govern
+from keisoku.subjects.system.govern.seen_load import changed
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates
 
 
 def interval(a: float, b: float) -> Observation:

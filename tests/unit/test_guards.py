@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from support.port_counters import change
 
-from keisoku.device.record.counts import Buckets
-from keisoku.device.record.interference import Core, Interference, Lateness, PortCounters, Thread, Throttling
-from keisoku.device.record.validity import disturbed, port_drops, unsettled
+from keisoku.subjects.device.record.counts import Buckets
+from keisoku.subjects.device.record.interference import Core, Interference, Lateness, PortCounters, Thread, Throttling
+from keisoku.subjects.device.record.validity import disturbed, port_drops, unsettled
 
 S = 1_000_000_000
 TICK_NS = 10_000_000

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.signed_frames import layers, names, ones_complement_sum, recomputed, signature, signed
 
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends, Headers, least_frame_bytes
-from keisoku.frame.imix import mix
-from keisoku.frame.stack import parse
-from keisoku.frame.variants import frames
+from keisoku.ground.frame.headers import Ends, Headers, least_frame_bytes
+from keisoku.ground.frame.imix import mix
+from keisoku.ground.frame.stack import parse
+from keisoku.ground.frame.variants import frames
 
 VECTORS = Path(__file__).parents[2] / "docs" / "signature" / "vectors.json"
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")

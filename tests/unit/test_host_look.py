@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from support.synthetic_runs import host_run
 
-from keisoku.cli.doctor import summary
-from keisoku.device.report.part import part
-from keisoku.host.checkup.machine import machine_findings
-from keisoku.host.look import CpuLook, HostLook, cpu_look, look_at_host, span_s
-from keisoku.report.page import render
+from keisoku.faces.cli.doctor import summary
+from keisoku.ground.host.checkup.machine import machine_findings
+from keisoku.ground.host.look import CpuLook, HostLook, cpu_look, look_at_host, span_s
+from keisoku.ground.report.page import render
+from keisoku.subjects.device.report.part import part
 
 MS = 1_000_000
 S = 1000 * MS

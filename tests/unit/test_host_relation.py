@@ -7,13 +7,13 @@ import time
 import pytest
 
 from keisoku import _core
-from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.host_relation import by_reference
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import Reference, check_master
-from keisoku.clock.reference.local import bracket
-from keisoku.clock.relation import between
 from keisoku.errors import PlanError
+from keisoku.subjects.clock.host_clocks import host_clocks
+from keisoku.subjects.clock.host_relation import by_reference
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.kinds import Reference, check_master
+from keisoku.subjects.clock.reference.local import bracket
+from keisoku.subjects.clock.relation import between
 
 pytestmark = pytest.mark.skipif(
     _core.clock_counter(host_clocks().clock_source) is None,

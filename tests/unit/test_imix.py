@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.frame.imix import is_mix, mix
+from keisoku.ground.frame.imix import is_mix, mix
 
 
 def test_simple_imix_is_seven_to_four_to_one_and_spread() -> None:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from keisoku.system.govern.change_watch import ChangeWatch
-from keisoku.system.govern.governor import GovernorSettings, Phase, govern
-from keisoku.system.govern.inference import Inference
-from keisoku.system.govern.seen_load import seen_load
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates
-from keisoku.system.state import State, whole
+from keisoku.subjects.system.govern.change_watch import ChangeWatch
+from keisoku.subjects.system.govern.governor import GovernorSettings, Phase, govern
+from keisoku.subjects.system.govern.inference import Inference
+from keisoku.subjects.system.govern.seen_load import seen_load
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates
+from keisoku.subjects.system.state import State, whole
 
 
 def view(completed, answering_s, open_connections, queued=0.0, limit=None, reopened=0, name="a"):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.stream.file.chunks import CHUNK_BYTES, WriteBehind, read_chunks
+from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, WriteBehind, read_chunks
 
 SIGNAL = """
 import os, signal, sys, threading, time
-from keisoku.cli import interruption, main
+from keisoku.faces.cli import interruption, main
 from keisoku.errors import KeisokuError
 
 def interrupt():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from keisoku.lab.device.kernel_part import loadable
+from keisoku.ground.lab.device.kernel_part import loadable
 
 
 def test_modules_are_known_by_their_names_however_they_are_packed(tmp_path: Path) -> None:

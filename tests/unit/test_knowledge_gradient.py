@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from keisoku.system.search.candidate import Candidates
-from keisoku.system.search.gaussian_process import Beliefs, beliefs
-from keisoku.system.search.knowledge_gradient import knowledge_gradient
-from keisoku.system.search.search import SearchSettings, limit_search
+from keisoku.subjects.system.search.candidate import Candidates
+from keisoku.subjects.system.search.gaussian_process import Beliefs, beliefs
+from keisoku.subjects.system.search.knowledge_gradient import knowledge_gradient
+from keisoku.subjects.system.search.search import SearchSettings, limit_search
 
 
 def independent(mean, sd, noise_sd):

@@ -15,8 +15,12 @@ from jinja2 import nodes
 from support.synthetic_runs import host_run, page_of
 
 import keisoku
-from keisoku.analysis.quantity import Quantity
-from keisoku.cli.folded import wide_lines
+from keisoku.faces.cli.folded import wide_lines
+from keisoku.ground.report import digits
+from keisoku.ground.report.answer import deviating
+from keisoku.ground.report.template import environment
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import (
     ENGLISH,
     LANGUAGES,
@@ -29,10 +33,6 @@ from keisoku.language import (
     speaking,
     translated,
 )
-from keisoku.report import digits
-from keisoku.report.answer import deviating
-from keisoku.report.template import environment
-from keisoku.run.result import Result, Row
 
 ROOT = Path(keisoku.__file__).parent
 OTHERS = [name for name in LANGUAGES if name != ENGLISH]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.device.engine.watched import watched
-from keisoku.device.plan.content import Content
-from keisoku.device.record.trial import Phases, Trial
-from keisoku.device.testbed.tester_hosts import TesterHosts
-from keisoku.device.testbed.wanted import WantedTraffic
+from keisoku.subjects.device.engine.watched import watched
+from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.record.trial import Phases, Trial
+from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
+from keisoku.subjects.device.testbed.wanted import WantedTraffic
 
 MACS = "02:00:00:00:00:01", "02:00:00:00:00:02"
 

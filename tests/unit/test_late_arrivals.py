@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisoku.device.record import late_arrivals as late
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
+from keisoku.subjects.device.record import late_arrivals as late
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
 
 Rows = list[tuple[int, ...]]
 

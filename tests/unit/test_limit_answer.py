@@ -8,18 +8,18 @@ from collections.abc import Callable, Generator
 import numpy as np
 import pytest
 
-from keisoku.system.govern.governor import GovernorSettings
-from keisoku.system.interval_log import KeptInterval
-from keisoku.system.objective import Goal
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.analysis import analyse
-from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.search.client_share import shares
-from keisoku.system.search.confirmation import Gain, confirm_settled
-from keisoku.system.search.evaluation import Evaluation
-from keisoku.system.search.limit_curve import believed, curve, settled
-from keisoku.system.search.search import SETTLES, LimitFound, SearchSettings, limit_search
-from keisoku.system.settings import LimitSettings
+from keisoku.subjects.system.govern.governor import GovernorSettings
+from keisoku.subjects.system.interval_log import KeptInterval
+from keisoku.subjects.system.objective import Goal
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.analysis import analyse
+from keisoku.subjects.system.search.candidate import Candidates, Limit
+from keisoku.subjects.system.search.client_share import shares
+from keisoku.subjects.system.search.confirmation import Gain, confirm_settled
+from keisoku.subjects.system.search.evaluation import Evaluation
+from keisoku.subjects.system.search.limit_curve import believed, curve, settled
+from keisoku.subjects.system.search.search import SETTLES, LimitFound, SearchSettings, limit_search
+from keisoku.subjects.system.settings import LimitSettings
 
 SPACE = Candidates(10e6, 1e9)
 Truth = Callable[[Limit], float]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.system.objective import Goal, Objective
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates
-from keisoku.system.search.confirmation import confirm, gain
-from keisoku.system.search.gaussian_process import beliefs
-from keisoku.system.search.search import SearchSettings, limit_search
+from keisoku.subjects.system.objective import Goal, Objective
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates
+from keisoku.subjects.system.search.confirmation import confirm, gain
+from keisoku.subjects.system.search.gaussian_process import beliefs
+from keisoku.subjects.system.search.search import SearchSettings, limit_search
 
 SPACE = Candidates(10e6, 1e9)
 

@@ -11,16 +11,16 @@ from support.virtual_line import Line, measured_as, random_line
 from support.virtual_nat import Nat, VirtualNat
 from support.virtual_queue import Queue
 
-from keisoku.analysis.share import share
-from keisoku.line.responsiveness.condition import WAYS
-from keisoku.line.responsiveness.outcome import Datagrams
-from keisoku.line.survey.analysis import CLOCKS, PACKETS, RATE, Clocks, analyse
-from keisoku.line.survey.measurement import MEASUREMENT
-from keisoku.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED, nat_rows, nat_sentences
-from keisoku.line.survey.nat import Nat as Found
-from keisoku.line.survey.settings import LineSettings
-from keisoku.path.nat.behaviour import behaviour
-from keisoku.run.settings import parsed
+from keisoku.ground.run.settings import parsed
+from keisoku.ground.statistics.share import share
+from keisoku.subjects.line.responsiveness.condition import WAYS
+from keisoku.subjects.line.responsiveness.outcome import Datagrams
+from keisoku.subjects.line.survey.analysis import CLOCKS, PACKETS, RATE, Clocks, analyse
+from keisoku.subjects.line.survey.measurement import MEASUREMENT
+from keisoku.subjects.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED, nat_rows, nat_sentences
+from keisoku.subjects.line.survey.nat import Nat as Found
+from keisoku.subjects.line.survey.settings import LineSettings
+from keisoku.subjects.path.nat.behaviour import behaviour
 
 
 @given(st.integers(1, 10_000), st.data())

@@ -8,9 +8,9 @@ import struct
 import pytest
 from pyroute2 import IPRoute
 
-from keisoku.host import link
-from keisoku.host.link import links
-from keisoku.host.netlink import attribute, attributes, dump, number
+from keisoku.ground.host import link
+from keisoku.ground.host.link import links
+from keisoku.ground.host.netlink import attribute, attributes, dump, number
 
 
 def test_attributes_are_read_as_they_were_written() -> None:

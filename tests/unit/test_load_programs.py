@@ -18,22 +18,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.host import undo
-from keisoku.stream import iperf3
-from keisoku.stream.trial import StreamTrial
-from keisoku.system.load import apache_bench, oha, wrk
-from keisoku.system.load.client_load import ClientLoad
-from keisoku.system.load.client_run import ClientRun
-from keisoku.system.load.clients import PROGRAMS
-from keisoku.system.load.invocation import Ended, Invocation
-from keisoku.system.load.latency_figures import quantile
-from keisoku.system.load.percentiles import buckets_of
-from keisoku.system.load.program_client import ProgramClient
-from keisoku.system.load.remote_client import read as read_remote
-from keisoku.system.load.ssh_hosts import SshHosts
-from keisoku.system.load.target import TCP, url_aims
-from keisoku.system.load.watched_script import Telling, script
-from keisoku.system.load.watched_session import WatchedSession
+from keisoku.ground.host import undo
+from keisoku.subjects.stream import iperf3
+from keisoku.subjects.stream.trial import StreamTrial
+from keisoku.subjects.system.load import apache_bench, oha, wrk
+from keisoku.subjects.system.load.client_load import ClientLoad
+from keisoku.subjects.system.load.client_run import ClientRun
+from keisoku.subjects.system.load.clients import PROGRAMS
+from keisoku.subjects.system.load.invocation import Ended, Invocation
+from keisoku.subjects.system.load.latency_figures import quantile
+from keisoku.subjects.system.load.percentiles import buckets_of
+from keisoku.subjects.system.load.program_client import ProgramClient
+from keisoku.subjects.system.load.remote_client import read as read_remote
+from keisoku.subjects.system.load.ssh_hosts import SshHosts
+from keisoku.subjects.system.load.target import TCP, url_aims
+from keisoku.subjects.system.load.watched_script import Telling, script
+from keisoku.subjects.system.load.watched_session import WatchedSession
 
 AB_SAID = """Server Software:        nginx/1.22.1
 Document Path:          /1430.bin
@@ -273,8 +273,8 @@ def test_another_keisoku_s_run_is_moved_to_this_clock() -> None:
 _KILLED_WITH_HOSTS = """
 import os, signal, sys
 from pathlib import Path
-from keisoku.host import undo
-from keisoku.system.load.ssh_hosts import SshHosts
+from keisoku.ground.host import undo
+from keisoku.subjects.system.load.ssh_hosts import SshHosts
 undo.FOLDER = Path(sys.argv[1])
 with SshHosts():
     os.kill(os.getpid(), signal.SIGKILL)

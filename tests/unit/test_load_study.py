@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
-from keisoku.study.cell import FAILED, cells
-from keisoku.study.file import LoadStep, find_studies, parse_study
-from keisoku.study.load_step import with_lines
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cell import FAILED, cells
+from keisoku.running.study.file import LoadStep, find_studies, parse_study
+from keisoku.running.study.load_step import with_lines
 
 
 def result(group: str, case: str, mbps: float, cpu: float, of_alone: float | None = None) -> Row:

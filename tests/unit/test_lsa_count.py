@@ -19,7 +19,7 @@ from scapy.contrib.ospf import (
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from keisoku.lab.lsa_count import ACKNOWLEDGEMENT, kinds_of
+from keisoku.ground.lab.lsa_count import ACKNOWLEDGEMENT, kinds_of
 
 _MADE = {
     1: OSPF_Router_LSA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.device.analysis.marking_curve import Counts, curve, merged, points
+from keisoku.subjects.device.analysis.marking_curve import Counts, curve, merged, points
 
 TOP = 200_000.0
 

@@ -11,10 +11,10 @@ from scapy.layers.inet6 import ICMPv6MLDone, ICMPv6MLReport, ICMPv6MLReport2, IP
 from scapy.layers.l2 import Ether
 from scapy.utils import checksum
 
-from keisoku.frame.headers import Ends
-from keisoku.frame.membership import MESSAGE_BYTES, Membership, Protocol, group_mac, memberships, message
-from keisoku.frame.membership import test_frames as frames_to_groups
-from keisoku.frame.variants import Frames, frames
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.membership import MESSAGE_BYTES, Membership, Protocol, group_mac, memberships, message
+from keisoku.ground.frame.membership import test_frames as frames_to_groups
+from keisoku.ground.frame.variants import Frames, frames
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 LAYERS = {

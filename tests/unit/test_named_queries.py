@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from support.doc_blocks import ROOT
 from support.synthetic_runs import host_run
 
-from keisoku.cli.main import keisoku
-from keisoku.cli.query import command
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, arrived_rows, lost_rows
-from keisoku.device.record.queries import QUERIES
-from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import PlanError
-from keisoku.measurement.query import query
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.main import keisoku
+from keisoku.faces.cli.query import command
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.query import query
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, arrived_rows, lost_rows
+from keisoku.subjects.device.record.queries import QUERIES
+from keisoku.subjects.device.record.trial_log import TrialLog
 
 Row = dict[str, Any]
 RATIOS = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}

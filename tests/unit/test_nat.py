@@ -11,15 +11,15 @@ from support.serving import serving
 from support.virtual_nat import FAR, INSIDE, OTHER, OUTSIDE, SECOND, Nat, VirtualNat, random_nat
 
 from keisoku.errors import PlanError
-from keisoku.host.place import Place
-from keisoku.path.nat.behaviour import Behaviour, behaviour
-from keisoku.path.nat.far import MOST_BINDINGS, FarEnd
-from keisoku.path.nat.message import Action, Answer, Kind, MessageError, Request
-from keisoku.path.nat.observation import Observation
-from keisoku.path.nat.sockets import NatProbing
-from keisoku.path.nat.timeout_search import NEAR_NS, NEAR_SHARE, TimeoutSearch
-from keisoku.stream.serve import StreamServer
-from keisoku.stream.session import StreamSession
+from keisoku.ground.host.place import Place
+from keisoku.subjects.path.nat.behaviour import Behaviour, behaviour
+from keisoku.subjects.path.nat.far import MOST_BINDINGS, FarEnd
+from keisoku.subjects.path.nat.message import Action, Answer, Kind, MessageError, Request
+from keisoku.subjects.path.nat.observation import Observation
+from keisoku.subjects.path.nat.sockets import NatProbing
+from keisoku.subjects.path.nat.timeout_search import NEAR_NS, NEAR_SHARE, TimeoutSearch
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
 
 MINUTE_S = 48.0
 

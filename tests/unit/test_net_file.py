@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.system.network.net_file import governed_ports, read_net
-from keisoku.system.network.remote_system import RemoteSystem
-from keisoku.system.opening import from_afar, open_system
+from keisoku.subjects.system.network.net_file import governed_ports, read_net
+from keisoku.subjects.system.network.remote_system import RemoteSystem
+from keisoku.subjects.system.opening import from_afar, open_system
 
 FILE = """
 title = "two offices"
@@ -74,7 +74,7 @@ def test_files_that_cannot_be_are_refused_in_a_sentence(tmp_path: Path, old: str
 def test_a_port_with_the_default_route_is_refused_unless_forced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keisoku.system.network.net_file.has_default_route", lambda name: True)
+    monkeypatch.setattr("keisoku.subjects.system.network.net_file.has_default_route", lambda name: True)
     with pytest.raises(PlanError, match="lo carries the default route"):
         governed_ports(read_net(write(tmp_path, FILE)))
     assert len(governed_ports(read_net(write(tmp_path, f"force = true\n{FILE}")))) == 2

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock.reading import Reading, Translation
-from keisoku.clock.reference import ntp_packet as ntp
-from keisoku.clock.reference.ntp import exchange
-from keisoku.clock.reference.ntp_standing import lack, reference_id
 from keisoku.errors import EngineError
+from keisoku.subjects.clock.reading import Reading, Translation
+from keisoku.subjects.clock.reference import ntp_packet as ntp
+from keisoku.subjects.clock.reference.ntp import exchange
+from keisoku.subjects.clock.reference.ntp_standing import lack, reference_id
 
 NOW = 1_795_000_000_123_456_789
 COOKIE = 0x0123456789ABCDEF

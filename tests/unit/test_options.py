@@ -7,10 +7,10 @@ from typing import Any
 
 import tomlkit
 
-from keisoku.cli import procedures
-from keisoku.cli.options import plan_of
-from keisoku.device.plan.plan import Plan, parse
-from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.faces.cli import procedures
+from keisoku.faces.cli.options import plan_of
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.procedure import PROCEDURES
 
 command = procedures.command(PROCEDURES["loss"])
 

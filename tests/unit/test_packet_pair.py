@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from support.synthetic_path import Link, SyntheticPath
 from support.synthetic_session import SyntheticSession
 
-from keisoku.path.packet_pair import stages as pair_stages
-from keisoku.path.packet_pair.analysis import analyse, way_of
-from keisoku.path.packet_pair.bucket import find_bucket
-from keisoku.path.packet_pair.coalescence import find_coalescence
-from keisoku.path.packet_pair.kind import best_length, clock_share
-from keisoku.path.packet_pair.minimum_sum import Capacity, agree, capacity
-from keisoku.path.packet_pair.modes import local_modes
-from keisoku.path.packet_pair.plot import pair_plots
-from keisoku.path.packet_pair.serialisation import ip_links, serialisation
-from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import DIRECTIONS
-from keisoku.path.train.dispersion import dispersions
-from keisoku.path.train.probe import TrainPlan
-from keisoku.path.train.skew import skew, without_skew
-from keisoku.run.result import Result
+from keisoku.ground.run.result import Result
+from keisoku.subjects.path.packet_pair import stages as pair_stages
+from keisoku.subjects.path.packet_pair.analysis import analyse, way_of
+from keisoku.subjects.path.packet_pair.bucket import find_bucket
+from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
+from keisoku.subjects.path.packet_pair.kind import best_length, clock_share
+from keisoku.subjects.path.packet_pair.minimum_sum import Capacity, agree, capacity
+from keisoku.subjects.path.packet_pair.modes import local_modes
+from keisoku.subjects.path.packet_pair.plot import pair_plots
+from keisoku.subjects.path.packet_pair.serialisation import ip_links, serialisation
+from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
+from keisoku.subjects.path.packet_pair.stages import DIRECTIONS
+from keisoku.subjects.path.train.dispersion import dispersions
+from keisoku.subjects.path.train.probe import TrainPlan
+from keisoku.subjects.path.train.skew import skew, without_skew
 
 GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from support.path_result import RESULT
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.measurement.carry_out import page
-from keisoku.measurement.entry import Findings
-from keisoku.report import digits
-from keisoku.report.answer import MOST_ROWS, answer
-from keisoku.report.page import render
-from keisoku.report.plot import Plot, Trace, axis, hover
-from keisoku.report.svg import svg
-from keisoku.report.svg_points import columns, dots, limit, thinned
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.ground.entry import Findings
+from keisoku.ground.report import digits
+from keisoku.ground.report.answer import MOST_ROWS, answer
+from keisoku.ground.report.page import render
+from keisoku.ground.report.plot import Plot, Trace, axis, hover
+from keisoku.ground.report.svg import svg
+from keisoku.ground.report.svg_points import columns, dots, limit, thinned
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.measurement.carry_out import page
 
 
 def shown(folder: Path, plots: list[Plot]) -> str:

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from keisoku.analysis import biweight, signed_rank
-from keisoku.analysis.against import judge_against
-from keisoku.analysis.difference import Better
-from keisoku.analysis.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, judge
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.spending import looks
-from keisoku.report.paired import pairs_plot, sentence
+from keisoku.ground.report.paired import pairs_plot, sentence
+from keisoku.ground.statistics import biweight, signed_rank
+from keisoku.ground.statistics.against import judge_against
+from keisoku.ground.statistics.difference import Better
+from keisoku.ground.statistics.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, judge
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.spending import looks
 
 HIGHER = Rule("higher")
 

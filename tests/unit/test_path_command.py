@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 from support.serving import serving
 
-from keisoku.cli.main import keisoku
-from keisoku.clock.rate import Part, Rate
-from keisoku.clock.rated import CONTEXT
 from keisoku.errors import PlanError
-from keisoku.host.place import Place
-from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.train.serve import Server
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.host.place import Place
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.clock.rate import Part, Rate
+from keisoku.subjects.clock.rated import CONTEXT
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.train.serve import Server
 
 HERE = Place("127.0.0.1")
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3),), "said of the rate")
@@ -67,7 +67,7 @@ def test_a_shared_key_is_named_in_the_plan_and_never_kept(tmp_path: Path) -> Non
 
 
 def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.clock.rated.interval_rate", lambda: FAST)
+    monkeypatch.setattr("keisoku.subjects.clock.rated.interval_rate", lambda: FAST)
     run = str(tmp_path / "run")
     with serving(Server(HERE, 0, lambda text: None)) as port:
         few = ("--port", str(port), "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)

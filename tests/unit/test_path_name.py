@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.lab.device.catalogue import find_device
-from keisoku.lab.path.cross_traffic import CrossTraffic
-from keisoku.lab.path.hop import QUEUE_BYTES, Hop
-from keisoku.lab.path.lab import PathLab
-from keisoku.lab.path.name import find_path, is_path
+from keisoku.ground.lab.device.catalogue import find_device
+from keisoku.ground.lab.path.cross_traffic import CrossTraffic
+from keisoku.ground.lab.path.hop import QUEUE_BYTES, Hop
+from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.path.name import find_path, is_path
 
 M = 1_000_000
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.path.sources.analysis import ONE_PACKET, PAIRS
-from keisoku.run.result import Result, Row
-from keisoku.study.cell import FAILED, Cell, cells
-from keisoku.study.file import Column, Table, TableRow, find_studies, parse_study
-from keisoku.study.path_step import with_least_late
-from keisoku.study.report import study_findings
-from keisoku.study.run import Outcome
-from keisoku.study.truth import with_share
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cell import FAILED, Cell, cells
+from keisoku.running.study.file import Column, Table, TableRow, find_studies, parse_study
+from keisoku.running.study.path_step import with_least_late
+from keisoku.running.study.report import study_findings
+from keisoku.running.study.run import Outcome
+from keisoku.running.study.truth import with_share
+from keisoku.subjects.path.sources.analysis import ONE_PACKET, PAIRS
 
 
 def _e2(off: float = 1.0, late_percent: float = 0.0, spread: float = 1.0) -> list[Cell]:

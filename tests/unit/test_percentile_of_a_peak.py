@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.device.analysis.percentile import percentile
-from keisoku.device.record.counts import Buckets
+from keisoku.subjects.device.analysis.percentile import percentile
+from keisoku.subjects.device.record.counts import Buckets
 
 
 @pytest.mark.parametrize("truth_ns", [-5632.0, -5589.0, -5545.1])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.power_law_clocks import power_law_phase
 
-from keisoku.clock.stability.phase_file import read_log, read_phase
-from keisoku.clock.stability.phase_log import PhaseLog, Readings, from_phase, phase_log
 from keisoku.errors import PlanError
+from keisoku.subjects.clock.stability.phase_file import read_log, read_phase
+from keisoku.subjects.clock.stability.phase_log import PhaseLog, Readings, from_phase, phase_log
 
 TICKS_PER_S = 2_596_141_815
 POINTS = 3000

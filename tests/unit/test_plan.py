@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from keisoku.device.method import deviations
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.capabilities import Capabilities
 from keisoku.errors import PlanError
-from keisoku.measurement.plan_file import read
+from keisoku.running.measurement.plan_file import read
+from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.capabilities import Capabilities
 
 SOURCE = {"methods": ["throughput"], "dut": "sim:gs908e"}
 PORT = Capabilities(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.device.testbed import host_port
-from keisoku.device.testbed.host_port import HostPort, PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
+from keisoku.subjects.device.testbed import host_port
+from keisoku.subjects.device.testbed.host_port import HostPort, PortAddress, check, list_ports, resolve_mac
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from keisoku.device.testbed import device_checkup
-from keisoku.device.testbed.device_checkup import between, first_measurement
-from keisoku.device.testbed.host_port_list import HostPort
-from keisoku.device.testbed.port_checkup import port_findings
-from keisoku.host import ethtool
-from keisoku.host.checkup.finding import Finding
+from keisoku.ground.host import ethtool
+from keisoku.ground.host.checkup.finding import Finding
+from keisoku.subjects.device.testbed import device_checkup
+from keisoku.subjects.device.testbed.device_checkup import between, first_measurement
+from keisoku.subjects.device.testbed.host_port_list import HostPort
+from keisoku.subjects.device.testbed.port_checkup import port_findings
 
 QUIET = {
     "receive_queues": 4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.device.analysis.port_groups import port_groups
+from keisoku.subjects.device.analysis.port_groups import port_groups
 
 Chips = list[list[int]]
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from keisoku._core import StampedSocket
-from keisoku.path.train.probe import HELLO, received_rows
-from keisoku.path.train.probe_end import APART_NS, ProbeEnd
+from keisoku.subjects.path.train.probe import HELLO, received_rows
+from keisoku.subjects.path.train.probe_end import APART_NS, ProbeEnd
 
 TOKEN = bytes(8)
 

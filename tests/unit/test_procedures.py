@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from keisoku.cli.main import GROUPS, keisoku
-from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.faces.cli.main import GROUPS, keisoku
+from keisoku.subjects.device.plan.procedure import PROCEDURES
 
 
 def test_every_procedure_has_its_row_in_the_documentation() -> None:
@@ -50,5 +50,5 @@ def test_no_option_of_a_command_hides_another(name: str) -> None:
 
 def test_a_command_imports_nothing_of_the_others() -> None:
     """All commands together took 1.4 s of CPU before the first of them began."""
-    loaded = "import sys, keisoku.cli.main; print(*{'numpy', 'scipy', 'pydantic', 'pyroute2'} & set(sys.modules))"
+    loaded = "import sys, keisoku.faces.cli.main; print(*{'numpy', 'scipy', 'pydantic', 'pyroute2'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout.split() == []

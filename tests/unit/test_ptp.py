@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scapy.contrib.ptp_v2 import PTP
 from support.ptp_ports import MASTER, NOW, OURS
 
-from keisoku.clock.reference.ptp.message import (
+from keisoku.subjects.clock.reference.ptp.message import (
     EVERY_PORT,
     Announced,
     Arrival,

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.ptp_ports import MASTER, NOW, OURS, announced
 
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import Chosen, parse
-from keisoku.clock.reference.ptp.contract import DURATION_S, WANTED, Contracts, log_period, rest_s
-from keisoku.clock.reference.ptp.exchange import (
+from keisoku.errors import PlanError
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.kinds import Chosen, parse
+from keisoku.subjects.clock.reference.ptp.contract import DURATION_S, WANTED, Contracts, log_period, rest_s
+from keisoku.subjects.clock.reference.ptp.exchange import (
     RUNS_FAST_MOST,
     TOO_LARGE,
     ahead_ns,
@@ -28,7 +29,7 @@ from keisoku.clock.reference.ptp.exchange import (
     timescale,
     utc_ns,
 )
-from keisoku.clock.reference.ptp.message import (
+from keisoku.subjects.clock.reference.ptp.message import (
     NO_FLAGS,
     SCALE,
     Announced,
@@ -40,8 +41,7 @@ from keisoku.clock.reference.ptp.message import (
     Moment,
     Term,
 )
-from keisoku.clock.reference.ptp.target import PtpTarget, target
-from keisoku.errors import PlanError
+from keisoku.subjects.clock.reference.ptp.target import PtpTarget, target
 
 TICKS = 2.5
 """A ns of true time."""

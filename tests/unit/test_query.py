@@ -14,13 +14,13 @@ from support.one_stream import facts_of
 from support.synthetic_runs import bounded_run, host_run
 
 import keisoku as ks
-from keisoku.cli.main import keisoku
-from keisoku.device.plan.plan import parse
-from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, SCHEMA, FrameWriter
-from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import EngineError, PlanError
-from keisoku.measurement.query import figures, query
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement.query import figures, query
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, SCHEMA, FrameWriter
+from keisoku.subjects.device.record.trial_log import TrialLog
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_frames_of_one_port_and_some_time_are_read_alone(tmp_path: Path, monkeyp
     )
     log, facts = TrialLog(directory), host_run().records[0].facts
     log.append(host_run().records[0])
-    monkeypatch.setattr("keisoku.device.record.frames._ROWS_OF_A_GROUP", 1000)
+    monkeypatch.setattr("keisoku.subjects.device.record.frames._ROWS_OF_A_GROUP", 1000)
     entries = np.zeros(10_000, ENTRY)
     entries["sequence"] = entries["transmit_ns"] = entries["receive_ns"] = np.arange(len(entries))
     entries["port"] = 1 + entries["sequence"] % 3

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from keisoku.system.observation import ClientView, Observation
-from keisoku.system.search.candidate import Candidates
-from keisoku.system.search.reach import within_reach
-from keisoku.system.search.search import SearchSettings, limit_search
+from keisoku.subjects.system.observation import ClientView, Observation
+from keisoku.subjects.system.search.candidate import Candidates
+from keisoku.subjects.system.search.reach import within_reach
+from keisoku.subjects.system.search.search import SearchSettings, limit_search
 
 SPACE = Candidates(10e6, 10e9)
 

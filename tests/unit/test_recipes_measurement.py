@@ -11,10 +11,10 @@ from support import tiny_measurement
 from support.tiny_measurement import NAME
 
 import keisoku as ks
-from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
-from keisoku.measurement.table import MODULES
-from keisoku.report.svg import svg
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.report.svg import svg
+from keisoku.running.measurement.table import MODULES
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.fpga.reference_clock import reference_clock
+from keisoku.ground.fpga.reference_clock import reference_clock
 
 STEP_NS = 320 / 41
 

@@ -11,16 +11,25 @@ import pytest
 from support.ptp_ports import MASTER
 from support.ptp_responder import PtpResponder
 
-from keisoku.clock.frequency import hard_bounds
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference.local import bracket
-from keisoku.clock.reference.ptp import reference as reference_ptp
-from keisoku.clock.reference.ptp.exchange import TOO_LARGE
-from keisoku.clock.reference.ptp.message import NO_FLAGS, Arrival, Contract, Flag, Kind, Message, Moment, PortIdentity
-from keisoku.clock.reference.ptp.port import Ports
-from keisoku.clock.reference.ptp.reference import PtpClient
-from keisoku.clock.reference.ptp.target import target
 from keisoku.errors import EngineError
+from keisoku.subjects.clock.frequency import hard_bounds
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.reference.local import bracket
+from keisoku.subjects.clock.reference.ptp import reference as reference_ptp
+from keisoku.subjects.clock.reference.ptp.exchange import TOO_LARGE
+from keisoku.subjects.clock.reference.ptp.message import (
+    NO_FLAGS,
+    Arrival,
+    Contract,
+    Flag,
+    Kind,
+    Message,
+    Moment,
+    PortIdentity,
+)
+from keisoku.subjects.clock.reference.ptp.port import Ports
+from keisoku.subjects.clock.reference.ptp.reference import PtpClient
+from keisoku.subjects.clock.reference.ptp.target import target
 
 AHEAD = 10**12
 _PAUSE_S = 0.01

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from support import synthetic_runs
 
-from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import narrowed, percentile, within
-from keisoku.device.analysis.samples import Sample
-from keisoku.device.record.counts import Buckets, Latency
+from keisoku.subjects.device.analysis import repeatability
+from keisoku.subjects.device.analysis.histogram import merged
+from keisoku.subjects.device.analysis.percentile import narrowed, percentile, within
+from keisoku.subjects.device.analysis.samples import Sample
+from keisoku.subjects.device.record.counts import Buckets, Latency
 
 FRAMES = 4000
 

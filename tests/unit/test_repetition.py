@@ -7,10 +7,10 @@ import statistics
 import numpy as np
 import pytest
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.repeated import combined
-from keisoku.run.repetition import combine
-from keisoku.run.result import Flag, Result, Row
+from keisoku.ground.run.repetition import combine
+from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.repeated import combined
 
 
 def fps(value: float, **more: object) -> Quantity:

@@ -17,30 +17,30 @@ from rich.console import Console
 from support.one_stream import facts_of
 from support.synthetic_runs import SIZES, bounded_run, host_run, ns, page_of, router_run, sweep_run
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.device.method.loss import STOPPED_WITHOUT_LOSS
-from keisoku.device.record.run import DeviceRun
-from keisoku.device.report.accounting import account
-from keisoku.device.report.answer import device_answer
-from keisoku.device.report.device import Device, devices
-from keisoku.device.report.histogram_plot import histogram_plot
-from keisoku.device.report.loss_list import RANGES_SHOWN, TRIALS_SHOWN, losses
-from keisoku.device.report.loss_plot import loss_plot
-from keisoku.device.report.size_plots import latency_plot, throughput_plot
-from keisoku.device.report.summary import summary
-from keisoku.device.report.time_plot import TRIALS_MAX, time_plot
-from keisoku.device.report.trial_rows import trial_rows
-from keisoku.report.answer import answering
-from keisoku.report.csv import write_csv
-from keisoku.report.page import render
-from keisoku.report.plot import Plot, hover
-from keisoku.report.sentence import sentence
-from keisoku.report.svg import svg
-from keisoku.report.table import tables
-from keisoku.report.text import print_results
-from keisoku.run.criterion import Verdict
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.ground.report.answer import answering
+from keisoku.ground.report.csv import write_csv
+from keisoku.ground.report.page import render
+from keisoku.ground.report.plot import Plot, hover
+from keisoku.ground.report.sentence import sentence
+from keisoku.ground.report.svg import svg
+from keisoku.ground.report.table import tables
+from keisoku.ground.report.text import print_results
+from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.subjects.device.method.loss import STOPPED_WITHOUT_LOSS
+from keisoku.subjects.device.record.run import DeviceRun
+from keisoku.subjects.device.report.accounting import account
+from keisoku.subjects.device.report.answer import device_answer
+from keisoku.subjects.device.report.device import Device, devices
+from keisoku.subjects.device.report.histogram_plot import histogram_plot
+from keisoku.subjects.device.report.loss_list import RANGES_SHOWN, TRIALS_SHOWN, losses
+from keisoku.subjects.device.report.loss_plot import loss_plot
+from keisoku.subjects.device.report.size_plots import latency_plot, throughput_plot
+from keisoku.subjects.device.report.summary import summary
+from keisoku.subjects.device.report.time_plot import TRIALS_MAX, time_plot
+from keisoku.subjects.device.report.trial_rows import trial_rows
 
 
 class Page(HTMLParser):

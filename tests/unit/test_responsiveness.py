@@ -15,20 +15,20 @@ from support.virtual_line import Line, measured
 from support.virtual_path import Limiter, VirtualHop, VirtualPath
 from support.virtual_queue import Discipline, Queue
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.line.responsiveness.analysis import QUEUE, WHILE, analyse
-from keisoku.line.responsiveness.condition import OVERLOAD, WAYS, Condition, conditions, load
-from keisoku.line.responsiveness.grade import BELOW_NS, WORST, grade, grades
-from keisoku.line.responsiveness.hop_probing import Hops
-from keisoku.line.responsiveness.kind import Evidence, before, kind
-from keisoku.line.responsiveness.outcome import Outcome
-from keisoku.line.responsiveness.place import added
-from keisoku.line.responsiveness.plot import latency_plot
-from keisoku.line.responsiveness.queue import Floor, depth
-from keisoku.line.responsiveness.rpm import responsiveness, trimmed_mean
-from keisoku.line.responsiveness.settings import ResponsivenessSettings
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import parsed
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import parsed
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE, analyse
+from keisoku.subjects.line.responsiveness.condition import OVERLOAD, WAYS, Condition, conditions, load
+from keisoku.subjects.line.responsiveness.grade import BELOW_NS, WORST, grade, grades
+from keisoku.subjects.line.responsiveness.hop_probing import Hops
+from keisoku.subjects.line.responsiveness.kind import Evidence, before, kind
+from keisoku.subjects.line.responsiveness.outcome import Outcome
+from keisoku.subjects.line.responsiveness.place import added
+from keisoku.subjects.line.responsiveness.plot import latency_plot
+from keisoku.subjects.line.responsiveness.queue import Floor, depth
+from keisoku.subjects.line.responsiveness.rpm import responsiveness, trimmed_mean
+from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 
 MS = 1e6
 SECOND = 1_000_000_000

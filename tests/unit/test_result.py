@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 from support.path_result import RESULT
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 
 def test_a_result_is_json_and_back() -> None:

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 from support.path_result import RESULT
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.report import digits
-from keisoku.report.table import tables
-from keisoku.report.text import print_results
+from keisoku.ground.report import digits
+from keisoku.ground.report.table import tables
+from keisoku.ground.report.text import print_results
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 
 def test_tables_have_a_head_for_each_figure_and_a_unit_for_each_cell_that_needs_it() -> None:

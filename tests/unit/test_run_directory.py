@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
 
 NAME = "path one-packet"
 SETTINGS = {"host": "192.0.2.1", "sizes": [64, 1500], "left_out": None}
@@ -72,7 +72,7 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from keisoku.run.directory import RunDirectory
+from keisoku.ground.run.directory import RunDirectory
 directory = RunDirectory.create(Path(sys.argv[1]), "path one-packet", {}, {})
 for part in range(4):
     rows = range(10 * part, 10 * part + 10)

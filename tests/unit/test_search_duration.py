@@ -3,9 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
-from keisoku.cli import procedures
-from keisoku.cli.main import keisoku
-from keisoku.device.plan.plan import Plan
+from keisoku.faces.cli import procedures
+from keisoku.faces.cli.main import keisoku
+from keisoku.subjects.device.plan.plan import Plan
 
 
 def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:

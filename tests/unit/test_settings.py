@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 from pydantic import Field, ValidationError
 
-from keisoku.cli.main import keisoku
-from keisoku.device.plan.plan import Plan, parse
 from keisoku.errors import PlanError
-from keisoku.measurement.table import MODULES, find
-from keisoku.run.settings import Settings, parsed
-from keisoku.system.simulated.file import read_system
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.run.settings import Settings, parsed
+from keisoku.running.measurement.table import MODULES, find
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.system.simulated.file import read_system
 from keisoku.units import duration_ns, rate
 
 SOURCE = {"methods": ["trial"], "dut": "sim:gs908e", "frame_bytes": [64]}

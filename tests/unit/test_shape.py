@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from support import synthetic_runs
 
-from keisoku.device.analysis.percentile import latency_percentile
-from keisoku.device.analysis.shape import moments, shape_of
-from keisoku.device.record.counts import Buckets, Latency
+from keisoku.subjects.device.analysis.percentile import latency_percentile
+from keisoku.subjects.device.analysis.shape import moments, shape_of
+from keisoku.subjects.device.record.counts import Buckets, Latency
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 SHAPES: dict[str, Draw] = {

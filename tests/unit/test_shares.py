@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.device.analysis.shares import sharing
+from keisoku.subjects.device.analysis.shares import sharing
 
 
 def test_a_class_that_gets_everything_is_served_before() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.path.sources.analysis import ONE_PACKET, PAIRS, analyse
-from keisoku.path.sources.settings import SourceComparisonSettings
-from keisoku.path.train.log import TrainLog
-from keisoku.path.train.probe import ROW, TrainPlan
+from keisoku.subjects.path.sources.analysis import ONE_PACKET, PAIRS, analyse
+from keisoku.subjects.path.sources.settings import SourceComparisonSettings
+from keisoku.subjects.path.train.log import TrainLog
+from keisoku.subjects.path.train.probe import ROW, TrainPlan
 
 _EPOCH_NS = 1_795_000_000_000_000_000
 _GAP_NS, _TRUE_NS, _USER_NS = 120_000, 100.0, 700.0

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 from support.power_law_clocks import power_law_phase
 
-from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
-from keisoku.clock.stability.deviation import deviation
-from keisoku.clock.stability.freedom import ADEV
-from keisoku.clock.stability.phase_log import PhaseLog, from_phase
-from keisoku.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
-from keisoku.clock.stability.settings import PhaseSettings, StabilitySettings
 from keisoku.errors import PlanError
-from keisoku.measurement.carry_out import page
-from keisoku.measurement.entry import Findings
-from keisoku.report.svg import svg
-from keisoku.report.text import print_results
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.ground.entry import Findings
+from keisoku.ground.report.svg import svg
+from keisoku.ground.report.text import print_results
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.running.measurement.carry_out import page
+from keisoku.subjects.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
+from keisoku.subjects.clock.stability.deviation import deviation
+from keisoku.subjects.clock.stability.freedom import ADEV
+from keisoku.subjects.clock.stability.phase_log import PhaseLog, from_phase
+from keisoku.subjects.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
+from keisoku.subjects.clock.stability.settings import PhaseSettings, StabilitySettings
 
 CLOCK = Clock("crystal", "caesium", 1.0)
 

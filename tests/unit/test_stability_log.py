@@ -22,15 +22,15 @@ from support.ntp_responder import NtpResponder
 from support.power_law_clocks import power_law_phase
 
 from keisoku import _core
-from keisoku.cli.main import keisoku
-from keisoku.clock.host_clocks import clock_source
-from keisoku.clock.reading import Reading
-from keisoku.clock.stability.log import TABLE, Logger, host_flags, logged, place
-from keisoku.clock.stability.measurement import MEASUREMENT, analyse
-from keisoku.clock.stability.settings import StabilitySettings
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.measurement import carry_out
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.running.measurement import carry_out
+from keisoku.subjects.clock.host_clocks import clock_source
+from keisoku.subjects.clock.reading import Reading
+from keisoku.subjects.clock.stability.log import TABLE, Logger, host_flags, logged, place
+from keisoku.subjects.clock.stability.measurement import MEASUREMENT, analyse
+from keisoku.subjects.clock.stability.settings import StabilitySettings
 
 
 def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.stack import ALIASES, layers_of, parse
+from keisoku.ground.frame.headers import Ends, Headers
+from keisoku.ground.frame.stack import ALIASES, layers_of, parse
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 

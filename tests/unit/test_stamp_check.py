@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from keisoku.device.engine.stamps import StampOffer, choose
-from keisoku.device.engine.wired import check_stamps
-from keisoku.device.engine.wired_port import WiredPort
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import wanted_testbed
-from keisoku.device.record.trial import Facts, Receiver, Stamped, Trial
-from keisoku.device.testbed.stamp_check import lenient, settled, some_unstamped
-from keisoku.device.testbed.wanted import OpenedPort
 from keisoku.errors import EngineError
+from keisoku.subjects.device.engine.stamps import StampOffer, choose
+from keisoku.subjects.device.engine.wired import check_stamps
+from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import wanted_testbed
+from keisoku.subjects.device.record.trial import Facts, Receiver, Stamped, Trial
+from keisoku.subjects.device.testbed.stamp_check import lenient, settled, some_unstamped
+from keisoku.subjects.device.testbed.wanted import OpenedPort
 
 OFFER = StampOffer(rx_hardware_socket=True, phc_index=3)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keisoku.path.stamp.pace import not_offered
+from keisoku.subjects.path.stamp.pace import not_offered
 
 
 def _rows(gaps_ns: list[int]) -> pa.Table:

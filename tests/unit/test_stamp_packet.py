@@ -15,7 +15,7 @@ from scapy.contrib.stamp import (
     STAMPTestTLV,
 )
 
-from keisoku.path.stamp.packet import (
+from keisoku.subjects.path.stamp.packet import (
     AUTHENTICATED_BYTES,
     BASE_BYTES,
     ErrorEstimate,

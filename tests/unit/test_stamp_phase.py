@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from keisoku.device.analysis.stamp_phase import percentile_share, phase_share
-from keisoku.device.record.counts import Buckets, Latency
+from keisoku.subjects.device.analysis.stamp_phase import percentile_share, phase_share
+from keisoku.subjects.device.record.counts import Buckets, Latency
 
 FRAMES = 200_000
 

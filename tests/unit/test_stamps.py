@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.device.engine.stamps import StampOffer, choose, offered
 from keisoku.errors import PlanError
-from keisoku.host.ethtool import Timestamping
-from keisoku.host.xdp_features import XdpFeatures
+from keisoku.ground.host.ethtool import Timestamping
+from keisoku.ground.host.xdp_features import XdpFeatures
+from keisoku.subjects.device.engine.stamps import StampOffer, choose, offered
 
 # As `ethtool -T` shows them: SOF_TIMESTAMPING bits, transmit types, receive filters.
 IGC = Timestamping(0b1011111, 0b11, 0b11, 0)

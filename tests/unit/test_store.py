@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
-from keisoku.measurement.carry_out import findings_of, load
-from keisoku.measurement.query import query
-from keisoku.run.directory import FORMAT, RunDirectory
-from keisoku.run.store import MAY_RUN, Prune, kept, listed, prunable, raw_rows
-from keisoku.service.web import listing
+from keisoku.faces.cli.main import keisoku
+from keisoku.faces.service.web import listing
+from keisoku.ground.run.directory import FORMAT, RunDirectory
+from keisoku.ground.run.store import MAY_RUN, Prune, kept, listed, prunable, raw_rows
+from keisoku.running.measurement.carry_out import findings_of, load
+from keisoku.running.measurement.query import query
 
 VERSIONS = Path(__file__).parent / "runs"
 """A small run of each version of the run directory, as the version that wrote it left it."""

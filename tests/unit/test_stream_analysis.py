@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.measurement.carry_out import findings_of
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
-from keisoku.stream.analysis import analyse
-from keisoku.stream.factor import apply, named, of_interface
-from keisoku.stream.file.analysis import analyse as analyse_stages
-from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
-from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
-from keisoku.stream.flow.report import SCHEMA, join, table
-from keisoku.stream.measure import carried
-from keisoku.stream.outcome import cell_outcomes
-from keisoku.stream.run import StreamRun
-from keisoku.stream.schedule import Cell
-from keisoku.stream.settings import StreamSettings, TcpSettings, UdpSettings
-from keisoku.stream.trial import StreamTrial
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.running.measurement.carry_out import findings_of
+from keisoku.subjects.stream.analysis import analyse
+from keisoku.subjects.stream.factor import apply, named, of_interface
+from keisoku.subjects.stream.file.analysis import analyse as analyse_stages
+from keisoku.subjects.stream.file.bottleneck import find_bottleneck, hindrance
+from keisoku.subjects.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
+from keisoku.subjects.stream.flow.report import SCHEMA, join, table
+from keisoku.subjects.stream.measure import carried
+from keisoku.subjects.stream.outcome import cell_outcomes
+from keisoku.subjects.stream.run import StreamRun
+from keisoku.subjects.stream.schedule import Cell
+from keisoku.subjects.stream.settings import StreamSettings, TcpSettings, UdpSettings
+from keisoku.subjects.stream.trial import StreamTrial
 
 SECOND = 1_000_000_000
 GIGABIT = 1e9
@@ -194,7 +194,7 @@ def test_a_size_of_which_a_trial_carried_nothing_has_no_effect_of_factors() -> N
 
 def test_a_run_is_computed_again_from_its_files_and_broken_trials_end_it(tmp_path: Path) -> None:
     from keisoku.errors import EngineError
-    from keisoku.stream.schedule import CellSchedule
+    from keisoku.subjects.stream.schedule import CellSchedule
 
     settings = _settings(most_repetitions=4)
     directory = RunDirectory.create(tmp_path / "run", "stream tcp", settings.plain(), {})

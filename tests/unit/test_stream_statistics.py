@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from keisoku.stream.best_set import best_set, worse_by_chance
-from keisoku.stream.confidence import Confidence, half_width
-from keisoku.stream.factorial import effects, interactions, setups
-from keisoku.stream.schedule import Cell, CellSchedule
-from keisoku.stream.sizes import E5_BYTES, between, tcp_sizes, udp_sizes
+from keisoku.subjects.stream.best_set import best_set, worse_by_chance
+from keisoku.subjects.stream.confidence import Confidence, half_width
+from keisoku.subjects.stream.factorial import effects, interactions, setups
+from keisoku.subjects.stream.schedule import Cell, CellSchedule
+from keisoku.subjects.stream.sizes import E5_BYTES, between, tcp_sizes, udp_sizes
 
 
 def test_the_rule_is_netperfs() -> None:

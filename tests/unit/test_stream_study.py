@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.run.result import Flag, Result, Row
-from keisoku.study.cell import FAILED, Cell, cells
-from keisoku.study.file import find_studies
-from keisoku.study.transfer_step import with_named
-from keisoku.study.truth import most_bps, with_share
+from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cell import FAILED, Cell, cells
+from keisoku.running.study.file import find_studies
+from keisoku.running.study.transfer_step import with_named
+from keisoku.running.study.truth import most_bps, with_share
 
 
 def _rates(group: str, **bps: float) -> list[Row]:

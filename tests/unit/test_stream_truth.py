@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keisoku.run.result import Result
-from keisoku.stream.analysis import analyse
-from keisoku.stream.confidence import Confidence, half_width
-from keisoku.stream.flow.report import SCHEMA
-from keisoku.stream.outcome import cell_outcomes
-from keisoku.stream.settings import StreamSettings, TcpSettings, UdpSettings
+from keisoku.ground.run.result import Result
+from keisoku.subjects.stream.analysis import analyse
+from keisoku.subjects.stream.confidence import Confidence, half_width
+from keisoku.subjects.stream.flow.report import SCHEMA
+from keisoku.subjects.stream.outcome import cell_outcomes
+from keisoku.subjects.stream.settings import StreamSettings, TcpSettings, UdpSettings
 
 SECOND = 1_000_000_000
 TBF = {"interface": "eth1", "limit": "tbf", "bps": 100_000_000, "frame_bytes": 14, "both_ways": False}

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.study.arithmetic import Arguments, Expression, Value
+from keisoku.running.study.arithmetic import Arguments, Expression, Value
 
 FIGURES: dict[tuple[str, Arguments], Value] = {
     ("a", ()): Value(3.0, 0.3),

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keisoku.analysis.quantity import Interval, Quantity
-from keisoku.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label, size_colour
-from keisoku.report.points import add_bound_legend, points
-from keisoku.report.svg import svg
-from keisoku.report.svg_axis import Axis
-from keisoku.report.svg_colour import colour, heat
-from keisoku.report.svg_points import steps
+from keisoku.ground.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label, size_colour
+from keisoku.ground.report.points import add_bound_legend, points
+from keisoku.ground.report.svg import svg
+from keisoku.ground.report.svg_axis import Axis
+from keisoku.ground.report.svg_colour import colour, heat
+from keisoku.ground.report.svg_points import steps
+from keisoku.ground.statistics.quantity import Interval, Quantity
 
 VALUES = st.floats(-1e12, 1e12, allow_nan=False)
 

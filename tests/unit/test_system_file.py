@@ -3,9 +3,9 @@
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.system.opening import open_system
-from keisoku.system.simulated.file import LoadChange, Timetable, builtin, read_system
-from keisoku.system.simulated.model import e4
+from keisoku.subjects.system.opening import open_system
+from keisoku.subjects.system.simulated.file import LoadChange, Timetable, builtin, read_system
+from keisoku.subjects.system.simulated.model import e4
 
 FILE = """
 title = "two clients"

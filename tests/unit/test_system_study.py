@@ -5,17 +5,17 @@ import math
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
-from keisoku.study.cell import cells
-from keisoku.study.file import find_studies, parse_study
-from keisoku.study.report import study_findings, study_json
-from keisoku.study.run import Outcome
-from keisoku.study.system_step import figures, measure_system, model
-from keisoku.system.search.confirmation import gain
-from keisoku.system.search.limit_curve import CurvePoint
-from keisoku.system.search.search import LimitFound
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.running.study.cell import cells
+from keisoku.running.study.file import find_studies, parse_study
+from keisoku.running.study.report import study_findings, study_json
+from keisoku.running.study.run import Outcome
+from keisoku.running.study.system_step import figures, measure_system, model
+from keisoku.subjects.system.search.confirmation import gain
+from keisoku.subjects.system.search.limit_curve import CurvePoint
+from keisoku.subjects.system.search.search import LimitFound
 
 
 def point(limit, fast, slow):

@@ -10,13 +10,13 @@ from support.command_line import keisoku
 from support.screen import Screen
 from support.synthetic_runs import host_run
 
-from keisoku.cli.live import Live
-from keisoku.cli.progress import WIDTH, Lines, Rows, rate
-from keisoku.cli.summary import MOST_LINES, Summary
-from keisoku.device.forecast.forecast import Forecast
-from keisoku.device.record.trial import Trial
-from keisoku.report.table import Head, Table
-from keisoku.run.directory import RunDirectory
+from keisoku.faces.cli.live import Live
+from keisoku.faces.cli.progress import WIDTH, Lines, Rows, rate
+from keisoku.faces.cli.summary import MOST_LINES, Summary
+from keisoku.ground.report.table import Head, Table
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.device.forecast.forecast import Forecast
+from keisoku.subjects.device.record.trial import Trial
 
 
 def _trial(size: int, fps: float) -> Trial:
@@ -42,7 +42,7 @@ def test_the_time_that_is_left_is_that_of_all_runs_and_not_of_the_one_that_is_me
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr("keisoku.cli.progress.monotonic", lambda: now_s)
+    monkeypatch.setattr("keisoku.faces.cli.progress.monotonic", lambda: now_s)
     with Lines() as lines:
         now_s = 10.0
         lines.came_to(0.25, 1.0, "pair 2, A")

@@ -13,19 +13,19 @@ import pytest
 from support.one_stream import facts_of
 
 import keisoku as ks
-from keisoku.device.engine.engine import FrameSink, Progress
-from keisoku.device.engine.simulated import routes_between
-from keisoku.device.engine.traffic import Traffic
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.device.record.gaps import Gap
-from keisoku.device.record.trial import NS_PER_S, Facts, Trial
-from keisoku.device.testbed import testbed
-from keisoku.device.testbed.opening import VARIANTS, open_testbed, port_named
-from keisoku.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.errors import EngineError, PlanError
+from keisoku.subjects.device.engine.engine import FrameSink, Progress
+from keisoku.subjects.device.engine.simulated import routes_between
+from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.subjects.device.record.gaps import Gap
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.testbed import testbed
+from keisoku.subjects.device.testbed.opening import VARIANTS, open_testbed, port_named
+from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 
 CAPACITY_FPS = 100_000.0
 """What the device between the ports `memory:1` and `memory:2` forwards; it drops the rest."""
@@ -186,9 +186,11 @@ def test_ports_that_cannot_be_had_are_refused_with_their_field(source: dict[str,
 
 def test_a_simulated_run_loads_nothing_of_other_testbeds() -> None:
     program = (
-        "import sys\nfrom keisoku.device.plan.plan import parse\nfrom keisoku.device.plan_testbed import open_engine\n"
+        "import sys\nfrom keisoku.subjects.device.plan.plan import parse\n"
+        "from keisoku.subjects.device.plan_testbed import open_engine\n"
         "with open_engine(parse({'methods': ['throughput'], 'dut': 'sim:gs908e'})):\n    pass\n"
-        "found = [name for name in sys.modules if name.startswith(('keisoku.fpga', 'keisoku.lab', 'pyroute2'))]\n"
+        "unwanted = ('keisoku.ground.fpga', 'keisoku.ground.lab', 'pyroute2')\n"
+        "found = [name for name in sys.modules if name.startswith(unwanted)]\n"
         "print(found)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.clock.stability.phase_file import read_phase
-from keisoku.device.calibration.bias import read as read_calibration
-from keisoku.device.capture.find import find
-from keisoku.device.capture.replay import replay
-from keisoku.device.plan.content import pacing
 from keisoku.errors import PlanError
-from keisoku.host.text_file import MOST_BYTES, MOST_DEPTH, read_text, read_toml
-from keisoku.measurement.plan_file import read as read_plan
-from keisoku.otg.server import Listening, Server
-from keisoku.path.stamp.key import read_key
-from keisoku.run.directory import RunDirectory
-from keisoku.simulated_device.device import find_device
-from keisoku.study.file import find_studies
-from keisoku.system.simulated.file import read_system
+from keisoku.faces.otg.server import Listening, Server
+from keisoku.ground.host.text_file import MOST_BYTES, MOST_DEPTH, read_text, read_toml
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.simulated_device.device import find_device
+from keisoku.running.measurement.plan_file import read as read_plan
+from keisoku.running.study.file import find_studies
+from keisoku.subjects.clock.stability.phase_file import read_phase
+from keisoku.subjects.device.calibration.bias import read as read_calibration
+from keisoku.subjects.device.capture.find import find
+from keisoku.subjects.device.capture.replay import replay
+from keisoku.subjects.device.plan.content import pacing
+from keisoku.subjects.path.stamp.key import read_key
+from keisoku.subjects.system.simulated.file import read_system
 
 TOML: dict[str, Callable[[Path], object]] = {
     "plan": read_plan,

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from keisoku.device.analysis.token_bucket import Served, bucket
+from keisoku.subjects.device.analysis.token_bucket import Served, bucket
 
 SIZE = 512
 

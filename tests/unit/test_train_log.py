@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisoku.path.train.log import TrainLog
-from keisoku.path.train.probe import ROW, Rows, TrainPlan, payloads
+from keisoku.subjects.path.train.log import TrainLog
+from keisoku.subjects.path.train.probe import ROW, Rows, TrainPlan, payloads
 
 
 def _rows(train: int, indices: list[int], base: int) -> Rows:

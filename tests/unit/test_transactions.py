@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.host.open_files import allow_files
-from keisoku.run.result import Result, Row
-from keisoku.run.settings import parsed
-from keisoku.stream.transaction.analysis import TrialOutcome, analyse, outcome
-from keisoku.stream.transaction.plot import latency_plot
-from keisoku.stream.transaction.rows import FAILURES, NOT_BEGUN, transactions, trial_row
-from keisoku.stream.transaction.settings import CrrSettings, RrSettings, TransactionSettings, UdpRrSettings
+from keisoku.ground.host.open_files import allow_files
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import parsed
+from keisoku.subjects.stream.transaction.analysis import TrialOutcome, analyse, outcome
+from keisoku.subjects.stream.transaction.plot import latency_plot
+from keisoku.subjects.stream.transaction.rows import FAILURES, NOT_BEGUN, transactions, trial_row
+from keisoku.subjects.stream.transaction.settings import CrrSettings, RrSettings, TransactionSettings, UdpRrSettings
 
 UNKNOWN = np.iinfo(np.int64).min
 _TIMES = ["due", "begun", "setup", "sent", "left", "arrived", "ended"]

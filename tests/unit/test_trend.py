@@ -12,15 +12,15 @@ from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keisoku.analysis.difference import Margin
-from keisoku.analysis.e_divisive import LEAST, changes
-from keisoku.analysis.quantity import Quantity
-from keisoku.cli.main import keisoku
-from keisoku.report.trend import as_json, plots, sentence, table
-from keisoku.run.comparison import Key
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
-from keisoku.run.trend import Trend, trends
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.report.trend import as_json, plots, sentence, table
+from keisoku.ground.run.comparison import Key
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.trend import Trend, trends
+from keisoku.ground.statistics.difference import Margin
+from keisoku.ground.statistics.e_divisive import LEAST, changes
+from keisoku.ground.statistics.quantity import Quantity
 
 NONE = {"": Margin()}
 

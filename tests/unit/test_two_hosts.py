@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic_runs import host_run
 
-from keisoku.device.engine.two_host_wire import joined, packed, unpacked, without_latency
-from keisoku.device.plan.plan import parse
 from keisoku.errors import PlanError
+from keisoku.subjects.device.engine.two_host_wire import joined, packed, unpacked, without_latency
+from keisoku.subjects.device.plan.plan import parse
 
 PLAN = {"methods": ["loss"], "tx": "packet:eth1", "rx": "eth1", "receiver": "192.0.2.2"}
 _TABLES = st.lists(

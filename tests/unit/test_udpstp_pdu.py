@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.stream.capacity.pdu import (
+from keisoku.subjects.stream.capacity.pdu import (
     LOAD_BYTES,
     Activation,
     Load,
@@ -21,8 +21,8 @@ from keisoku.stream.capacity.pdu import (
     SubInterval,
     checksum_of,
 )
-from keisoku.stream.capacity.seal import Keys, SealError, SealTimeError, Tail, sealed, verify
-from keisoku.stream.capacity.sending_rate import HIGH_SPEED, SendingRate, table
+from keisoku.subjects.stream.capacity.seal import Keys, SealError, SealTimeError, Tail, sealed, verify
+from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, SendingRate, table
 
 KINDS = (Setup, Null, Activation, Status)
 BYTES = {Setup: 56, Null: 48, Activation: 104, Status: 204}

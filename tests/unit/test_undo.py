@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError
-from keisoku.host import undo
-from keisoku.host.child import Child
-from keisoku.host.process import born_at, end, lives
-from keisoku.host.temporary_folder import TemporaryFolder
-from keisoku.host.undo import record
+from keisoku.ground.host import undo
+from keisoku.ground.host.child import Child
+from keisoku.ground.host.process import born_at, end, lives
+from keisoku.ground.host.temporary_folder import TemporaryFolder
+from keisoku.ground.host.undo import record
 
 _CHILD = """
 import os, sys
 from pathlib import Path
-from keisoku.host import undo
-from keisoku.host.temporary_folder import TemporaryFolder
+from keisoku.ground.host import undo
+from keisoku.ground.host.temporary_folder import TemporaryFolder
 undo.FOLDER = Path(sys.argv[1])
 folder = TemporaryFolder("test")
 (folder.path / "file").write_text("x")
@@ -144,7 +144,7 @@ def test_a_child_whose_entry_cannot_be_written_never_begins(monkeypatch: pytest.
     def full(*_: object, **__: object) -> Path:
         raise EngineError("the disk is full")
 
-    monkeypatch.setattr("keisoku.host.child.record", full)
+    monkeypatch.setattr("keisoku.ground.host.child.record", full)
     with pytest.raises(EngineError, match="full"):
         Child(["touch", str(tmp_path / "begun")])
     assert not (tmp_path / "begun").exists()

@@ -6,11 +6,11 @@ import pytest
 from support.one_stream import facts_of
 from support.port_counters import change
 
-from keisoku.device.engine.wired import check_stamps
-from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
-from keisoku.device.record.validity import disturbances, reasons, shortfalls
 from keisoku.errors import EngineError
+from keisoku.subjects.device.engine.wired import check_stamps
+from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.subjects.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
+from keisoku.subjects.device.record.validity import disturbances, reasons, shortfalls
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
 NONE = Ranges(count=0, ranges=[], complete=True)

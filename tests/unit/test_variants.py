@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from support.signed_frames import layers, names, ones_complement_sum, recomputed, signed
 
 from keisoku.errors import PlanError
-from keisoku.frame.headers import Ends
-from keisoku.frame.imix import mix
-from keisoku.frame.variants import MOST_BYTES, MOST_VARIANTS, Frames, frames
+from keisoku.ground.frame.headers import Ends
+from keisoku.ground.frame.imix import mix
+from keisoku.ground.frame.variants import MOST_BYTES, MOST_VARIANTS, Frames, frames
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 V4, V6 = "Ether()/IP()/UDP()", "Ether()/IPv6()/UDP()"

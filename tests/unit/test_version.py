@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.cli import main as entry
+from keisoku.faces.cli import main as entry
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 

@@ -12,8 +12,8 @@ import pytest
 from support.command_line import keisoku
 
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.measurement.plan_file import read
-from keisoku.run.directory import RunDirectory, free_path
+from keisoku.ground.run.directory import RunDirectory, free_path
+from keisoku.running.measurement.plan_file import read
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-//! `keisoku._core.Capture` and the two functions that read capture files, for `keisoku/device/capture/`.
+//! `keisoku._core.Capture` and the two functions that read capture files, for `keisoku/subjects/device/capture/`.
 //!
 //! This file converts JSON and bytes into types. It decides nothing.
 

@@ -1,6 +1,6 @@
 //! The steps of a time source from one read to the next: its true resolution, and whether it ever goes backwards.
 //!
-//! Reads are back to back on one thread. `keisoku/clock/cost/resolution.py` interprets the steps.
+//! Reads are back to back on one thread. `keisoku/subjects/clock/cost/resolution.py` interprets the steps.
 
 use serde::Serialize;
 

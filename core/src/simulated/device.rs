@@ -1,4 +1,4 @@
-//! The settings of a simulated device as they come from Python. `keisoku/simulated_device/device.py` explains each
+//! The settings of a simulated device as they come from Python. `keisoku/ground/simulated_device/device.py` explains each
 //! field to users and refuses wrong values; this file only reads them.
 
 use std::collections::BTreeMap;

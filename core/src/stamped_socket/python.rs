@@ -1,4 +1,4 @@
-//! `keisoku._core.StampedSocket`, for `keisoku/path/` and `keisoku/clock/`.
+//! `keisoku._core.StampedSocket`, for `keisoku/subjects/path/` and `keisoku/subjects/clock/`.
 //!
 //! This file converts values into types. It decides nothing.
 

@@ -1,4 +1,4 @@
-//! The reports of threads that have ended, as they cross to Python (mirrored in keisoku/stream/flow/report.py).
+//! The reports of threads that have ended, as they cross to Python (mirrored in keisoku/subjects/stream/flow/report.py).
 
 use serde::{Deserialize, Serialize};
 

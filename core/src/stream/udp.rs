@@ -240,7 +240,7 @@ fn number_of(datagram: &[u8], token: u64) -> Option<u64> {
         .flatten()
 }
 
-/// True for the datagram that opens a flow (HELLO in `keisoku/stream/session.py`).
+/// True for the datagram that opens a flow (HELLO in `keisoku/subjects/stream/session.py`).
 fn is_greeting(datagram: &[u8], token: u64) -> bool {
     datagram.len() == GREETING_BYTES
         && datagram.starts_with(GREETING)

@@ -1,4 +1,4 @@
-//! `Row`: one transaction, as it crosses to Python (mirrored in keisoku/stream/transaction/rows.py).
+//! `Row`: one transaction, as it crosses to Python (mirrored in keisoku/subjects/stream/transaction/rows.py).
 
 /// What became of a transaction; the number crosses to Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

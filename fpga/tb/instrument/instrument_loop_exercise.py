@@ -10,8 +10,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
 from instrument_words import Host
 
-from keisoku.fpga.program import PlannedFrame, encode
-from keisoku.fpga.registers import REGISTERS
+from keisoku.ground.fpga.program import PlannedFrame, encode
+from keisoku.ground.fpga.registers import REGISTERS
 
 FRAMES = 6
 NAMES = ("received", "first", "duplicated", "reordered", "late", "untracked", "corrupt", "foreign", "other")

@@ -2,7 +2,7 @@
 
 from cocotb.triggers import FallingEdge
 
-from keisoku.fpga.framing import Unframer, framed
+from keisoku.ground.fpga.framing import Unframer, framed
 
 
 class Host:

@@ -75,7 +75,7 @@ class Bench:
 
 @cocotb.test()
 async def test_bytes_go_both_ways_whatever_is_late(dut) -> None:
-    from keisoku.fpga.jtag import bytes_of, scan_bits
+    from keisoku.ground.fpga.jtag import bytes_of, scan_bits
 
     bench = Bench(dut, 1)
     await bench.start()
@@ -99,7 +99,7 @@ async def test_bytes_go_both_ways_whatever_is_late(dut) -> None:
 
 @cocotb.test()
 async def test_scans_of_nothing_bring_nothing(dut) -> None:
-    from keisoku.fpga.jtag import bytes_of, scan_bits
+    from keisoku.ground.fpga.jtag import bytes_of, scan_bits
 
     bench = Bench(dut, 2)
     await bench.start()

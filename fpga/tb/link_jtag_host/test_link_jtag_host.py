@@ -92,9 +92,9 @@ async def started(dut) -> Adapter:
 
 @cocotb.test()
 async def test_words_go_both_ways_through_the_pins(dut) -> None:
-    from keisoku.fpga.link import VERSION, Link
-    from keisoku.fpga.mpsse import MpsseWire
-    from keisoku.fpga.tap import JtagTransport
+    from keisoku.ground.fpga.link import VERSION, Link
+    from keisoku.ground.fpga.mpsse import MpsseWire
+    from keisoku.ground.fpga.tap import JtagTransport
 
     adapter = await started(dut)
     chance = random.Random(1)
@@ -119,10 +119,10 @@ async def test_words_go_both_ways_through_the_pins(dut) -> None:
 
 @cocotb.test()
 async def test_bytes_that_nobody_asked_for_wait(dut) -> None:
-    from keisoku.fpga.framing import framed
-    from keisoku.fpga.link import Opcode, request
-    from keisoku.fpga.mpsse import MpsseWire
-    from keisoku.fpga.tap import JtagTransport
+    from keisoku.ground.fpga.framing import framed
+    from keisoku.ground.fpga.link import Opcode, request
+    from keisoku.ground.fpga.mpsse import MpsseWire
+    from keisoku.ground.fpga.tap import JtagTransport
 
     adapter = await started(dut)
 
@@ -142,8 +142,8 @@ async def test_bytes_that_nobody_asked_for_wait(dut) -> None:
 @cocotb.test()
 async def test_a_cable_without_a_part_is_said(dut) -> None:
     from keisoku.errors import EngineError
-    from keisoku.fpga.mpsse import MpsseWire
-    from keisoku.fpga.tap import Tap
+    from keisoku.ground.fpga.mpsse import MpsseWire
+    from keisoku.ground.fpga.tap import Tap
 
     adapter = await started(dut)
     for period, words in ([1], "there is no answer"), ([0, 1], "no ECP5"):
@@ -153,7 +153,7 @@ async def test_a_cable_without_a_part_is_said(dut) -> None:
 
 
 def test_link_jtag_host() -> None:
-    from keisoku.fpga.link import VERSION
+    from keisoku.ground.fpga.link import VERSION
 
     link = ["link_pkg.sv", "unframe.sv", "frame.sv", "link.sv", "jtag_user.sv"]
     sources = ["rtl/cdc/sync_bit.sv", "rtl/cdc/async_fifo.sv", *(f"rtl/link/{name}" for name in link)]

@@ -269,8 +269,8 @@ async def reads_the_published_vectors(dut):
 @cocotb.test()
 async def accepts_the_software_s_frames(dut):
     """Frames of keisoku's own template maker, of the kind in KIND."""
-    from keisoku.frame.headers import Ends, Headers
-    from keisoku.frame.stack import parse
+    from keisoku.ground.frame.headers import Ends, Headers
+    from keisoku.ground.frame.stack import parse
 
     kind = os.environ["KIND"]
     chance, line = random.Random(7), Line()

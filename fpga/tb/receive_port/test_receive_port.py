@@ -14,14 +14,14 @@ from cocotbext.eth import GmiiFrame, GmiiSource
 from reference_receiver import Counts, judge, signed, with_fcs
 from simulate import FPGA, generated_registers, simulate
 
-from keisoku.fpga.mailbox import PortMailbox
-from keisoku.fpga.registers import REGISTERS
+from keisoku.ground.fpga.mailbox import PortMailbox
+from keisoku.ground.fpga.registers import REGISTERS
 
 RECEIVE = REGISTERS.port[0].receive
 
 
 class Bus:
-    """Reads and writes words; a link as keisoku.fpga.mailbox takes it, were it not for `await`."""
+    """Reads and writes words; a link as keisoku.ground.fpga.mailbox takes it, were it not for `await`."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -147,7 +147,7 @@ async def receives_what_the_source_sends(dut):
 
 @cocotb.test()
 async def shows_the_host_its_mailbox(dut):
-    """What keisoku.fpga.mailbox reads over the bus is what came in, in order; a write to it is answered and ignored."""
+    """What `fpga.mailbox` reads over the bus is what came in, in order; a write to it is answered and ignored."""
     chance = random.Random(2)
     source, bus = await begin(dut, 8)
     frames = [chance.randbytes(size) for size in (60, 61, 62, 63, 1514)]

@@ -11,7 +11,7 @@ import transmit_expected as expected
 from simulate import FPGA, PACKAGES, use_verilator
 from test_generator import SOURCES
 
-from keisoku.fpga.program import ENTRIES, PlannedFrame, encode
+from keisoku.ground.fpga.program import ENTRIES, PlannedFrame, encode
 
 GAPS = (8, 11, 12)
 

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from simulate import simulate
 from transmit_host import CLK_PS, NS_PER_PS, PREAMBLE, Host
 
-from keisoku.fpga.program import PlannedFrame, encode, interval, mailbox
+from keisoku.ground.fpga.program import PlannedFrame, encode, interval, mailbox
 
 SOURCES = [
     "rtl/transmit/transmit_pkg.sv",

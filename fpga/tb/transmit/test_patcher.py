@@ -7,7 +7,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
 from simulate import simulate
 
-from keisoku.fpga.program import Patch
+from keisoku.ground.fpga.program import Patch
 
 
 def truth(patch, length):

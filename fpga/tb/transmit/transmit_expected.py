@@ -3,8 +3,8 @@
 import zlib
 from functools import lru_cache
 
-from keisoku.frame.headers import Ends, Headers
-from keisoku.frame.stack import parse
+from keisoku.ground.frame.headers import Ends, Headers
+from keisoku.ground.frame.stack import parse
 
 STACKS = {
     "ethernet": "ethernet",

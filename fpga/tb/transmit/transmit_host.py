@@ -9,7 +9,7 @@ from pathlib import Path
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from keisoku.fpga.program import Program
+from keisoku.ground.fpga.program import Program
 
 CLK_PS, TIME_CLK_PS = 8000, 7804
 NS_PER_PS = 320_000 / 41 / TIME_CLK_PS / 1000

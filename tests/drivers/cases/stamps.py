@@ -10,11 +10,11 @@ import numpy as np
 
 from drivers.bed import Bed, refusal
 from drivers.case import case
-from keisoku.clock.reference import phc
-from keisoku.device.plan.plan import parse
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.testbed.host_port import list_ports
 from keisoku.errors import EngineError, PlanError
+from keisoku.subjects.clock.reference import phc
+from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.testbed.host_port import list_ports
 
 _OF_DRIVERS = {
     "none": "the driver offers no hardware timestamps",

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from drivers.bed import Bed, of_a_slow_machine, refusal
 from drivers.case import case
-from keisoku.cli.main import keisoku
-from keisoku.device.record.trial import TrialRecord
-from keisoku.device.testbed.host_port import list_ports
 from keisoku.errors import PlanError
-from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.faces.cli.main import keisoku
+from keisoku.ground.frame.rates import maximum_frames_per_second
+from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.testbed.host_port import list_ports
 
 
 @case(each_engine=False)

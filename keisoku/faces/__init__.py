@@ -1,0 +1,1 @@
+"""What a user meets: commands, Python, the server, OTG and NETCONF."""

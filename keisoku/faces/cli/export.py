@@ -1,0 +1,87 @@
+"""`keisoku export`: a finished run, or its comparison with an earlier one, in a form that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from keisoku.errors import PlanError
+from keisoku.faces.cli.margin import margin_option, margins_of
+from keisoku.faces.cli.out_file import write_out
+from keisoku.ground.run.comparison import Judged
+from keisoku.ground.run.names import names_of
+from keisoku.running.measurement.carry_out import load
+from keisoku.running.measurement.regression import judged_against
+from keisoku.running.measurement.table import DEVICE
+
+FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram")
+
+
+@click.command("export")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="form of the text")
+@click.option(
+    "--against", metavar="RUN", type=click.Path(path_type=Path), help="earlier run, to which figures are compared"
+)
+@margin_option
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="file to write (default: standard output)")
+def command(
+    run: Path,
+    form: Literal["junit", "markdown", "annotations", "openmetrics", "hdrhistogram"],
+    against: Path | None,
+    margins: tuple[str, ...],
+    out: Path | None,
+) -> None:
+    """Writes RUN as a test report, a summary, annotations, metrics or histograms, for other programs.
+
+    \b
+    junit         XML that CI systems read
+    markdown      a summary for GitHub and GitLab
+    annotations   errors and warnings of GitHub Actions
+    openmetrics   figures for Prometheus
+    hdrhistogram  a log of HdrHistogram with the latencies of all trials of a device
+
+    A criterion that is not met, a regression, and a measurement that gave nothing are failures; what was not measured
+    is skipped. The exit code is 0 in any case: the command that measured or compared has already said it.
+
+    \b
+    keisoku export runs/today --format junit --out keisoku.xml
+    keisoku export runs/today --against runs/release --margin 5% --format markdown >> "$GITHUB_STEP_SUMMARY"
+    """
+    if against is None and margins:
+        raise PlanError("--margin", "there is nothing to compare with", "add --against, or leave it out")
+    if against is not None and form in ("openmetrics", "hdrhistogram"):
+        raise PlanError("--against", f"{form} has no comparison", "leave it out, or use another format")
+    found = load(run)
+    name = names_of([found.directory], [found.results])[0]
+    if form == "openmetrics":
+        from keisoku.ground.report.openmetrics import measured, openmetrics
+
+        text = openmetrics([measured(found.directory)])
+    elif form == "hdrhistogram":
+        from keisoku.subjects.device.record.trial_log import TrialLog
+        from keisoku.subjects.device.report.hdr_log import hdr_log
+
+        if found.directory.measurement != DEVICE:
+            problem = f"{run} holds a run of {found.directory.measurement}"
+            raise PlanError("--format", problem, "give a run of a device, whose trials have latencies")
+        text = hdr_log(TrialLog(found.directory).records())
+    else:
+        from keisoku.ground.report.check import checks
+        from keisoku.ground.report.github import markdown, workflow_commands
+        from keisoku.ground.report.junit import junit
+
+        judged: list[Judged] = []
+        if against is not None:
+            judged, _, _ = judged_against([found, load(against)], [str(run), str(against)], margins_of(margins))
+        listed = checks(found.results, found.verdicts, judged)
+        if form == "junit":
+            text = junit(name, listed, [result.sentence for result in found.results if result.sentence])
+        else:
+            text = (markdown if form == "markdown" else workflow_commands)(name, found.results, listed)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_out(out, text)

@@ -1,0 +1,237 @@
+"""Commands made from entries of the table of measurements: an option for each setting, whose docstring is its help.
+
+`--repetitions` is `repetitions`, `--budget` is `budget_s`: the unit is in the setting's name, and the user types it
+with the value. Only typed options enter the settings. It measures nothing itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import cleandoc
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import click
+from pydantic_core import PydanticUndefined
+
+from keisoku.errors import PlanError
+from keisoku.faces.cli.outcome import output_options, show
+from keisoku.faces.cli.progress import watching
+from keisoku.faces.cli.waited import waited_s
+from keisoku.ground.entry import Measurement
+from keisoku.ground.run.settings import RunSettings, Settings, parsed
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.table import find
+from keisoku.subjects.device.plan.rate import LinePercent, load
+from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Ending of a setting's name, with the placeholder in the help and the function that reads a value."""
+
+    suffix: str
+    metavar: str
+    read: Callable[[str, str], object]
+
+
+def _time_s(option: str, text: str) -> float:
+    return 0.0 if text.strip() in ("0", "0s", "0 s") else duration_ns(option, text) / 1e9
+
+
+def _percent(option: str, text: str) -> float:
+    return quantity(option, text, {"%": 1.0, "": 1.0})
+
+
+_UNITS = (
+    _Unit("_s", "TIME", _time_s),
+    _Unit("_bps", "RATE", bit_rate),
+    _Unit("_fps", "RATE", rate),
+    _Unit("_rps", "RATE", lambda option, text: quantity(option, text, REQUEST_RATE_UNITS)),
+    _Unit("_percent", "PERCENT", _percent),
+    _Unit("_bytes", "BYTES", lambda option, text: text),
+    _Unit("_m", "LENGTH", length_m),
+)
+
+
+_LOAD = _Unit("_fps", "RATE", load)
+"""A rate that may also be a percentage of the line's."""
+
+
+class Setting:
+    """One setting as a command shows it."""
+
+    def __init__(self, name: str, of: type[Settings]) -> None:
+        self.name, self.field, self._of = name, of.model_fields[name], of
+        self.kind = _kind(self.field.annotation)
+        self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
+        if LinePercent in _parts(self.field.annotation):
+            self.unit = _LOAD
+        # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
+        self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
+        """The name without the unit, as in a measurement's errors."""
+        self.option = f"--{self.stem.replace('_', '-')}"
+        extra = self.field.json_schema_extra
+        self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
+        self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
+        self.known_as = self.stem.upper() if self.is_argument else self.option
+
+    def decorated(self, command: Callable[..., Any]) -> Callable[..., Any]:
+        """The command with this setting."""
+        if self.is_argument:
+            many = get_origin(self.kind) is tuple
+            return click.argument(
+                self.name, metavar=self.known_as + ("..." if many else ""), nargs=-1 if many else 1, required=True
+            )(command)
+        declared = f"{self.option}/--no-{self.option[2:]}" if self.kind is bool and self.field.default else self.option
+        return click.option(declared, self.name, cls=_SettingOption, of=self, **self._form())(command)
+
+    def meaning(self) -> str:
+        """The help of the option, as a clause."""
+        told = self._of.meaning(self.name).strip().rstrip(".")
+        told = told[:1].lower() + told[1:] if told[1:2].islower() else told
+        default = self.field.default
+        if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
+            told += f" (default: {self._shown(default)})"
+        return told.lstrip()
+
+    def value(self, given: Any) -> Any:
+        """The typed text as a value for the settings, which read numbers without a unit themselves."""
+        if isinstance(given, bool) or get_origin(self.kind) is Literal:
+            return given
+        if get_origin(self.kind) is dict:
+            pairs = [self._pair(text) for text in given]
+            if twice := [name for name, _ in pairs if [one for one, _ in pairs].count(name) > 1]:
+                raise PlanError(self.known_as, f"{twice[0]} is given twice", "give each name once")
+            return dict(pairs)
+        if get_origin(self.kind) is tuple:
+            parts = given if isinstance(given, tuple) else given.split(",")
+            return [self._read(part.strip()) for part in parts]
+        return self._read(given)
+
+    def _form(self) -> dict[str, Any]:
+        """Arguments of click's option."""
+        if self.kind is bool:
+            return {"is_flag": True, "default": None}
+        if get_origin(self.kind) is Literal:
+            return {"type": click.Choice(get_args(self.kind))}
+        metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
+        if get_origin(self.kind) is dict:
+            return {"multiple": True, "metavar": f"NAME={self._value_metavar()}"}
+        if self.name == "require":
+            return {"multiple": True, "metavar": "CRITERION"}
+        if get_origin(self.kind) is tuple:
+            metavar += ",…"
+        return {"metavar": metavar}
+
+    def _value_metavar(self) -> str:
+        """Placeholder for the value of a pair."""
+        values = get_args(self.kind)[1]
+        if get_origin(values) in (tuple, list):
+            return "VALUE,…"
+        return self.unit.metavar if self.unit else "VALUE" if values is str else "NUMBER"
+
+    def _shown(self, default: object) -> str:
+        if isinstance(default, tuple):
+            return ",".join(str(each) for each in default)
+        suffix = {"_s": " s", "_rps": " requests/s", "_percent": " %", "_bps": " bit/s", "_bytes": " byte"}.get(
+            self.unit.suffix if self.unit else "", ""
+        )
+        return f"{default:g}{suffix}" if isinstance(default, float) else f"{default}{suffix}"
+
+    def _read(self, text: str) -> object:
+        return self.unit.read(self.known_as, text) if self.unit else text
+
+    def _pair(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise PlanError(self.known_as, f"'{text}' has no value", "write NAME=VALUE")
+        values = get_args(self.kind)[1]
+        if get_origin(values) in (tuple, list):
+            return name, [self._read(part.strip()) for part in value.split(",")]
+        return name, self._read(value)
+
+
+class _SettingOption(click.Option):
+    """The option of a setting, whose help is made when it is shown."""
+
+    def __init__(self, *declared: Any, of: Setting, **form: Any) -> None:
+        super().__init__(*declared, **form)
+        self._setting = of
+
+    @property
+    def help(self) -> str | None:
+        return self._setting.meaning()
+
+    @help.setter
+    def help(self, _: str | None) -> None:
+        """Click's own constructor sets it; nothing is kept."""
+
+
+def settings_of(kind: type[Settings]) -> list[Setting]:
+    """All settings of a kind that a command offers."""
+    every = [Setting(name, kind) for name in kind.model_fields]
+    # Those of the base of all settings are last in the help.
+    return sorted(
+        (setting for setting in every if not setting.is_hidden),
+        key=lambda setting: setting.name in RunSettings.model_fields,
+    )
+
+
+def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The typed options as plain values by the name of the setting."""
+    typed = {setting: given[setting.name] for setting in settings}
+    return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
+
+
+class MeasuringCommand(click.Command):
+    """A command that measures."""
+
+    asked: Callable[..., tuple[Measurement[Any], RunSettings]]
+    """What the command measures with these parameters, without measuring it."""
+
+    def asking(self, asked: Callable[..., tuple[Measurement[Any], RunSettings]]) -> MeasuringCommand:
+        """The command, which can say what it measures."""
+        self.asked = asked
+        return self
+
+
+def command(name: str) -> click.Command:
+    """The command of a measurement that has one of its own, by its full name: 'path packet-pair'."""
+    measurement: Measurement[Any] = find(name)
+    settings = settings_of(measurement.settings)
+    known_as = {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
+
+    def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
+        values = values_of(settings, given)
+        return measurement, parsed(measurement.settings, values, lambda field: known_as.get(field, field))
+
+    def run(out: Any, as_json: bool, **given: Any) -> None:
+        try:
+            with watching() as display:
+                outcome = carry_out(*asked(**given), out, waited_s=waited_s(), **display.receivers)
+        except PlanError as error:
+            raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
+        sys.exit(show(outcome, as_json))
+
+    run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()
+    decorated: Callable[..., Any] = run
+    for option in reversed(output_options()):
+        decorated = option(decorated)
+    for setting in reversed(settings):
+        decorated = setting.decorated(decorated)
+    return click.command(name.split()[-1], cls=MeasuringCommand)(decorated).asking(asked)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """All types that an annotation names."""
+    return [annotation, *(part for one in get_args(annotation) for part in _parts(one))]
+
+
+def _kind(annotation: Any) -> Any:
+    """The type of a setting, without None."""
+    if get_origin(annotation) in (UnionType, Union):
+        return next(part for part in get_args(annotation) if part is not type(None))
+    return annotation

@@ -1,0 +1,77 @@
+"""`keisoku stream serve`: the far end of streams, transactions and file transfers."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+
+from keisoku.errors import PlanError
+from keisoku.ground.host.place import Place
+from keisoku.subjects.path.stamp.key import read_key
+from keisoku.subjects.stream.capacity.pdu import PORT as CAPACITY_PORT
+from keisoku.subjects.stream.far_end import PORT
+from keisoku.subjects.stream.serve import StreamServer
+
+
+@click.command("serve")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP port")
+@click.option(
+    "--files",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="directory into which clients of 'keisoku stream file' may write",
+)
+@click.option("--settable", is_flag=True, help="let clients change MTU and offloads of the interface towards them")
+@click.option(
+    "--capacity",
+    is_flag=False,
+    flag_value=str(CAPACITY_PORT),
+    type=click.IntRange(0, 65535),
+    metavar="[PORT]",
+    help=f"also serve 'stream capacity' and other clients of UDPSTP (RFC 9946), at UDP port {CAPACITY_PORT} or another",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="file with the key of clients of '--capacity', whose requests must be signed; a line end after it does not"
+    " count",
+)
+@click.option(
+    "--other-address",
+    metavar="ADDRESS",
+    help="a second address of this host, at which clients of 'line' look at NATs, too (RFC 5780)",
+)
+def command(
+    at: str,
+    port: int,
+    files: Path | None,
+    settable: bool,
+    capacity: int | None,
+    key_file: Path | None,
+    other_address: str | None,
+) -> None:
+    """Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.
+
+    It goes on until it is interrupted.
+    """
+    if key_file is not None and capacity is None:
+        raise PlanError("key-file", "only tests of capacity are signed", "add --capacity, or leave it out")
+    server = StreamServer(
+        Place.parse(at),
+        port,
+        lambda text: click.echo(text),
+        files=files,
+        settable=settable,
+        capacity_port=capacity,
+        capacity_key=read_key(key_file),
+        other_address=other_address,
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    click.echo(f"listening at TCP port {server.port}")
+    if server.capacity is not None:
+        click.echo(f"measuring capacity at UDP port {server.capacity.port}")
+    server.serve()

@@ -1,0 +1,177 @@
+"""The end of a measurement or a study on one screen: at most 20 lines, with the path of the report, which has the rest.
+
+`-v` prints everything instead (`report/text.py`).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from keisoku.faces.cli.folded import wide_lines
+from keisoku.ground.report.digits import MARKS
+from keisoku.ground.report.table import Table, all_tables, main_table
+from keisoku.ground.report.text import aligned
+from keisoku.ground.report.verdict import JUDGED_LOUDLY, verdict_text
+from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.result import Result
+from keisoku.language import joined, phrase, plural, translated
+from keisoku.running.measurement.carry_out import Outcome
+from keisoku.running.measurement.table import of_run
+
+MOST_LINES = 20
+PIPED_WIDTH = 100
+"""Characters of a line in a file or a pipe."""
+_CRITERIA, _SENTENCES = 5, 6
+"""Lines of each that are shown however long the table is."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is said at the end."""
+
+    sentences: Sequence[str]
+    report: str
+    criteria: Sequence[str] = ()
+    table: Table | None = None
+    """The main one: as many of its rows are shown as there is room for, and no other table."""
+    main: int = 0
+    """Its column that is shown where not all fit."""
+    more_tables: int = 0
+    counts: Sequence[str] = ()
+    """How many there are of what only the report says: '3 remarks'."""
+
+    def lines(self, width: int) -> list[str]:
+        """At most 20 lines of at most `width` characters.
+
+        Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
+        """
+        end = [*_counted(self.counts, width), translated(report_line(self.report))]
+        top = _cut([_short(said, width) for said in self.criteria], _CRITERIA, _more_criteria, width)
+        room = MOST_LINES - len(top) - len(end)
+        wanted = len(self._table(MOST_LINES, width))
+        said = [line for sentence in self.sentences for line in _folded(sentence, width)]
+        top += _cut(said, max(_SENTENCES, room - wanted), _more_lines, width)
+        return [*top, *self._table(MOST_LINES - len(top) - len(end), width), *end]
+
+    def _table(self, room: int, width: int) -> list[str]:
+        """Title, heads, rows, and what its marks mean; then how much is left out."""
+        if self.table is None:
+            return []
+        heads, rows, kept = aligned(self.table, width, self.main)
+        title = self.table.title
+        if kept < len(self.table.heads):
+            columns = phrase("({kept} of {every} columns)", kept=kept, every=len(self.table.heads))
+            title = joined(" ", [title, columns]) if title else columns
+        marks = [
+            line
+            for mark in self.table.marks
+            if any(mark in row for row in rows)
+            for line in _folded(joined(" ", [mark, MARKS[mark]]), width)
+        ]
+        before = [_short(line, width) for line in (title, *heads)]
+        shown = room - len(before) - len(marks)
+        more = [_more_tables(self.more_tables)] if self.more_tables else []
+        if shown - bool(more) < len(rows):
+            shown = max(1, shown - 1)
+            more.insert(0, _more_rows(len(rows) - shown))
+        left_out = [_short(_in_the_report(more), width)] if more else []
+        return [*before, *(_short(row, width) for row in rows[:shown]), *marks, *left_out]
+
+
+def summary_of(outcome: Outcome) -> Summary:
+    """The end of a measurement."""
+    results, directory = outcome.results, outcome.directory
+    entry = of_run(directory)
+    found = [main_table(result, entry.figure_of(result.measurement, directory.plan)) for result in results]
+    table, main = next((each for each in found if each is not None), (None, 0))
+    return Summary(
+        [result.sentence for result in results if result.sentence],
+        str(directory.path / "report.html"),
+        [criterion_line(verdict) for verdict in outcome.verdicts],
+        table,
+        main,
+        sum(len(all_tables(result)) for result in results) - (table is not None),
+        _counts(results),
+    )
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """On a console, in its width."""
+    width = console.width if console.is_terminal else PIPED_WIDTH
+    for line in summary.lines(width):
+        console.print(Text(line), soft_wrap=True, highlight=False)
+
+
+def criterion_line(verdict: Verdict) -> str:
+    """A criterion, with what was measured; a missed one in capitals."""
+    said = JUDGED_LOUDLY[verdict.said]
+    measured = phrase("(measured: {figure})", figure=verdict_text(verdict))
+    return joined("", [said, " " * (6 - len(said)), f"  {verdict.text}   ", measured])
+
+
+def report_line(path: object) -> str:
+    """Where the report is."""
+    return phrase("report: {path}", path=path)
+
+
+def _counts(results: Sequence[Result]) -> list[str]:
+    """How many deviations, remarks and flags there are, without those that there are not."""
+    found: list[str] = []
+    if count := sum(len(result.deviations) for result in results):
+        found.append(plural("{count} deviation", "{count} deviations", count=count))
+    if count := sum(len(result.remarks) for result in results):
+        found.append(plural("{count} remark", "{count} remarks", count=count))
+    if count := sum(len(result.flags) for result in results):
+        found.append(plural("{count} flag", "{count} flags", count=count))
+    return found
+
+
+def _counted(counts: Sequence[str], width: int) -> list[str]:
+    said = phrase("{counts}: see the report, or use -v", counts=joined(", ", counts))
+    return _folded(said, width) if counts else []
+
+
+def _more_tables(count: int) -> str:
+    return plural("{count} more table", "{count} more tables", count=count)
+
+
+def _more_rows(count: int) -> str:
+    return plural("{count} more row", "{count} more rows", count=count)
+
+
+def _more_criteria(count: int) -> str:
+    return phrase("{count} more criteria", count=count)
+
+
+def _more_lines(count: int) -> str:
+    return plural("{count} more line", "{count} more lines", count=count)
+
+
+def _in_the_report(more: Sequence[str]) -> str:
+    """That so much is only there: of one kind, or of two."""
+    what = more[0] if len(more) == 1 else phrase("{first} and {second}", first=more[0], second=more[1])
+    return phrase("… {what} in the report", what=what)
+
+
+def _cut(lines: list[str], most: int, more: Callable[[int], str], width: int) -> list[str]:
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], _short(_in_the_report([more(len(lines) - most + 1)]), width)]
+
+
+def _folded(said: str, width: int) -> list[str]:
+    said = translated(said)
+    if not said.isascii() and cell_len(said) != len(said):
+        return wide_lines(said, width, "  ")
+    return textwrap.wrap(said, width, subsequent_indent="  ")
+
+
+def _short(said: str, width: int) -> str:
+    said = translated(said)
+    return said if cell_len(said) <= width else f"{chop_cells(said, width - 1)[0]}…"

@@ -1,0 +1,254 @@
+"""An entry of the table of measurements: name, settings, and the functions that measure, analyse and draw.
+
+Commands, Python, the server, studies, resuming and analysing are all made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from keisoku.errors import PlanError
+from keisoku.ground.host.context import host_context
+from keisoku.ground.report.part import Part, plain_part
+from keisoku.ground.report.plot import Plot
+from keisoku.ground.run.criterion import Criterion, parse
+from keisoku.ground.run.directory import RunDirectory, free_path
+from keisoku.ground.run.result import Result
+from keisoku.ground.run.settings import RunSettings
+
+Settings_ = TypeVar("Settings_", bound=RunSettings)
+
+ENDS = 0.95
+"""Share of the time after which what is still going on is ended, so that it can be analysed in the rest."""
+SHOWN = 0.25
+"""To write and show an answer that is computed takes as long as this share of the start of the program, at most."""
+
+
+def for_answers_s(whole_s: float, waited_s: float) -> float:
+    """Seconds that are left to measure and to compute the answer if everything must be over after `whole_s`, of which
+    the start of the program took `waited_s`: a busy host is as slow again when the answer is shown."""
+    return whole_s - (1 + SHOWN) * waited_s
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The analysis of a run's raw rows."""
+
+    results: list[Result]
+    """One for each procedure of a device run, one for any other run."""
+    plots: list[Plot] = field(default_factory=list)
+    files: Mapping[str, Iterable[Sequence[object]]] = field(default_factory=dict)
+    """Rows for further CSV files, by the name of the file."""
+    detail: Any = None
+    """Further data for the measurement's own `part`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run says, and its page; neither is written yet."""
+
+    findings: Findings
+    page: str = ""
+
+
+class Work(Generic[Settings_]):
+    """A measurement in progress: the directory of its rows, and the receivers of its messages."""
+
+    def __init__(
+        self,
+        measurement: Measurement[Settings_],
+        settings: Settings_,
+        out: Path | None = None,
+        resumed: RunDirectory | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+        warn: Callable[[str], None] = lambda line: None,
+        observer: Any = None,
+        begun: Callable[[RunDirectory], None] = lambda directory: None,
+        came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
+        waited_s: float = 0.0,
+        answers: Callable[[RunDirectory], Answer] | None = None,
+    ) -> None:
+        self.measurement, self.settings = measurement, settings
+        self.tell = tell
+        """Receives a line for the user: before `begin` of the plan, then what is done now, until the next line."""
+        self.warn = warn
+        """Receives a line that the user must not miss, such as a fault it met or a file it kept: it stays."""
+        self.came_to = came_to
+        """Is given how far the measurement has come: how much is done, of how much, and the same in words."""
+        self.observer = observer
+        """Receives details of the progress; its type depends on the measurement."""
+        self.resumed = resumed
+        """The run that is continued; None: a new one."""
+        self.directory: RunDirectory | None = resumed
+        """None until `begin`."""
+        self.latest: Answer | None = None
+        """The last answer; None before the first one."""
+        self._answers = answers or (lambda directory: Answer(measurement.analyse(directory)))
+        self._out, self._begun = out, begun
+        self._since_s, self._waited_s = monotonic(), waited_s
+
+    def elapsed_s(self) -> float:
+        """Seconds of this host since the measurement was asked for."""
+        return monotonic() - self._since_s
+
+    def waited_s(self) -> float:
+        """Seconds that whoever asked has waited by now, the start of the program included."""
+        return self._waited_s + self.elapsed_s()
+
+    def answer(self) -> None:
+        """Answers from the rows that there are, if they are enough: what is given if the time is up before a later
+        answer is there (`Measurement.keeps_time`)."""
+        assert self.directory is not None, "rows are in a directory"
+        with suppress(PlanError):
+            self.latest = self._answers(self.directory)
+
+    @property
+    def path(self) -> Path:
+        """Where the run is or will be."""
+        if self.directory is not None:
+            return self.directory.path
+        self._out = self._out or free_path(self.measurement.run_name(self.settings))
+        return self._out
+
+    def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
+        """The run's directory: the one that is resumed, or a new one with this context and the host's.
+
+        `settings` replace the requested ones, where the measurement had to fill some in. Called once, directly before
+        measuring, so that an earlier failure leaves no directory.
+        """
+        if self.directory is None:
+            self.settings = settings or self.settings
+            started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
+            self.directory = RunDirectory.create(
+                self.path,
+                self.measurement.name,
+                self.settings.plain(),
+                {**host_context(), **context, **started},
+            )
+        self._begun(self.directory)
+        return self.directory
+
+
+def without_files(*keys: str) -> Callable[[Mapping[str, Any]], None]:
+    """A check of settings that a client of the server sent: `keys`, which name files of the server, are not given."""
+
+    def check(values: Mapping[str, Any]) -> None:
+        for key in keys:
+            if values.get(key):
+                raise PlanError(key, "names a file of the server", "leave it out")
+
+    return check
+
+
+@dataclass(frozen=True)
+class NamedQuery:
+    """A question about the tables of a run, which SQL asks as `from NAME()` or `from NAME(parameter := value)`."""
+
+    sql: str
+    """A SELECT, in which the parameters stand by their names."""
+    columns: Mapping[str, str]
+    """What each column of the answer means."""
+    parameters: str = ""
+    """With their defaults: 'near := 3, of_trial := null'."""
+    needs: tuple[str, ...] = ()
+    """Other named queries that it asks."""
+    reads: Callable[[RunDirectory], Mapping[str, Any]] = lambda directory: {}
+    """Tables of a run that only it reads, by name: what opens the rows of each trial (an Arrow reader), which is done
+    only where they are needed, or a PlanError as in `Measurement.tables`."""
+
+
+@dataclass(frozen=True)
+class Measurement(Generic[Settings_]):
+    """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""
+
+    name: str
+    """Name as in the command: 'path packet-pair', 'throughput'."""
+    title: str
+    """Title on the page."""
+    settings: type[Settings_]
+    measure: Callable[[Work[Settings_]], None]
+    """Begins the run, appends raw rows, and returns when enough is measured. Raises PlanError or EngineError."""
+    analyse: Callable[[RunDirectory], Findings]
+    """Results and plots of a run, finished or not. Raises PlanError if it holds too little."""
+    summary: str
+    """One sentence, for lists of commands."""
+    help: str = ""
+    """Further text for the command's help: examples, what is needed at the other end."""
+    figure: str = ""
+    """The figure of a criterion that names none, and of the sentence at the top of a page."""
+    part: Callable[[Sequence[tuple[RunDirectory, Findings]]], Part] | None = None
+    """The content of runs on the page, where that is more than results and plots."""
+    figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
+    tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}
+    """Tables of a run besides its raw ones, by name: the function that makes an Arrow table, or the SELECT of a view.
+
+    A PlanError says why this run has not got a table that others have.
+    """
+    queries: Mapping[str, NamedQuery] = field(default_factory=dict)
+    """Questions about the tables of a run, by name."""
+    same: tuple[str, ...] = ()
+    """Settings that two runs must have in common to be compared."""
+    named: Callable[[Settings_], str] | None = None
+    """Name for the directory, where that is not the measurement's name."""
+    from_afar: Callable[[Mapping[str, Any]], None] | None = None
+    """Checks settings that a client of the server sent; raises PlanError for settings that name files or hosts of the
+    server.
+
+    None: the server does not carry it out.
+    """
+    again: Callable[[Settings_, int, Random], Settings_] = lambda settings, number, chance: settings
+    """The settings of the run's n-th repetition, which draws the order of what it measures and has files of its own."""
+    near: Callable[[Settings_, Sequence[Result]], Settings_] = lambda settings, results: settings
+    """The settings of a run that begins near what earlier runs have found. What it finds does not depend on it."""
+    check: Callable[[Settings_], None] = lambda settings: None
+    """Raises PlanError or EngineError if what the settings name is not there, as far as that can be known beforehand.
+
+    For whoever measures several things in turn: it costs little, and nothing is sent or kept."""
+    resumes: bool = False
+    """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    seconds: Callable[[Settings_], float | None] | None = None
+    """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
+    shortens: tuple[str, ...] = ()
+    """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
+    keeps_time: bool = False
+    """`seconds` is a promise, the answer included: it answers now and then (`Work.answer`), and when the time is over
+    the last answer is given."""
+    ends_in_time: bool = False
+    """It plans itself to fit `within_s`, and ends by itself when that is over."""
+    keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
+    """Stores further parts of a result, such as a calibration; returns a sentence with the place."""
+
+    def run_name(self, settings: Settings_) -> str:
+        """Name of a directory that the user did not name."""
+        return self.name if self.named is None else self.named(settings)
+
+    def part_of(self, runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+        """The content of runs of this measurement on a page."""
+        if self.part is not None:
+            return self.part(runs)
+        found = [(directory, findings.results, findings.plots) for directory, findings in runs]
+        return plain_part(found, self.title, self.name, self.figure_of(self.name, runs[0][0].plan))
+
+    def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
+        """The criteria of a plan. Raises PlanError for an invalid one."""
+        figures = self._figures_of(plan)
+        return [parse(text, figures, alone=self.name in figures) for text in plan.get("require", ())]
+
+    def results_of(self, plan: Mapping[str, Any]) -> list[str]:
+        """Names of the results that a run of this plan has."""
+        return list(self._figures_of(plan))
+
+    def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
+        """The main figure of a result of a run."""
+        return self._figures_of(plan).get(result, self.figure)
+
+    def _figures_of(self, plan: Mapping[str, Any]) -> Mapping[str, str]:
+        return {self.name: self.figure} if self.figures is None else self.figures(plan)

@@ -1,0 +1,90 @@
+"""Where one end of a path measurement is: a host or address, in this process's network namespace or a named one.
+
+Written HOST or HOST@NAMESPACE. It resolves names and opens TCP connections there.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.namespace import FOLDER, named, within
+
+_Outcome = TypeVar("_Outcome")
+_BACKLOG = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """`namespace` is a name in /run/netns or a path; None: the namespace of this process."""
+
+    host: str
+    namespace: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Raises PlanError for a namespace that does not exist."""
+        host, _, namespace = text.partition("@")
+        place = cls(host, namespace or None)
+        if namespace and not (FOLDER / namespace).exists():
+            raise PlanError("host", f"there is no namespace {namespace}", f"see the names in {FOLDER}")
+        return place
+
+    @property
+    def path(self) -> str | None:
+        """Path of the namespace's file."""
+        path = named(self.namespace)
+        return None if path is None else str(path)
+
+    def inside(self, work: Callable[[], _Outcome]) -> _Outcome:
+        """Calls `work` in the namespace."""
+        return within(named(self.namespace), work)
+
+    def resolve(self) -> str:
+        """The host's address. Raises EngineError if its name cannot be resolved."""
+        try:
+            found = self.inside(lambda: socket.getaddrinfo(self.host, None, type=socket.SOCK_DGRAM))
+        except OSError as error:
+            name, _, port = self.host.rpartition(":")
+            remedy = f"give --port {port}" if port.isdigit() and ":" not in name else "give a name or an address"
+            raise EngineError(f"{self.host} is not known: {error.strerror}; {remedy}") from error
+        return str(found[0][4][0])
+
+    def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:
+        """A TCP connection to the host where `server` runs. Raises EngineError with the remedy."""
+        address = self.resolve()
+        start = f"start '{server}' there"
+        try:
+            return self.inside(lambda: socket.create_connection((address, port), timeout_s))
+        except TimeoutError as error:
+            problem = f"{self.host} does not answer at TCP port {port} within {timeout_s:g} s"
+            raise EngineError(f"{problem}; {start} and open that port in its firewall") from error
+        except ConnectionRefusedError as error:
+            raise EngineError(f"{self.host} refuses TCP port {port}; {start}") from error
+        except OSError as error:
+            raise EngineError(f"{self.host} cannot be reached at TCP port {port}: {error.strerror}; {start}") from error
+
+    def listen(self, port: int) -> socket.socket:
+        """A listening TCP socket at this address. Raises EngineError if this is not possible."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+
+        def opened() -> socket.socket:
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((self.host, port))
+                listener.listen(_BACKLOG)
+            except OSError:
+                listener.close()
+                raise
+            return listener
+
+        try:
+            return self.inside(opened)
+        except OSError as error:
+            raise EngineError(
+                f"cannot listen at {self.host} port {port}: {error.strerror}; choose another address or --port"
+            ) from error

@@ -1,0 +1,77 @@
+"""`Router`: the kernel's IPv4 and IPv6 forwarding. Acts on the calling thread's namespace, never on the host's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyroute2 import IPRoute
+
+from keisoku.ground.frame.networks import ipv4_network, ipv6_network
+from keisoku.ground.lab.device import interface
+from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.passage import Passage, routed
+from keisoku.ground.lab.device.port import LabPort
+from keisoku.ground.lab.device.topology import add_addresses
+
+
+class Router(LabDevice):
+    """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64."""
+
+    family: ClassVar[str] = "router"
+    title: ClassVar[str] = "Linux router"
+    l3: ClassVar[bool] = True
+    leads: ClassVar[bool] = True
+    resets: ClassVar[bool] = True
+
+    def passage(self, tx: LabPort, rx: LabPort) -> Passage:
+        """MACs and time to live change."""
+        return routed(tx, rx)
+
+    def build(self, site: Site) -> None:
+        """Give the ports addresses and forward between them."""
+        forward("1")
+        with IPRoute() as ip:
+            for port in site.ports:
+                address(ip, port)
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """One route a network, with the tester's port as the next hop."""
+        with IPRoute() as ip:
+            index = ip.link_lookup(ifname=port.dut_interface)[0]
+            for number in range(count):
+                for network, gateway in (
+                    (str(ipv4_network(number, count)), port.ipv4),
+                    (f"{ipv6_network(number)}/64", port.ipv6),
+                ):
+                    ip.route("replace", dst=network, gateway=gateway, oif=index)
+
+    def halt(self) -> None:
+        """Stop forwarding."""
+        forward("0")
+
+    def restart(self, site: Site) -> None:
+        """Forward again; addresses, neighbours and rules are unchanged."""
+        forward("1")
+
+
+def forward(value: str) -> None:
+    """Switch forwarding of both versions on ("1") or off ("0")."""
+    for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
+        interface.set_sysctl(key, value)
+
+
+def address(ip: IPRoute, port: LabPort) -> None:
+    """Give the DUT's end of a port its addresses, and the tester's as neighbours."""
+    assert port.dut_ipv4 and port.dut_ipv6
+    index = ip.link_lookup(ifname=port.dut_interface)[0]
+    add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
+    know_tester(ip, index, port, port.ipv4, port.ipv6)
+
+
+def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None:
+    """Make a tester port's addresses permanent neighbours at an interface.
+
+    The kernel would probe other neighbours after some seconds, and a probe during a trial would be a foreign frame.
+    """
+    for address in addresses:
+        ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")

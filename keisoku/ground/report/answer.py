@@ -1,0 +1,170 @@
+"""The first screen of one run: what was measured and how well it is known, how many trials were valid, and how far the
+procedure is the standard's. It repeats what the tables below it say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
+from keisoku.ground.run.result import Result, Row, place
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase, plural
+
+MEASURED, ONE_RUN, AT_LEAST, AT_MOST, UNKNOWN, INVALID, NOT_MEASURED = (
+    phrase("measured"),
+    phrase("measured in one run"),
+    phrase("at least"),
+    phrase("at most"),
+    phrase("uncertainty unknown"),
+    phrase("invalid"),
+    phrase("not measured"),
+)
+MEANING = {
+    MEASURED: phrase("with an uncertainty or as an exact count"),
+    ONE_RUN: phrase("how much the figure varies between runs is not known"),
+    AT_LEAST: phrase("only a lower bound is known"),
+    AT_MOST: phrase("only an upper bound is known"),
+    UNKNOWN: phrase("the tester was not calibrated, or measured only once"),
+    INVALID: phrase("the tester itself fell short in this trial"),
+    NOT_MEASURED: phrase("there is no figure"),
+}
+"""What the words mean, in the order from sure to unsure."""
+MOST_ROWS = 12
+"""Rows of the first screen; the tables below it have all."""
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Trials of a run, or rows where it has no trials."""
+
+    valid: int
+    invalid: int
+    cause: str = ""
+    """The most frequent reason for which some are invalid."""
+    rows: bool = False
+    """They are rows."""
+
+    @property
+    def share(self) -> float:
+        """Of the valid ones, in percent."""
+        return 100 * self.valid / max(self.valid + self.invalid, 1)
+
+    @property
+    def sentence(self) -> str:
+        """'12 of 14 trials valid; main cause of the others: …'."""
+        every = self.valid + self.invalid
+        valid = (
+            plural("{valid} of {count} row valid", "{valid} of {count} rows valid", valid=self.valid, count=every)
+            if self.rows
+            else plural(
+                "{valid} of {count} trial valid", "{valid} of {count} trials valid", valid=self.valid, count=every
+            )
+        )
+        if not self.cause:
+            return valid
+        return phrase("{valid}; main cause of the others: {cause}", valid=valid, cause=self.cause)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one run answers."""
+
+    states: list[tuple[str, int]]
+    """How many rows are how well known, in the order of `MEANING`."""
+    tables: list[Table]
+    notes: list[str]
+    """Why figures of the first table are no better known."""
+    more: int
+    """Rows that are only in the tables below."""
+    validity: Validity | None
+    conformity: str
+    """Such as '11 deviations from the standards'; empty where no standard is claimed."""
+
+
+NO_ANSWER = Answer([], [], [], 0, None, "")
+"""Of a page whose sentences say everything."""
+
+
+def confidence(row: Row, figure: Quantity | None) -> str:
+    """One of `MEANING`, for the row by this figure."""
+    if figure is None:
+        return NOT_MEASURED
+    if row.invalid:
+        return INVALID
+    if figure.bound:
+        return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
+    if figure.covers == "resolution":
+        return ONE_RUN
+    return MEASURED if figure.bounds is not None else UNKNOWN
+
+
+def answer(
+    results: Sequence[Result],
+    figures: Mapping[str, str],
+    validity: Validity | None = None,
+    conformity: str = "",
+    titles: Mapping[str, str] | None = None,
+) -> Answer:
+    """By the main figure (`figures`, by measurement) of each row that has it; of other rows, the first figure."""
+    tables, states, more = [], Counter[str](), 0
+    room = MOST_ROWS
+    for result in results:
+        rows = answering(result, figures.get(result.measurement, ""))
+        known = [(row, name, confidence(row, row.figures.get(name))) for row, name in rows]
+        states.update(said for *_, said in known)
+        shown, room = known[:room], max(room - len(known), 0)
+        more += len(known) - len(shown)
+        if shown:
+            title = (titles or {}).get(result.measurement) or result.title
+            tables.append(_table(title if len(results) > 1 else "", shown))
+    validity = validity or _of_rows(results)
+    return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
+
+
+def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
+    """Rows that answer what was asked, with the name of their figure: those with the main one, and those that should
+    have it and have none. Where no row has it, the first figure that any has, or that of the row itself."""
+    missing = result.not_measured
+    if any(figure in row.figures for row in result.rows):
+        return [(row, figure) for row in result.rows if figure in row.figures or row in missing]
+    first = next((name for row in result.rows for name in row.figures), figure)
+    return [
+        (row, first if first in row.figures else next(iter(row.figures), figure))
+        for row in result.rows
+        if row.figures or row in missing
+    ]
+
+
+def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
+    names = list(dict.fromkeys(name for _, name, _ in shown))
+    heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""), Head(CONFIDENCE, "")]
+    rows = []
+    if len(names) > 1:
+        heads[1] = Head(FIGURE, "")
+    for row, name, said in shown:
+        figure = row.figures.get(name)
+        text = "" if figure is None else digits.text(figure)
+        if len(names) > 1 and figure is not None:
+            text = joined(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
+        rows.append([place(row) or row.group or phrase("whole"), text or row.remark or "–", said])
+    return Table(title, heads, rows, [])
+
+
+def _of_rows(results: Sequence[Result]) -> Validity | None:
+    """Rows by whether the tester was at fault; None without rows."""
+    rows = [row for result in results for row in result.rows]
+    causes = Counter(row.invalid for row in rows if row.invalid)
+    if not causes:
+        return None
+    return Validity(len(rows) - causes.total(), causes.total(), causes.most_common(1)[0][0], rows=True)
+
+
+def deviating(results: Sequence[Result]) -> str:
+    """'11 deviations from the standards', or empty without any."""
+    found = len({text for result in results for text in result.deviations})
+    if not found:
+        return ""
+    return plural("{count} deviation from the standards", "{count} deviations from the standards", count=found)

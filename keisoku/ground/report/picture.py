@@ -1,0 +1,66 @@
+"""The pictures of a plot on a page: the first choice is drawn, the others are kept small until the reader asks.
+
+What a reader may change (a choice, a logarithmic axis, the range of the data) is drawn in advance. The page only
+exchanges pictures, and computes none.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from keisoku.ground.report.plot import Plot
+from keisoku.ground.report.svg import svg
+
+WIDE_PX, NARROW_PX = 960, 390
+"""Widths for a screen or paper, and for a telephone."""
+_NARROW_HEIGHT = 0.85
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What the page shows of one plot."""
+
+    plot: Plot
+    wide: str
+    narrow: str
+    """For a telephone, which has no pointer that could ask a point what it is; of the first state only."""
+    pressed: dict[str, bool]
+    """By axis, whether its button (`Plot.scales`) is pressed at first: the axis is logarithmic."""
+    others: str
+    """JSON that the page's script reads: for each other state its wide SVG element; gzip in Base64. Empty: none."""
+
+
+def picture(plot: Plot) -> Picture:
+    """Every state of the plot, drawn."""
+    pressed = {axis: plot.axes[axis].get("type") == "log" for axis in plot.scales}
+    states = list(_states(plot, pressed))
+    _, first, axes = states[0]
+    height = round(plot.height * _NARROW_HEIGHT)
+    kept = {key: svg(plot, WIDE_PX, choice, changed) for key, choice, changed in states[1:]}
+    # Without a time in it, because the page of a run depends on nothing else.
+    packed = gzip.compress(json.dumps(kept, ensure_ascii=False).encode(), compresslevel=9, mtime=0) if kept else b""
+    wide, narrow = svg(plot, WIDE_PX, first, axes), svg(plot, NARROW_PX, first, axes, height, titled=False)
+    return Picture(plot, wide, narrow, pressed, base64.b64encode(packed).decode())
+
+
+def _states(plot: Plot, first: dict[str, bool]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Key, choice and axes of each state, the first one first, in which buttons are pressed as `first` says. The key is
+    the choice's number and, for each button in order, 0 or 1."""
+    for number, choice in enumerate(plot.choices or [""]):
+        for flips in product((False, True), repeat=len(plot.scales)):
+            logs = {axis: first[axis] != flip for axis, flip in zip(plot.scales, flips, strict=True)}
+            for fitted in (False, True) if plot.zooms else (False,):
+                axes = dict(plot.axes)
+                for axis, log in logs.items():
+                    own_range = {"range": None} if log != first[axis] else {}
+                    axes[axis] = {**axes[axis], "type": "log" if log else "linear", **own_range}
+                for axis in plot.zooms if fitted else ():
+                    axes[axis] = {**axes[axis], "range": None}
+                bits = [*logs.values(), *([fitted] if plot.zooms else [])]
+                yield f"{number}:{''.join(str(int(bit)) for bit in bits)}", choice, axes

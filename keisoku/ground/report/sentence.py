@@ -1,0 +1,52 @@
+"""What a result found, in one sentence, for somebody who reads nothing else. It repeats what its table says."""
+
+from __future__ import annotations
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.table import head
+from keisoku.ground.run.result import Result, Row, place
+from keisoku.language import joined, phrase
+
+ROWS = 3
+"""Rows that are named before the others are only counted."""
+
+
+def sentence(result: Result, figure: str) -> str:
+    """The figure that stands for the measurement, of the first rows that have it, and the flags.
+
+    Where no row has it, it is the first figure that any has.
+    """
+    if result.failure:
+        return phrase("The measurement did not give the requested result: {reason}.", reason=result.failure)
+    if not any(figure in row.figures for row in result.rows):
+        figure = next((name for row in result.rows for name in row.figures), figure)
+    rows = [row for row in result.rows if figure in row.figures]
+    known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
+    if len(rows) > ROWS:
+        known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
+    of_frames = any(row.frame_bytes for row in rows)
+    # 'Mean' says nothing outside of a table of latencies; the latency of a hop is none of frames, and no mean.
+    name = head("latency" if of_frames and figure == "mean" else figure, of_frames)
+    if result.nothing_because:
+        return phrase("{name}: {figures}.", name=name, figures=result.nothing_because)
+    found = phrase("{name}: {figures}.", name=name, figures=known) if rows else ""
+    missing = not_measured(result)
+    flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""
+    return joined(" ", [part for part in (found, missing, flags) if part])
+
+
+def not_measured(result: Result) -> str:
+    """'Not measured: 64 byte, 128 byte (given up: …).', of rows without any figure; empty if there are none."""
+    rows: dict[str, list[str]] = {}
+    for row in result.not_measured:
+        rows.setdefault(row.remark, []).append(place(row))
+    found = [
+        phrase("{rows} ({why})", rows=joined(", ", filter(None, places)), why=why) if why else joined(", ", places)
+        for why, places in rows.items()
+    ]
+    return phrase("Not measured: {rows}.", rows=joined("; ", found)) if found else ""
+
+
+def _with_place(row: Row, figure: str) -> str:
+    where = place(row)
+    return joined(": ", [where, figure]) if where else figure

@@ -1,0 +1,163 @@
+"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'capacity[forward] > 90 Mb/s'.
+
+It parses and judges criteria; the consequence of a missed one is the command's exit code. A criterion is met, missed,
+or cannot be decided, which counts as missed: by a bound that leaves it open, or a row that was not measured.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Result, Row, place
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase
+from keisoku.units import RATE_UNITS, quantity, unit_of
+
+_FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_UNITS = {
+    "frames/s": RATE_UNITS,
+    "ns": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
+    "%": {"": 1.0, "%": 1.0},
+    "bit/s": {"bit/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},
+    "ns/byte": {"": 1.0, "ns/byte": 1.0},
+    "frames": {"": 1.0, "frames": 1.0},
+    "byte": {"": 1.0, "byte": 1.0, "bytes": 1.0, "B": 1.0},
+    "requests/s": {"": 1.0, "requests/s": 1.0},
+    "ppb": {"ppb": 1.0, "ppm": 1e3},
+}
+
+
+_OPEN = phrase("this bound does not decide the criterion")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A criterion, whether it is met, and the worst figure for it (None: there is none)."""
+
+    text: str
+    met: bool
+    measured: Quantity | None
+    undecided: str = ""
+    """Why the criterion is neither met nor missed; empty if it is either."""
+
+    @property
+    def said(self) -> Literal["met", "missed", "undecided"]:
+        """The verdict in a word."""
+        return "met" if self.met else "undecided" if self.undecided else "missed"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One comparison. Without a row it must hold for every row of the measurement that has the figure."""
+
+    text: str
+    measurement: str
+    row: str
+    """A frame size in bytes, the case of a row, or the group of rows; empty: every row."""
+    figure: str
+    comparison: str
+    limit: str
+
+    def judge(self, results: Sequence[Result]) -> Verdict:
+        """Judges the criterion; one on a figure that was not measured is not met.
+
+        Missed by one row it is missed; left open by one, or by one that has no figure at all, it cannot be decided.
+        """
+        found = [result for result in results if result.measurement == self.measurement]
+        lines = [result.line for result in found if result.line is not None]
+        rows = [row for result in found for row in result.rows if self._is_meant(row)]
+        missing = next((row for result in found for row in result.not_measured if self._is_meant(row)), None)
+        figures = [row.figures[self.figure] for row in rows if self.figure in row.figures]
+        if lines and self.figure in ("slope", "constant"):
+            figures, missing = [getattr(line, self.figure) for line in lines], None
+        unit = unit_of(self.limit)
+        if strange := next((figure for figure in figures if unit not in units_of(figure)), None):
+            # Known only now, and no reason to withhold what was measured.
+            return Verdict(self.text, False, strange, _other_unit(unit, strange))
+        judged = [(self._holds(figure), figure) for figure in figures]
+        if missing is not None and all(holds is not False for holds, _ in judged):
+            return Verdict(self.text, False, None, _not_measured(missing))
+        if not judged:
+            return Verdict(self.text, False, None)
+        order = (False, None, True)
+        holds, worst = min(judged, key=lambda pair: (order.index(pair[0]), _badness(self.comparison, pair[1].value)))
+        return Verdict(self.text, holds is True, worst, _OPEN if holds is None else "")
+
+    def _holds(self, figure: Quantity) -> bool | None:
+        """Whether the comparison holds wherever the figure may lie; None where it is a bound that leaves it open."""
+        compare, limit = _COMPARE[self.comparison], quantity("require", self.limit, units_of(figure))
+        holds = compare(figure.value, limit)
+        if not figure.bound:
+            return holds
+        if self.comparison == "==":
+            possible = figure.value <= limit if figure.bound == "at least" else figure.value >= limit
+            return None if possible else False
+        far = math.inf if figure.bound == "at least" else -math.inf
+        return holds if holds == compare(far, limit) else None
+
+    def _is_meant(self, row: Row) -> bool:
+        meant = self.row.lower()
+        return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
+
+
+def _other_unit(unit: str, figure: Quantity) -> str:
+    units = ", ".join(name for name in units_of(figure) if name)
+    if not unit:
+        return phrase("the criterion has no unit, and the figure has: write one of {units}", units=units)
+    return phrase("no such figure is in {unit}: write one of {units}", unit=unit, units=units)
+
+
+def _not_measured(row: Row) -> str:
+    said = phrase("{place} was not measured", place=place(row) or phrase("the figure"))
+    return joined(": ", [said, row.remark]) if row.remark else said
+
+
+def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:
+    """A criterion on one of the measurements that `figures` holds: the figure that is meant if none is named, by name.
+
+    Where the measurement is `alone` in its run, its name may be left out: 'capacity[forward] > 90 Mb/s'. Raises
+    PlanError if the form, the measurement, the number or the unit is invalid.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise PlanError("require", f"'{text}' is not a criterion", "write for example 'throughput[64] >= 0.5 Mpps'")
+    name, row, figure, comparison, limit = match.groups()
+    known = {_plain(measurement): measurement for measurement in figures}
+    measurement = known.get(_plain(name))
+    if measurement is None and alone and figure is None:
+        (measurement,), figure = figures, name
+    if measurement is None:
+        raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")
+    quantity("require", limit, figure_units())
+    return Criterion(text.strip(), measurement, (row or "").strip(), figure or figures[measurement], comparison, limit)
+
+
+def figure_units() -> dict[str, float]:
+    """Every unit a figure may be written in, and its factor to the unit that results have."""
+    return {unit: factor for units in _UNITS.values() for unit, factor in units.items()}
+
+
+def units_of(figure: Quantity) -> dict[str, float]:
+    """The units in which this figure may be written, and their factors to its own."""
+    return _UNITS.get(figure.unit, {"": 1.0, figure.unit: 1.0})
+
+
+def _badness(comparison: str, value: float) -> float:
+    return value if comparison in (">=", ">") else -value
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ").strip()

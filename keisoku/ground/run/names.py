@@ -1,0 +1,35 @@
+"""Names of runs for reports: what was measured, different for each run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.language import joined
+
+
+def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
+    """The device's name or the title of the result; where two are alike with the engine or the directory's name."""
+    contexts = [run.context for run in runs]
+    titles = [next((each.title for each in found if each.title), "") for found in results]
+    return distinct(
+        [
+            context.get("device") or title or run.path.name
+            for run, context, title in zip(runs, contexts, titles, strict=True)
+        ],
+        [str(run.context.get("engine") or run.path.name) for run in runs],
+    )
+
+
+def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:
+    """The names; where some are equal, with the engine, and with a number where that is not enough."""
+    if len(set(names)) < len(names):
+        names = [joined(" · ", [name, engine]) if engine else name for name, engine in zip(names, engines, strict=True)]
+    alike, seen = Counter(names), Counter[str]()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(joined("", [name, f" ({seen[name]})"]) if alike[name] > 1 else name)
+    return found

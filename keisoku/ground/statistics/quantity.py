@@ -1,0 +1,90 @@
+"""A figure: value, unit, uncertainty, and the budget of the uncertainty. It never formats itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from keisoku.language import Text
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Contribution(_Model):
+    """One line of an error budget (GUM, JCGM 100:2008, 4 and 5); made by `keisoku/ground/statistics/budget.py`."""
+
+    source: Text
+    kind: Literal["A", "B"]
+    """Found by statistics of repeated observations (A), or otherwise (B)."""
+    distribution: Literal["normal", "rectangular", "triangular"]
+    value: float
+    """Standard deviation, or half the width, in the unit of the source."""
+    divisor: float
+    """Turns `value` into a standard uncertainty."""
+    sensitivity: float
+    """Change of the figure by a change of the source."""
+    uncertainty: float
+    """Standard uncertainty (k = 1) of the figure from this source alone, in the figure's unit."""
+
+
+class Interval(_Model):
+    """A confidence interval that need not be symmetrical, in the unit of its figure."""
+
+    lower: float
+    upper: float
+    confidence: float = 0.95
+
+
+class Quantity(_Model):
+    """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, which is shown with the figure."""
+
+    value: float
+    unit: str
+    uncertainty: float | None = None
+    interval: Interval | None = None
+    """Shown in place of `uncertainty` where the uncertainty is not symmetrical."""
+    budget: tuple[Contribution, ...] = ()
+    """The contributions to `uncertainty`, where it was combined from several."""
+    bound: Literal["", "at least", "at most"] = ""
+    """Not empty: the figure itself is not known, only that it is at least or at most `value`, as where the tester and
+    not the device was the limit. A bound has no uncertainty and no interval."""
+    covers: Literal["", "resolution"] = ""
+    """'resolution': `uncertainty` and `interval` are the resolution of this one run and do not contain how the figure
+    varies between runs."""
+
+    @model_validator(mode="after")
+    def _a_bound_is_one_sided(self) -> Self:
+        if self.bound and (self.uncertainty is not None or self.interval is not None):
+            raise ValueError(f"a figure that is '{self.bound}' its value has no uncertainty and no interval")
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lower and upper end of where the figure lies, infinite on the open side of a bound; None if not known."""
+        if self.bound:
+            return (self.value, math.inf) if self.bound == "at least" else (-math.inf, self.value)
+        if self.interval is not None:
+            return self.interval.lower, self.interval.upper
+        if self.uncertainty is None:
+            return None
+        return self.value - self.uncertainty, self.value + self.uncertainty
+
+    def scaled(self, factor: float, unit: str) -> Quantity:
+        """The figure times an exact number above zero, in another unit; without its budget, which is in the old one."""
+        changed: dict[str, Any] = {"value": self.value * factor, "unit": unit, "budget": ()}
+        if self.uncertainty is not None:
+            changed["uncertainty"] = self.uncertainty * factor
+        if self.interval is not None:
+            ends = {"lower": self.interval.lower * factor, "upper": self.interval.upper * factor}
+            changed["interval"] = self.interval.model_copy(update=ends)
+        return self.model_copy(update=changed)
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        absent = {name for name in ("budget", "interval", "bound", "covers") if not getattr(self, name)}
+        return {key: value for key, value in values.items() if key not in absent}

@@ -1,0 +1,1 @@
+"""How an entry of the table of measurements is carried out: once, repeated, compared, in campaigns and studies."""

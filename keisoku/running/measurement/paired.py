@@ -1,0 +1,257 @@
+"""`keisoku ab`: two sides of one measurement, run in turn in pairs until it can be said whether B differs from A.
+
+Each run of a side is complete, in a directory of its own (`pair-001/a`). Which side is first is drawn in blocks of two
+pairs, once each way, so that a steady drift of the host cancels; both sides of a pair have one seed, so that they get
+the same frames at the same times. When to stop is decided in `keisoku/ground/statistics/paired.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.result import Result
+from keisoku.ground.run.settings import RunSettings, parsed
+from keisoku.language import phrase, plural
+from keisoku.running.measurement.baseline import check_this_machine, kept_runs, remarks_on
+from keisoku.running.measurement.paired_result import (
+    NAME,
+    TOLD,
+    compared,
+    judged,
+    nothing_in_common,
+    plots,
+    sentence_of,
+)
+from keisoku.running.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
+from keisoku.running.measurement.part_run import again, carried_out, results_of
+from keisoku.running.measurement.query import figures
+from keisoku.running.measurement.table import find
+
+RUNS = "runs.jsonl"
+"""A line for each finished run of a side."""
+_SIDES = ("a", "b")
+_RESULTS = TypeAdapter(list[list[Result]])
+
+
+def measure(work: Work[PairedSettings]) -> None:
+    """Pairs, until every figure is judged or the budget is used up."""
+    settings = work.settings
+    entry = find(settings.of)
+    sides = {side: _side_of(entry, settings, side) for side in (_SIDES if settings.against is None else ("b",))}
+    kept: list[list[Result]] = []
+    if settings.against is not None:
+        known = None if work.resumed is None else work.resumed.facts.get("against")
+        if known is None:
+            kept = kept_runs(settings.against, entry, sides["b"])
+            check_this_machine(settings.against)
+        else:
+            kept = _RESULTS.validate_python(known["results"])
+    done = _done(work.directory) if work.directory is not None else []
+    runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
+    pair, since, checked = 0, time.monotonic(), False
+    while True:
+        pair += 1
+        for side in order(settings.seed, pair) if settings.against is None else ("b",):
+            if (pair, side) in runs:
+                continue
+            if not checked:
+                _check(entry, sides, settings)
+                checked = True
+            near = entry.near(sides[side], _first(runs, kept, pair))
+            line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since)
+            since = time.monotonic()
+            done.append(line)
+            runs[pair, side] = results
+            if settings.against is not None and pair == 1:
+                assert work.directory is not None
+                work.directory.know(**_kept_as_facts(settings.against, kept))
+        used = _used(settings, done)[:pair]
+        a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
+        b = [runs[each, "b"] for each in range(1, pair + 1)]
+        found = judged(entry, settings, a, b, used)
+        many = len({each.of.measurement for each in found}) > 1
+        said = "; ".join(sentence_of(each, settings, many) for each in found)
+        if len(found) > TOLD:
+            said = plural(
+                "{count} of {figures} figures is decided",
+                "{count} of {figures} figures are decided",
+                count=sum(each.said.ended for each in found),
+                figures=len(found),
+            )
+        work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
+        if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
+            return
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """The comparison from the runs that are finished. Raises PlanError if no pair is."""
+    settings = parsed(PairedSettings, directory.plan)
+    entry = find(settings.of)
+    done = _done(directory)
+    runs = {(line["pair"], line["side"]): _results(entry, directory, line) for line in done}
+    used = _used(settings, done)
+    if not used:
+        raise PlanError("run", f"{directory.path} holds no finished pair", "continue it with 'keisoku run --resume'")
+    pairs = range(1, len(used) + 1)
+    remarks: list[str] = []
+    if settings.against is None:
+        a = [runs[pair, "a"] for pair in pairs]
+    else:
+        a = _RESULTS.validate_python(directory.facts["against"]["results"])
+        remarks = remarks_on(directory.facts["against"]["context"], directory.context, str(settings.against))
+    b = [runs[pair, "b"] for pair in pairs]
+    found = judged(entry, settings, a, b, used)
+    return Findings([compared(settings, found, a, b, remarks)], plots(settings, found))
+
+
+def _side_of(entry: Measurement[Any], settings: PairedSettings, side: str) -> RunSettings:
+    found: RunSettings = parsed(entry.settings, settings.a if side == "a" else settings.b)
+    return found
+
+
+def _check(entry: Measurement[Any], sides: Mapping[str, RunSettings], settings: PairedSettings) -> None:
+    """Raises PlanError or EngineError, before anything is measured, if a side is not possible.
+
+    The command before a side's runs may make what they measure, so it has its chance.
+    """
+    for side, of in sides.items():
+        try:
+            try:
+                entry.check(of)
+            except (PlanError, EngineError):
+                if not _prepared(settings, side):
+                    raise
+                entry.check(of)
+        except PlanError as error:
+            raise PlanError(f"{error.field} of side {side.upper()}", error.problem, error.remedy) from error
+
+
+def _prepared(settings: PairedSettings, side: str) -> bool:
+    """Carries out the command before a run of a side, if there is one. Raises EngineError if it fails."""
+    command = settings.before_a if side == "a" else settings.before_b
+    if command is None:
+        return False
+    ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ended.returncode:
+        why = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
+        raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
+    return True
+
+
+def _run(
+    work: Work[PairedSettings],
+    entry: Measurement[Any],
+    of: RunSettings,
+    pair: int,
+    side: str,
+    used: list[float],
+    since: float,
+) -> tuple[dict[str, Any], list[Result]]:
+    """One run of a side, and the line that is kept of it. Raises EngineError if its command fails.
+
+    `since` is when the run before it was kept: its time is all that passed from then on.
+    """
+    settings = work.settings
+    _prepared(settings, side)
+    share = used[0] if used else 0.0
+    drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
+    said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())
+    _, results = carried_out(work, entry, drawn, f"pair-{pair:03d}/{side}", (share, share), said)
+    seconds = round(time.monotonic() - since, 3)
+    line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
+    assert work.directory is not None, "a part that is measured has begun the whole"
+    work.directory.append_line(RUNS, json.dumps(line).encode())
+    return line, results
+
+
+def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]], pair: int) -> list[Result]:
+    """What all runs begin near: the results of the first pair, or the kept ones. Always the same for both sides, so
+    that neither side's search depends on how its own runs have gone so far."""
+    if kept:
+        return [result for results in kept for result in results]
+    return [result for side in _SIDES for result in runs.get((1, side), [])] if pair > 1 else []
+
+
+def order(seed: int, pair: int) -> tuple[str, ...]:
+    """Which side is first: in two pairs that follow each other, each of them once."""
+    first = Random(f"{seed} order {(pair - 1) // 2}").random() < 0.5
+    return _SIDES if first == bool(pair % 2) else _SIDES[::-1]
+
+
+def _done(directory: RunDirectory) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in directory.lines(RUNS)]
+
+
+def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
+    """The share of the budget that was used up after each complete pair, never more than 1.
+
+    The time is used up when less of it is left than half a pair takes.
+    """
+    most, within_s = settings.pairs, settings.within_s
+    if most is None and within_s is None:
+        most, within_s = (None, WITHIN_S) if settings.against is None else (RUNS_AGAINST, None)
+    sides = 2 if settings.against is None else 1
+    used: list[float] = []
+    elapsed_s = 0.0
+    for place, line in enumerate(done, 1):
+        elapsed_s += line["seconds"]
+        if place % sides == 0:
+            pairs = place // sides
+            left = within_s is not None and within_s - elapsed_s < elapsed_s / pairs / 2
+            of_time = 0.0 if within_s is None else 1.0 if left else elapsed_s / within_s
+            used.append(min(1.0, max(of_time, 0.0 if most is None else pairs / most)))
+    return used
+
+
+def _results(entry: Measurement[Any], directory: RunDirectory | None, line: Mapping[str, Any]) -> list[Result]:
+    assert directory is not None
+    return results_of(entry, directory.path / line["run"])
+
+
+def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:
+    """What is known of the kept run, so that this run can be analysed without it."""
+    context = RunDirectory.open(path).context
+    return {"against": {"results": _RESULTS.dump_python(kept, mode="json"), "context": context}}
+
+
+def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
+    """`pairs`: the figures of every run, with its pair and side."""
+
+    def table() -> Any:
+        import pyarrow as pa
+
+        entry = find(str(directory.plan["of"]))
+        parts = []
+        for line in _done(directory):
+            found = figures(_results(entry, directory, line))
+            named = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
+            parts.append(named.add_column(1, "side", [[line["side"]] * found.num_rows]))
+        return pa.concat_tables(parts)
+
+    return {"pairs": table}
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title=phrase("Paired comparison"),
+    settings=PairedSettings,
+    measure=measure,
+    analyse=analyse,
+    summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than A.",
+    figure="change",
+    tables=_tables,
+    resumes=True,
+    ends_in_time=True,
+    named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
+)

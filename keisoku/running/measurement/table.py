@@ -1,0 +1,75 @@
+"""The table of measurements: every name, and the module whose `MEASUREMENT` it is, loaded when it is first used."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from keisoku.errors import PlanError
+
+if TYPE_CHECKING:
+    from keisoku.ground.entry import Measurement
+    from keisoku.ground.run.directory import RunDirectory
+
+DEVICE = "device"
+MODULES = {
+    "clock cost": "keisoku.subjects.clock.cost.measurement",
+    "clock calibrate": "keisoku.subjects.clock.calibration.measurement",
+    "clock stability": "keisoku.subjects.clock.stability.measurement",
+    "clock phase": "keisoku.subjects.clock.stability.phase_measurement",
+    "path one-packet": "keisoku.subjects.path.one_packet.measurement",
+    "path packet-pair": "keisoku.subjects.path.packet_pair.measurement",
+    "path delay": "keisoku.subjects.path.stamp.measurement",
+    "path clocks": "keisoku.subjects.path.sources.measurement",
+    "path responsiveness": "keisoku.subjects.line.responsiveness.measurement",
+    "stream tcp": "keisoku.subjects.stream.tcp",
+    "stream udp": "keisoku.subjects.stream.udp",
+    "stream file": "keisoku.subjects.stream.file.measurement",
+    "stream rr": "keisoku.subjects.stream.transaction.rr",
+    "stream crr": "keisoku.subjects.stream.transaction.crr",
+    "stream udp-rr": "keisoku.subjects.stream.transaction.udp_rr",
+    "stream capacity": "keisoku.subjects.stream.capacity.measurement",
+    "line": "keisoku.subjects.line.survey.measurement",
+    "app load": "keisoku.subjects.system.load.measurement",
+    "app limit": "keisoku.subjects.system.search.measurement",
+    "app govern": "keisoku.subjects.system.govern.measurement",
+    DEVICE: "keisoku.subjects.device.measurement",
+    "runs import": "keisoku.ground.exchange.measurement",
+    "ab": "keisoku.running.measurement.paired",
+    "campaign": "keisoku.running.campaign.measurement",
+}
+"""'device' stands for all procedures (`device/plan/procedure.py`), any number of which make one run."""
+
+OF_RUNS = ("ab", "campaign")
+"""Entries that measure by runs of the others, each with a command of its own form."""
+
+
+def find(name: str) -> Measurement[Any]:
+    """The entry of a name; words may be joined by '-' or '_' as well. Raises PlanError if there is none."""
+    plain = _plain(name)
+    for known, module in MODULES.items():
+        if _plain(known) == plain:
+            found: Measurement[Any] = import_module(module).MEASUREMENT
+            return found
+    close = get_close_matches(plain, [_plain(known) for known in MODULES], n=1)
+    names = {_plain(known): known for known in MODULES}
+    remedy = f"did you mean '{names[close[0]]}'?" if close else f"use one of {', '.join(MODULES)}"
+    raise PlanError("measurement", f"there is no '{name}'", remedy)
+
+
+def asked(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]:
+    """The entry, or what repeats it as a whole."""
+    if repeat is None or repeat < 2:
+        return measurement
+    repeated: Measurement[Any] = import_module("keisoku.running.measurement.repetition").repeated(measurement)
+    return repeated
+
+
+def of_run(directory: RunDirectory) -> Measurement[Any]:
+    """The entry that a run was made by. Raises PlanError if there is none."""
+    return asked(find(directory.measurement), directory.plan.get("repeat"))
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ")

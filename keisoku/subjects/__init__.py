@@ -1,0 +1,1 @@
+"""What is measured: devices, paths, streams, lines, systems and clocks."""

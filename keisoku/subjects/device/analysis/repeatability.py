@@ -1,0 +1,237 @@
+"""How well figures of latency repeat (type A), from several trials and from the intervals of time within them.
+
+Few trials show their own scatter badly: two of them make Student's factor 12.7. Where trials differ no more than their
+intervals explain, the intervals are repetitions as well, of which there are many (one-way analysis of variance).
+Results are standard uncertainties, enlarged so that twice of them covers 95 % (GUM G.3).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from keisoku.ground.statistics.budget import student
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
+from keisoku.subjects.device.analysis.behaviour import correlation
+from keisoku.subjects.device.analysis.histogram import merged
+from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, Within, percentile, position, within
+from keisoku.subjects.device.analysis.samples import Sample
+from keisoku.subjects.device.analysis.shape import moments, shape_of
+from keisoku.subjects.device.record.counts import Buckets, Latency
+
+ALIKE = 0.25
+"""Trials differ if their scatter would be as large by chance in so small a share of cases. It is a large share, because
+to take different trials for alike makes an uncertainty too small, and the contrary only makes it larger."""
+VARIATIONS_ALIKE = 0.1
+"""The same of delay variations: two trials whose scatter is taken for theirs alone have an interval that is six times
+as wide, so that a quarter of these would decide how wide most are (benchmarks/accuracy.py, seeds from 1100)."""
+FAR_ALIKE = 0.001
+"""Trials are alike beyond chance, as where latency changes in the same way in each: then only trials repeat."""
+EXTREME = 1.35
+"""The smallest of n values lies above the least possible one by an exponential deviate: 2.7 of its means cover 93 %."""
+
+GROUPS_LEAST = 3
+"""Groups of intervals whose extremes are compared with those of all intervals."""
+SLOWEST = 0.9
+"""Of what joining intervals to groups moved an extreme by, joining the groups moves it by no larger share."""
+
+
+def of_mean(means: Sequence[float], samples: Sequence[Sequence[Sample]]) -> float:
+    """Of the mean of all trials, in ns; `samples` are the intervals of each trial. Zero where nothing shows it."""
+    within, freedom = _within(samples)
+    between = statistics.stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    return _pooled(between, len(means) - 1, within, freedom) if len(means) > 1 or freedom else 0.0
+
+
+def of_percentile(
+    percent: float,
+    histograms: Sequence[Buckets],
+    latencies: Sequence[Latency],
+    samples: Sequence[Sequence[Sample]],
+) -> float:
+    """Of a percentile of the frames of all trials, in ns. `histograms` are of all frames or of some of each trial."""
+    own_error = _of_rank(percent, histograms, latencies, samples)
+    own = [
+        percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))
+        for histogram, one in zip(histograms, latencies, strict=True)
+    ]
+    values = [found.value_ns for found in own if found is not None]
+    between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return _pooled(between, len(values) - 1, own_error, math.inf)
+
+
+def of_trials(values_ns: Sequence[float]) -> float:
+    """Of a figure of a single trial, by its scatter alone. Raises StatisticsError for fewer than two trials."""
+    return _pooled(statistics.stdev(values_ns), len(values_ns) - 1, 0.0, 0.0)
+
+
+def of_variation(
+    variations_ns: Sequence[float], latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
+) -> float:
+    """Of the packet delay variation of a single trial, in ns; `variations_ns` are those of all trials.
+
+    It is a percentile less the least latency of the same trial (RFC 5481 §4.2), and both are others in the next trial.
+    """
+    high = _of_rank(PDV_PERCENT, [one.histogram for one in latencies], latencies, samples) * math.sqrt(len(latencies))
+    independent = sum(one.count for one in latencies) / len(latencies) / _frames_alike(latencies, samples)
+    if independent * (1 - PDV_PERCENT / 100) < 1:  # the percentile is that of the largest latency
+        high = max(high, _of_end(samples, least=False))
+    between = statistics.stdev(variations_ns) if len(variations_ns) > 1 else 0.0
+    own_error = math.hypot(high, _of_end(samples, least=True))
+    intervals = sum(max(0, len(trial) - 1) for trial in samples)
+    return _pooled(between, len(variations_ns) - 1, own_error, intervals or math.inf, VARIATIONS_ALIKE)
+
+
+def _of_end(samples: Sequence[Sequence[Sample]], least: bool) -> float:
+    """How a trial's least or largest latency scatters from trial to trial (standard deviation, ns), by its intervals'.
+
+    The least of many values has one of Weibull's distributions, or at the end of the family Gumbel's (Fisher and
+    Tippett 1928), so that of all n intervals scatters n^k times less than that of one: k is 1 where latencies are even
+    down to the least one, and hardly more than 0 where few come near it. It is that of the intervals' third L-moment
+    (Hosking, Wallis and Wood 1985).
+    """
+    ends = np.sort([one.min_ns if least else -one.max_ns for trial in samples for one in trial])
+    count = len(ends)
+    if count < 3 or ends[0] == ends[-1]:
+        return 0.0
+    rank = np.arange(count) / (count - 1)
+    mean, first = float(ends.mean()), float((rank * ends).mean())
+    second = float((rank * (rank * (count - 1) - 1) / (count - 2) * ends).mean())
+    skew = (6 * second - 6 * first + mean) / (2 * first - mean)
+    place = 2 / (3 - skew) - math.log(2) / math.log(3)
+    power = 7.8590 * place + 2.9554 * place**2
+    fewer: float = (count / len(samples)) ** min(1.0, max(0.0, power))
+    return float(ends.std(ddof=1)) / fewer
+
+
+def _of_rank(
+    percent: float,
+    histograms: Sequence[Buckets],
+    latencies: Sequence[Latency],
+    samples: Sequence[Sequence[Sample]],
+) -> float:
+    """Of a percentile of all frames by itself: its rank is binomial, for as many frames as are independent of each
+    other (order statistics). Zero if no latency is in a bucket.
+
+    A place in a bucket that is taken to be filled evenly scatters less than a frame's own: with a share C of all frames
+    in the bucket, of which s are below the place, the variance of its rank is p(1 − p) − C s(1 − s) (that of B + sC,
+    multinomial). The end of the outermost buckets is that of the extreme latency, which scatters by itself.
+    """
+    whole = merged(histograms)
+    count = whole.negative + sum(whole.counts)
+    ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
+    alike, inside = _frames_alike(latencies, samples), within(latencies)
+    if count == whole.negative:
+        return 0.0
+    at = position(whole, percent, *ends)
+    share = percent / 100
+    spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
+    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
+    own_error = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    extremes = [at.inside * at.last, (1 - at.inside) * at.first]
+    own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
+    if inside.shape is not None:
+        own_error = math.hypot(own_error, _of_shape(percent, whole, latencies, inside, alike))
+    return own_error
+
+
+def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], inside: Within, alike: float) -> float:
+    """How a percentile that rests on the mean, the standard deviation and the extremes of all latencies repeats, in ns:
+    by how much it moves with each of them (standard uncertainty)."""
+    known = moments(latencies)
+    ends, count = (known.min_ns, known.max_ns), known.count / alike
+    mean = known.deviation_ns / math.sqrt(count)
+    changed = (
+        replace(known, mean_ns=known.mean_ns + mean),
+        replace(known, mean_ns=known.mean_ns - mean),
+        replace(known, deviation_ns=known.deviation_ns * (1 + 1 / math.sqrt(2 * count))),
+        replace(known, deviation_ns=known.deviation_ns * (1 - 1 / math.sqrt(2 * count))),
+    )
+    base = percentile(whole, percent, *ends, inside)
+    square = 0.0
+    for one in changed:
+        moved = percentile(whole, percent, *ends, replace(inside, shape=shape_of(one)))
+        if base is not None and moved is not None:
+            square += (moved.value_ns - base.value_ns) ** 2 / 2
+    return math.sqrt(square)
+
+
+def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool) -> float:
+    """Of the smallest or the largest of all latencies, in ns, as the least or the most that there can be.
+
+    Latencies that are even down to the least one come nearer to it by 1 / n with n frames. Where few frames come near,
+    as where frames wait for each other, they do by a lower power of n, which the extremes of groups of intervals show.
+    Both take the intervals for alike. Where only the first frames of a load meet an empty queue, they are not; but no
+    frame arrives before it is sent, so that a least latency is off by no more than all of it.
+    """
+    each = [one.min_ns if least else -one.max_ns for trial in samples for one in trial]
+    if len(each) < 2:
+        each = [one.min_ns if least else -one.max_ns for one in latencies]
+    if len(each) < 2:
+        return 0.0
+    left = max(0.0, statistics.fmean(each) - min(each)) / (len(each) - 1)
+    size = math.isqrt(len(each))
+    if size >= GROUPS_LEAST:
+        middle = statistics.fmean(min(each[place::size]) for place in range(size))
+        first, second = statistics.fmean(each) - middle, middle - min(each)
+        falls = min(SLOWEST, second / first) if first > 0 else 0.0
+        left = max(left, second * falls / (1 - falls))
+    whole_ns = min(one.min_ns for one in latencies)
+    return min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if least and whole_ns > 0 else EXTREME * left
+
+
+def of_single(latencies: Sequence[Latency], frames: int) -> float:
+    """Of the mean of so many single frames, in ns, one or a few of each trial: they scatter as all frames do."""
+    return moments(latencies).deviation_ns / math.sqrt(frames)
+
+
+def _within(samples: Sequence[Sequence[Sample]]) -> tuple[float, int]:
+    """Standard error of the mean of all intervals from their scatter within trials, and its degrees of freedom."""
+    square, freedom, count = 0.0, 0, 0
+    for trial in samples:
+        values = np.array([one.mean_ns for one in trial])
+        if len(values) < 2:
+            continue
+        residuals = values - values.mean()
+        square += float((residuals**2).sum()) * correlation(residuals) ** 2
+        freedom += len(values) - 1
+        count += len(values)
+    return (math.sqrt(square / freedom / count), freedom) if freedom else (0.0, 0)
+
+
+def _pooled(between: float, trials_freedom: int, within: float, freedom: float, alike: float = ALIKE) -> float:
+    """From the scatter between trials and that within them, both as standard errors of the same figure."""
+    if trials_freedom < 1:
+        return within * student(freedom) / COVERAGE_FACTOR if within else 0.0
+    if freedom:
+        ratio = (between / within) ** 2 if within else math.inf if between else 1.0
+        if alike < _chance_of_more(ratio, trials_freedom, freedom) < 1 - FAR_ALIKE:
+            if math.isinf(freedom):
+                return within * student(freedom) / COVERAGE_FACTOR
+            both = trials_freedom + freedom
+            square = (trials_freedom * between**2 + freedom * within**2) / both
+            return math.sqrt(square) * student(both) / COVERAGE_FACTOR
+    return between * student(trials_freedom) / COVERAGE_FACTOR
+
+
+def _chance_of_more(ratio: float, numerator: int, denominator: float) -> float:
+    """The chance of a larger ratio of two variances that estimate the same (Fisher's F)."""
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    if math.isinf(ratio):
+        return 0.0
+    if math.isinf(denominator):
+        return float(special.chdtrc(numerator, ratio * numerator))
+    return float(special.fdtrc(numerator, denominator, ratio))
+
+
+def _frames_alike(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
+    """How many frames in a row say no more than one, because what delays a frame delays those behind it."""
+    count = sum(one.count for one in latencies)
+    square = sum(one.deviation_ns**2 * one.count for one in latencies) / count
+    within, freedom = _within(samples)
+    return max(1.0, within**2 * count / square) if freedom and square else 1.0

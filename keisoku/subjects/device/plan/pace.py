@@ -1,0 +1,98 @@
+"""The pace of a plan: how long its trials and waits are, how often they are repeated, how fine its searches are.
+
+All follow from the length of the longest trial, so that a profile is one number, and a plan that must fit a time is
+found by trying lengths. What a plan gives itself is never changed, nor is any time that belongs to the device (its
+ageing time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, log10, sqrt
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from keisoku.subjects.device.plan.mlr_settings import PRESETS, MlrSettings
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plan.settings import PhaseSettings
+
+LENGTHS = ("trial_s", "limit_s", "overload_s", "stable_s", "watch_s")
+"""Settings that are the length of a trial, or of a part of one."""
+Profile = Literal["quick", "short", "rfc"]
+LONGEST_TRIAL_S: dict[Profile, float] = {"quick": 0.5, "short": 2.0}
+"""Of the profiles that are no standard's."""
+_WAIT = 0.2
+"""Length of each wait as a share of the longest trial."""
+_REPETITIONS = 3.6
+"""Of a trial of 1 s; with the root of the length: 20 repetitions of 30 s, 3 of 0.5 s."""
+_LEAST_REPETITIONS = 3
+_RESOLUTION_PERCENT = 0.7
+"""Of a trial of 1 s. A rate that is counted for a shorter time scatters more, by the root: a finer search would only
+follow the scatter."""
+_TIMES = {
+    "trial_s": 1.0,
+    "limit_s": 1.0,
+    "limit_trial_s": 0.2,
+    "overload_s": 1.0,
+    "watch_s": 1.0,
+    "stable_s": 1.0,
+    "window_s": 0.5,
+    "pause_s": 0.2,
+    "saturation_s": 0.5,
+    "reset.watch_s": 10.0,
+    "convergence.watch_s": 10.0,
+    "buffer_over_time.trial_s": 5.0,
+}
+"""Settings that are the length of a trial or a part of one, as multiples of the longest trial. A device needs seconds
+to restart, and a series needs room for its pieces."""
+
+
+def paced(source: Mapping[str, Any], longest_trial_s: float) -> dict[str, Any]:
+    """The plain values of a plan, with those that it does not give shortened to this pace; never lengthened."""
+    found = dict(source)
+    found["phases"] = _filled(source.get("phases"), "phases", PhaseSettings, longest_trial_s)
+    for name in {*(source.get("methods") or ()), "throughput"} & PROCEDURES.keys():
+        found[name] = _filled(source.get(name), name, PROCEDURES[name].settings, longest_trial_s)
+    return found
+
+
+def _filled(given: Any, name: str, kind: type[BaseModel], longest_trial_s: float) -> Any:
+    """A table of settings; something else than a table is left for validation to refuse."""
+    if isinstance(given, BaseModel):
+        given = given.model_dump(exclude_unset=True)
+    if given is not None and not isinstance(given, Mapping):
+        return given
+    own = dict(given or {})
+    for field, info in kind.model_fields.items():
+        shorter = _shortened(name, field, info.default, own, longest_trial_s)
+        if field not in own and shorter is not None:
+            own[field] = shorter
+    return own
+
+
+def _shortened(name: str, field: str, default: Any, own: Mapping[str, Any], longest_trial_s: float) -> Any:
+    """The value of a setting at this pace; None if it is its default."""
+    if name == "mlr" and field == "trial_s":
+        goals = own.get("goals", MlrSettings().goals)
+        default = PRESETS[goals].trial_s if goals in PRESETS else None
+    if isinstance(default, bool) or not isinstance(default, int | float):
+        return None
+    times = _TIMES.get(f"{name}.{field}", _TIMES.get(field))
+    if name == "phases" and field.endswith("_s"):
+        times = _WAIT
+    if times is not None:
+        value: float = two_digits(times * longest_trial_s)
+    elif field == "repetitions":
+        value = max(_LEAST_REPETITIONS, round(_REPETITIONS * sqrt(longest_trial_s)))
+    elif field in ("resolution_percent", "width_percent"):
+        value = two_digits(_RESOLUTION_PERCENT / sqrt(longest_trial_s))
+        return min(value, 50.0) if value > default else None
+    else:
+        return None
+    return value if value < default else None
+
+
+def two_digits(value: float) -> float:
+    """Rounded to two significant digits, for a reader."""
+    return round(value, 1 - floor(log10(value)))

@@ -1,0 +1,37 @@
+"""Settings of RFC 8219's delay and delay variation and of RFC 4737's reordering; the RFCs' values are the defaults.
+
+It also has the frame sizes that the RFCs after RFC 2544 ask for.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from keisoku.ground.run.settings import Settings
+from keisoku.subjects.device.plan.rate import Load
+from keisoku.subjects.device.plan.settings import LatencySettings
+
+
+class DelaySettings(LatencySettings):
+    """RFC 8219 §7.2: trials of at least 120 s, frames tagged after 60 s, 20 repetitions; every frame from then on
+    counts."""
+
+
+class DelayVariationSettings(Settings):
+    """RFC 8219 §7.3: all frames of at least 60 s, 20 times."""
+
+    trial_s: float = Field(60.0, gt=0)
+    repetitions: int = Field(20, ge=1)
+    """Repetitions."""
+    rate_fps: Load | None = None
+    """Load of the trials (default: the measured throughput of each size)."""
+
+
+class ReorderingSettings(Settings):
+    """RFC 4737 and RFC 5236 at several loads: a device may reorder frames only above a certain load."""
+
+    trial_s: float = Field(60.0, gt=0)
+    loads_percent: tuple[float, ...] = Field((10.0, 50.0, 90.0, 100.0), min_length=1)
+    """Loads as shares of the maximum."""
+    maximum_fps: Load | None = None
+    """Rate of 100 % (default: the theoretical maximum of the link)."""

@@ -1,0 +1,98 @@
+"""Opens the testbed that a plan asks for, and the engine that carries the plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import zip_longest
+
+from keisoku.errors import PlanError
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
+from keisoku.subjects.device.plan.connection_settings import ConnectionSettings
+from keisoku.subjects.device.plan.convergence_settings import ConvergenceSettings
+from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plan.settings import CalibrateSettings
+from keisoku.subjects.device.testbed.opening import open_testbed, port_named
+from keisoku.subjects.device.testbed.wanted import OpenedPort, WantedTestbed, WantedTraffic
+
+
+@contextmanager
+def open_engine(
+    plan: Plan,
+    tell: Tell = lambda line: None,
+    warn: Tell = lambda line: None,
+    opened: Sequence[OpenedPort] = (),
+) -> Iterator[Engine]:
+    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is opened, and
+    `warn` one about the capture when it is closed.
+
+    `opened` are the ports of the run that is resumed: nothing is chosen again for them. Raises PlanError for a DUT or
+    port that does not exist or cannot be used, EngineError if opening fails.
+    """
+    with ExitStack() as stack:
+        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan, opened))))
+        capture = None
+        if plan.capture is not None:
+            if not testbed.captures:
+                raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
+            capture = PortCapture(plan.capture, plan.snap_bytes, warn)
+            stack.callback(capture.close)  # the engine closes it first, if there is an engine
+        engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
+        for remark in testbed.remarks:
+            tell(remark)
+        plan.check(engine.capabilities)
+        yield engine
+
+
+def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestbed:
+    """What the plan asks of a testbed, with what was chosen for its ports before.
+
+    Raises PlanError for invalid names of ports or devices.
+    """
+    receiving = {receive for _, receive in plan.pairs()}
+    fields = enumerate(plan.port_fields())
+    ports = [port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields]
+    return WantedTestbed(
+        tuple(port.as_opened(before) for port, before in zip_longest(ports, opened[: len(ports)])),
+        plan.dut,
+        plan.engine,
+        tuple(plan.all_frame_bytes),
+        plan.force,
+        plan.stamps,
+        plan.address,
+        plan.gateway,
+        plan.filters,
+        plan.of(CalibrateSettings).length_m,
+        plan.seed,
+        plan.receiver,
+        plan.clock,
+    )
+
+
+def wanted_traffic(plan: Plan) -> WantedTraffic:
+    """The plan's streams on its pattern of ports."""
+    return WantedTraffic(
+        tuple(plan.pairs()),
+        plan.contents(),
+        plan.seed,
+        plan.modifiers,
+        plan.networks,
+        changes=any(PROCEDURES[method].watches_headers for method in plan.methods) or _compares_hops(plan),
+        listening=plan.listening(),
+        connection_bytes=_connection_bytes(plan),
+        frames_every=plan.frames_every,
+        frame_bytes=() if any(PROCEDURES[method].own_flows for method in plan.methods) else plan.frame_bytes,
+    )
+
+
+def _connection_bytes(plan: Plan) -> int:
+    """Of the frames that open or answer all connections of a trial."""
+    kinds = (PROCEDURES[method].settings for method in plan.methods)
+    most = max((plan.of(kind).most for kind in kinds if issubclass(kind, ConnectionSettings)), default=0)
+    return most * max(plan.frame_bytes)
+
+
+def _compares_hops(plan: Plan) -> bool:
+    return "convergence" in plan.methods and plan.of(ConvergenceSettings).hops

@@ -1,0 +1,204 @@
+"""A run as Arrow tables, with units in the names of columns. It computes no figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from keisoku.errors import PlanError
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.device.record.changed_headers import changes_of
+from keisoku.subjects.device.record.counts import Tracked
+from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
+from keisoku.subjects.device.record.late_arrivals import late_arrivals
+from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_log import FRAMES, TrialLog
+
+_FRAMES = f"""
+select
+    cast(regexp_extract(filename, '([0-9]+)[.]parquet$', 1) as integer) as trial,
+    stream, sequence, transmit_ns, receive_ns, port, flags, receive_ns - transmit_ns as latency_ns,
+    flags & {LOST} <> 0 as lost, flags & {CORRUPT} <> 0 as corrupt,
+    flags & {DUPLICATE} <> 0 as duplicate, flags & {REORDERED} <> 0 as reordered, kind
+from read_parquet($files, filename = true)
+"""
+_NO_FRAMES = PlanError("table", "this run kept no row of any frame", "measure with --frames, or frames=True")
+_COUNTS = [
+    *(
+        (name, pa.int64())
+        for name in (
+            "offered_frames",
+            "forwarded_frames",
+            "lost_frames",
+            "corrupt_frames",
+            "duplicated_frames",
+            "reordered_frames",
+        )
+    ),
+    *((name, pa.float64()) for name in ("latency_min_ns", "latency_mean_ns", "latency_max_ns")),
+]
+_TRIALS = pa.schema(
+    [
+        ("trial", pa.int64()),
+        ("method", pa.string()),
+        ("purpose", pa.string()),
+        ("frame_bytes", pa.int64()),
+        ("intended_fps", pa.float64()),
+        ("offered_fps", pa.float64()),
+        *_COUNTS,
+        ("foreign_frames", pa.int64()),
+        ("valid", pa.bool_()),
+        ("invalid_because", pa.string()),
+        ("started_at", pa.string()),
+    ]
+)
+_STREAM = [("trial", pa.int64()), ("stream", pa.int64())]
+_STREAMS = pa.schema([*_STREAM, ("transmit", pa.int64()), ("receive", pa.int64()), *_COUNTS])
+_LOST = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("first", "last", "count", "after_ns", "before_ns"))])
+_CHANGES = pa.schema(
+    [
+        *_STREAM,
+        ("kind", pa.int64()),
+        *((name, pa.string()) for name in ("field", "before", "after")),
+        ("frames", pa.int64()),
+        ("corrupt", pa.bool_()),
+        ("first_received_ns", pa.int64()),
+        ("last_received_ns", pa.int64()),
+    ]
+)
+_LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", "upper_ns", "frames"))])
+
+
+def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | PlanError]:
+    """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
+
+    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'changes': what
+    differs in each kind of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each
+    frame, or for each changed one; times are ns since the first was due; only if the run kept these rows.
+    """
+    log = TrialLog(directory)
+    found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
+        "trials": lambda: trials(log.records()),
+        "streams": lambda: streams(log.records()),
+        "lost": lambda: _of_streams(log.records(), _LOST, _lost),
+        "changes": lambda: _changes(log.records()),
+        "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
+    }
+    files = [str(file) for file in _frame_files(directory)]
+    return {**found, "frames": _FRAMES.replace("$files", repr(files)) if files else _NO_FRAMES}
+
+
+def late_arrivals_of(directory: RunDirectory) -> dict[int, Callable[[], pa.RecordBatchReader]] | PlanError:
+    """For each trial what opens its late arrivals."""
+    files = _frame_files(directory)
+    return {int(file.stem): partial(late_arrivals, file) for file in files} if files else _NO_FRAMES
+
+
+def _frame_files(directory: RunDirectory) -> list[Path]:
+    return sorted((directory.path / FRAMES).glob("*.parquet"))
+
+
+def trials(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each trial: its settings and the counts of its frames."""
+    rows = [
+        {
+            "trial": record.index,
+            "method": record.method,
+            "purpose": record.trial.purpose,
+            "frame_bytes": record.trial.frame_bytes,
+            "intended_fps": record.trial.frames_per_second,
+            "offered_fps": record.offered_fps,
+            **_counts(record.facts.sent.offered_frames, record.facts.tracked),
+            "foreign_frames": record.facts.tracked.foreign_frames,
+            "valid": record.valid,
+            "invalid_because": "; ".join(record.invalid_because) or None,
+            "started_at": record.started_at,
+        }
+        for record in records
+    ]
+    return pa.Table.from_pylist(rows, schema=_TRIALS)
+
+
+def streams(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each stream of each trial at each port that it goes to; ports are indices of the plan's."""
+    rows = [
+        {
+            "trial": record.index,
+            "stream": stream.stream,
+            "transmit": stream.transmit,
+            "receive": branch.receive,
+            **_counts(stream.offered_frames, branch.tracked),
+        }
+        for record in records
+        for stream in record.facts.streams
+        for branch in stream.everywhere
+    ]
+    return pa.Table.from_pylist(rows, schema=_STREAMS)
+
+
+def _of_streams(records: Iterable[TrialRecord], schema: pa.Schema, rows_of: Any) -> pa.Table:
+    rows = [
+        {"trial": record.index, "stream": stream.stream, **row}
+        for record in records
+        for stream in record.facts.streams
+        for row in rows_of(stream.tracked)
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _changes(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each difference of each kind of changed frames; `kind` leads to the rows of `frames`."""
+    rows = [
+        {
+            "trial": record.index,
+            "stream": stream.stream,
+            "kind": kind.kind,
+            "field": change.field,
+            "before": change.before or None,
+            "after": change.after or None,
+            "frames": kind.frames,
+            "corrupt": kind.corrupt,
+            "first_received_ns": kind.first_received_ns,
+            "last_received_ns": kind.last_received_ns,
+        }
+        for record in records
+        for stream in record.facts.streams
+        if stream.changes is not None
+        for kind in stream.changes.kinds
+        for change in changes_of(kind)
+    ]
+    return pa.Table.from_pylist(rows, schema=_CHANGES)
+
+
+def _lost(tracked: Tracked) -> list[dict[str, object]]:
+    names = ("first", "last", "count", "after_ns", "before_ns")
+    return [{name: getattr(gap, name) for name in names} for gap in tracked.lost]
+
+
+def _latencies(tracked: Tracked) -> list[dict[str, object]]:
+    if tracked.latency is None:
+        return []
+    found = tracked.latency.histogram
+    return [
+        {"lower_ns": lower, "upper_ns": upper, "frames": count}
+        for lower, upper, count in zip(found.lower_ns, found.upper_ns, found.counts, strict=True)
+    ]
+
+
+def _counts(offered_frames: int, tracked: Tracked) -> dict[str, object]:
+    latency = tracked.latency
+    return {
+        "offered_frames": offered_frames,
+        "forwarded_frames": tracked.forwarded_frames,
+        "lost_frames": tracked.lost_frames,
+        "corrupt_frames": tracked.corrupt.count,
+        "duplicated_frames": tracked.duplicated.count,
+        "reordered_frames": tracked.reordered.count,
+        "latency_min_ns": latency and latency.min_ns,
+        "latency_mean_ns": latency and latency.mean_ns,
+        "latency_max_ns": latency and latency.max_ns,
+    }

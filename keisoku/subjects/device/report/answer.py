@@ -1,0 +1,138 @@
+"""The first screen of a device: a row a frame size, validity of the trials, and how far they are the standard's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.answer import NOT_MEASURED, Answer, Validity, answer, confidence, deviating
+from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase, sentence_case
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.validity import why_invalid
+from keisoku.subjects.device.report.device import Device
+
+BY_SIZE = ("throughput", "latency", "loss")
+"""Procedures whose figures are columns of one table."""
+CALIBRATE = "calibrate"
+"""Is about the tester, not about the device."""
+_SHORT = " s instead of "
+MOST_SIZES = 16
+
+
+def device_answer(device: Device) -> Answer:
+    """Throughput, latency and loss by frame size, then the main figures of all other procedures."""
+    results = device.run.results
+    figures = {name: procedure.figure for name, procedure in PROCEDURES.items()}
+    titles = {name: procedure.title for name, procedure in PROCEDURES.items()}
+    found = answer(results, figures, _validity(device), _conformity(results), titles)
+    shown = [result for result in results if result.measurement in BY_SIZE]
+    if not shown:
+        return found
+    own = [result for result in results if result.measurement not in (*BY_SIZE, CALIBRATE)]
+    others = answer(own, figures, None, "", titles) if own else None
+    table, more = _sizes(device)
+    if others and len(others.tables) == 1:
+        first = own[0].measurement
+        others = replace(others, tables=[replace(others.tables[0], title=titles.get(first, first))])
+    return replace(
+        found,
+        tables=[table, *(others.tables if others else [])],
+        notes=_notes(device),
+        more=more + (others.more if others else 0),
+    )
+
+
+def _notes(device: Device) -> list[str]:
+    """'Throughput at 64, 128 byte: limited by the tester.': of the rows whose figures the first table has, the remark
+    on most of each procedure's; the tables below have all."""
+    found, more = [], False
+    for name in BY_SIZE:
+        rows = [row for row in _by_size(device.result(name)).values() if row.figures]
+        sizes: dict[str, list[str]] = {}
+        for row in rows:
+            if row.remark:
+                sizes.setdefault(row.remark, []).append(str(row.frame_bytes))
+        if not sizes:
+            continue
+        remark, of = max(sizes.items(), key=lambda entry: len(entry[1]))
+        more |= len(sizes) > 1
+        title = PROCEDURES[name].title
+        found.append(
+            phrase("{title}: {remark}.", title=title, remark=remark)
+            if len(of) == len(rows)
+            else phrase("{title} at {sizes} byte: {remark}.", title=title, sizes=", ".join(of), remark=remark)
+        )
+    return [*found, phrase("The tables below have remarks on more rows.")] if more else found
+
+
+def _sizes(device: Device) -> tuple[Table, int]:
+    """One row a size, and how many sizes are left out."""
+    of = {name: _by_size(device.result(name)) for name in BY_SIZE}
+    cells = {
+        phrase("Throughput"): {size: row.figures.get("throughput") for size, row in of["throughput"].items()},
+        phrase("Of the line"): {size: row.figures.get("line_share") for size, row in of["throughput"].items()},
+        phrase("Median latency"): {size: row.figures.get("p50") for size, row in of["latency"].items()},
+        phrase("99.9 % within"): {size: row.figures.get("p99.9") for size, row in of["latency"].items()},
+        phrase("Loss, highest load"): {size: row.figures.get("loss") for size, row in of["loss"].items()},
+    }
+    sizes = sorted({size for rows in of.values() for size in rows})
+    shown, heads, columns, marks = sizes[:MOST_SIZES], [Head(FRAME_SIZE, "byte")], [], set()
+    columns.append([str(size) for size in shown])
+    heads.append(Head(CONFIDENCE, ""))
+    columns.append([_confidence(of, size) for size in shown])
+    for title, figures in cells.items():
+        if not any(figures.values()):
+            continue
+        unit, known = digits.column([figures.get(size) for size in shown])
+        heads.append(Head(title, unit))
+        columns.append([one.compact if one else "–" for one in known])
+        marks |= {one.mark for one in known if one and one.mark}
+    return Table("", heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks)), len(sizes) - len(shown)
+
+
+def _by_size(result: Result | None) -> dict[int, Row]:
+    """The row of each size: of several loads the highest one that was measured."""
+    found: dict[int, Row] = {}
+    for row in result.rows if result else []:
+        before = found.get(row.frame_bytes)
+        if before is None or (row.figures and _load(row) >= _load(before)):
+            found[row.frame_bytes] = row
+    return found
+
+
+def _load(row: Row) -> float:
+    load = row.figures.get("load")
+    return -1.0 if load is None or "loss" not in row.figures else load.value
+
+
+def _confidence(of: dict[str, dict[int, Row]], size: int) -> str:
+    """Of the first procedure that was run with this size."""
+    for name in BY_SIZE:
+        if (row := of[name].get(size)) is not None:
+            figure: Quantity | None = row.figures.get(PROCEDURES[name].figure)
+            said = confidence(row, figure)
+            return joined(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said
+    return NOT_MEASURED
+
+
+def _validity(device: Device) -> Validity | None:
+    records = device.run.records
+    if not records:
+        return None
+    causes = Counter(cause for record in records for cause in why_invalid(record))
+    invalid = sum(not record.valid for record in records)
+    return Validity(len(records) - invalid, invalid, causes.most_common(1)[0][0] if causes else "")
+
+
+def _conformity(results: Sequence[Result]) -> str:
+    """'Shortened: 11 deviations from the standards', or that there is none."""
+    said = deviating(results)
+    short = any(_SHORT in text for result in results for text in result.deviations)
+    if said:
+        return phrase("Shortened: {deviations}", deviations=said) if short else sentence_case(said)
+    return phrase("No deviation from the standards") if results else ""

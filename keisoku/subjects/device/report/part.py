@@ -1,0 +1,125 @@
+"""The part of a page about devices: all devices side by side, every trial's account, lost frames, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.budget import budget_tables
+from keisoku.ground.report.part import LONG_TABLE, Extra, Part, RunPart, Section, result_tables
+from keisoku.ground.report.template import environment
+from keisoku.language import phrase
+from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.record.run import DeviceRun
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.validity import why_invalid
+from keisoku.subjects.device.report import statement
+from keisoku.subjects.device.report.accounting import accounts
+from keisoku.subjects.device.report.answer import device_answer
+from keisoku.subjects.device.report.device import Device, devices
+from keisoku.subjects.device.report.loss_list import losses
+from keisoku.subjects.device.report.section import parts, plots
+from keisoku.subjects.device.report.summary import conclusion, summary
+from keisoku.subjects.device.report.time_plot import time_plot
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+def part(runs: Sequence[DeviceRun]) -> Part:
+    """The part of one or several runs, which are side by side in every section."""
+    found = devices(runs)
+    templates = environment(_FOLDER)
+    templates.filters["count"] = digits.count
+    templates.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
+    over_time = time_plot(found)
+    return Part(
+        runs=[_run(device) for device in found],
+        sections=[
+            *(section for method in PROCEDURES if (section := _section(found, method))),
+            *(
+                [Section("over-time", phrase("Over time"), phrase("inside one trial"), [over_time], [], [])]
+                if over_time
+                else []
+            ),
+        ],
+        extras=[*_lost(found, templates), _accounts(found, templates), _calibration(found, templates)],
+        conclusion=conclusion(found),
+        notes=[statement.SIMULATED, statement.NOT_INCLUDED],
+        no_deviation=phrase("None: every method ran as the standard it is named after prescribes."),
+        titles={name: procedure.title for name, procedure in PROCEDURES.items()},
+    )
+
+
+def _run(device: Device) -> RunPart:
+    run = device.run
+    return RunPart(
+        name=device.name,
+        sentences=summary(device),
+        results=run.results,
+        answer=device_answer(device),
+        plan={"measurement": "device", **run.plan},
+        context={key: value for key, value in run.context.items() if key not in ("calibration", "host_look")},
+        started_at=str(run.context.get("started_at") or (run.records[0].started_at if run.records else "")),
+    )
+
+
+def _section(found: Sequence[Device], method: str) -> Section | None:
+    """Plots and tables of one method over all devices that it was run on."""
+    measured = [(device, result) for device in found if (result := device.result(method))]
+    if not measured:
+        return None
+    return Section(
+        anchor=method,
+        title=PROCEDURES[method].title,
+        subtitle=PROCEDURES[method].standard,
+        plots=plots(found, method),
+        tables=[
+            (device.name, [table for each in parts(result) for table in result_tables(each)])
+            for device, result in measured
+        ],
+        budgets=[(device.name, tables) for device, result in measured if (tables := budget_tables(result))],
+    )
+
+
+def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
+    """Which frames were lost; empty if none were."""
+    lost = {device.name: losses(device.run) for device in found}
+    if not any(shown for shown, _ in lost.values()):
+        return []
+    return [
+        Extra("lost", phrase("Lost frames"), templates.get_template("lost.html").render(devices=found, losses=lost))
+    ]
+
+
+def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
+    """Every trial with the counts of its frames."""
+    balances = {device.name: accounts(device.run.records) for device in found}
+    every = [balance for rows in balances.values() for balance in rows]
+    markup = templates.get_template("accounts.html").render(
+        devices=found,
+        accounts=balances,
+        load_units={
+            name: digits.scale("frames/s", max((row.record.offered_fps for row in rows), default=0.0))
+            for name, rows in balances.items()
+        },
+        trials=len(every),
+        hosts={device.name: statement.host(device) for device in found},
+        adding_up=sum(balance.adds_up for balance in every),
+        why_invalid=why_invalid,
+        long_table=LONG_TABLE,
+        ns_per_s=NS_PER_S,
+    )
+    return Extra("accounts", phrase("Accounts"), markup)
+
+
+def _calibration(found: Sequence[Device], templates: Environment) -> Extra:
+    """Where frames were timestamped, and what was subtracted."""
+    markup = templates.get_template("calibration.html").render(
+        devices=found,
+        stamps={device.name: statement.stamps(device) for device in found},
+        calibrations={device.name: statement.calibration(device) for device in found},
+    )
+    return Extra("calibration", phrase("Calibration"), markup)

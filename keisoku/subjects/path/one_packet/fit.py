@@ -1,0 +1,120 @@
+"""Everything that is computed of a path: fits, differences, verdicts. `analysis` makes the result of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.subjects.path.one_packet.kink import slower_above, unexplained_kink, unseen_above
+from keisoku.subjects.path.one_packet.minimum import HopSamples, hop_samples
+from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.quoting import Quoting, classify
+from keisoku.subjects.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, rate, segments
+from keisoku.subjects.path.one_packet.train import Dispersion, dispersions
+from keisoku.subjects.path.one_packet.verdict import PathVerdict, verdicts
+
+REVERSE_SHARE = 1 / 3
+WORTH = 0.01
+"""Share of a slope that is worth a word."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """By how much a router may take longer above 512 bytes unseen."""
+
+    more: float
+    """ns per byte."""
+    of_way_back: bool
+    """That holds only if the way back is no slower than the way out: it is what the way out seems to be slower."""
+
+
+@dataclass(frozen=True)
+class PathFit:
+    """All that was computed of a path, for the answer and for plots."""
+
+    hops: list[HopSamples]
+    fits: list[HopFit]
+    segments: list[Segment]
+    verdicts: list[PathVerdict]
+    trains: dict[int, Dispersion]
+    quoting: dict[int, Quoting]
+    kinks: dict[int, tuple[int, float]]
+    """By hop: the size from which the slope changes, and by how many ns per byte."""
+    unseen: dict[int, Unseen]
+    """By hop: by how much its router may take longer above 512 bytes unseen, where that is worth a word."""
+
+
+def fit_path(probes: Sequence[HopProbe]) -> PathFit:
+    """Computes the fits, the differences between hops, and the verdicts from trains."""
+    hops = hop_samples(probes)
+    fits = fit_hops(hops)
+    found = segments(fits)
+    trains = dispersions(probes)
+    quoting = {
+        samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
+        for samples in hops
+    }
+    apart = {segment.last_hop: segment.apart for segment in found}
+    slower = {hop.samples.hop: more for hop in fits if (more := slower_above(hop, apart[hop.samples.hop])) is not None}
+    rest = [hop for hop in fits if hop.samples.hop not in slower]
+    kinks = {hop.samples.hop: kink for hop in rest if (kink := unexplained_kink(hop)) is not None}
+    delays = {hop.samples.hop: _delay_ns(hop.samples) for hop in fits}
+    judged = verdicts(found, trains, delays, set(kinks), slower)
+    said = {
+        one.last_hop
+        for one, verdict in zip(found, judged, strict=True)
+        if verdict.kind == "slow-router" or verdict.shared_rate is not None
+    }
+    unseen = _unseen([hop for hop in rest if hop.samples.hop not in said | set(kinks)], found)
+    return PathFit(hops, fits, found, judged, trains, quoting, kinks, unseen)
+
+
+def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, Unseen]:
+    """As `PathFit.unseen`: more than the interval of the forward slope and `WORTH` of it."""
+    segment_to = {segment.last_hop: segment for segment in found}
+    unseen = {}
+    for hop in hops:
+        segment = segment_to.get(hop.samples.hop)
+        if segment is None or segment.forward is None:
+            continue
+        one = Unseen(unseen_above(hop), False)
+        # Such a router makes the ways differ by twice what it adds.
+        if segment.apart is not None and 0 < segment.apart.upper / 2 < one.more:
+            one = Unseen(segment.apart.upper / 2, True)
+        if one.more > max(segment.forward.half_width, WORTH * abs(segment.forward.value)):
+            unseen[hop.samples.hop] = one
+    return unseen
+
+
+def _delay_ns(samples: HopSamples) -> float:
+    """What one in ten single packets was delayed by, above the minimum of its size."""
+    return float(np.quantile(np.concatenate([cell - cell[0] for cell in samples.samples]), 0.9))
+
+
+def widths(path: PathFit, with_reverse: bool = True, until_known: bool = False) -> dict[int, float]:
+    """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
+
+    A third of that of its reverse slope counts if it is larger, `with_reverse`, or `until_known` where it has no rate
+    yet: replies vary over a third of the bytes that probes do.
+
+    A segment that shows no serialisation at all has none to be measured: its width is zero.
+    """
+    found = {}
+    for segment in path.segments:
+        unknown = segment.reverse is not None and rate(segment.reverse) is None
+        reverse = segment.reverse if with_reverse or (until_known and unknown) else None
+        spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
+        found[segment.last_hop] = max(
+            (share * _width(span) for span, share in spans if span is not None), default=np.inf
+        )
+    return found
+
+
+def _width(span: Span) -> float:
+    if not np.isfinite(span.half_width):
+        return float("inf")
+    if max(span.value, span.half_width) < SLOWEST_COPY:  # nothing serialises here
+        return 0.0
+    return span.half_width / abs(span.value) if span.value else float("inf")

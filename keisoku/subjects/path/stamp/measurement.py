@@ -1,0 +1,61 @@
+"""`path delay` as an entry of the table of measurements: packets to a STAMP reflector, and their delays."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from keisoku.ground.entry import Findings, Measurement, Work, without_files
+from keisoku.ground.host.place import Place
+from keisoku.ground.run.directory import RunDirectory
+from keisoku.language import phrase, plural
+from keisoku.subjects.path.stamp.analysis import NAME, delays_of
+from keisoku.subjects.path.stamp.analysis import analyse as analyse_rows
+from keisoku.subjects.path.stamp.key import read_key
+from keisoku.subjects.path.stamp.plot import delay_plot
+from keisoku.subjects.path.stamp.sender import DelaySender
+from keisoku.subjects.path.stamp.settings import DelaySettings
+
+TABLE = "packets"
+
+
+def measure(work: Work[DelaySettings]) -> None:
+    """Sends the packets and keeps a row for each. Raises EngineError if none of them is answered."""
+    settings, kept = work.settings, 0
+
+    def keep(part: pa.Table) -> None:
+        nonlocal kept
+        # With the first part, so that a reflector that never answers leaves nothing.
+        directory = work.directory or work.begin({})
+        directory.append(TABLE, part)
+        kept += part.num_rows
+        work.came_to(kept, settings.packets, plural("{count} packet", "{count} packets", count=kept))
+
+    DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """From the rows alone. Raises PlanError if there are none."""
+    rows = directory.rows(TABLE)
+    found = delays_of(rows)
+    result = analyse_rows(rows, DelaySettings.model_validate(directory.plan))
+    return Findings([result], [] if found is None else [delay_plot(found)])
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title=phrase("Delay to a STAMP reflector"),
+    settings=DelaySettings,
+    seconds=lambda settings: settings.packets * settings.interval_s + settings.wait_s,
+    shortens=("packets",),
+    measure=measure,
+    analyse=analyse,
+    figure="median",
+    same=("size_bytes",),
+    summary="Measures one-way and two-way delay to HOST, where a STAMP reflector runs.",
+    help="""The reflector is 'keisoku path reflect' or any other one (RFC 8762).
+
+    \b
+    keisoku path delay 192.0.2.7
+    keisoku path delay 192.0.2.7 --packets 1000 --interval 1ms --require "p99[two-way] < 5 ms\"""",
+    from_afar=without_files("key_file"),
+)
