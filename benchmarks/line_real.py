@@ -1,4 +1,4 @@
-"""What `keisoku line` says of real namespaces whose rates, NAT and timeouts are known. Needs root.
+"""What `keisoku line survey` says of real namespaces whose rates, NAT and timeouts are known. Needs root.
 
 `python benchmarks/line_real.py [FIRST] [COUNT]` makes COUNT paths (default 4) by chance, with seeds from FIRST (default
 1) on: 3 to 50 Mb/s in each direction, a NAT of the kernel, timeouts of 3 to 15 s. One round each, about half a minute.

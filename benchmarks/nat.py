@@ -1,4 +1,4 @@
-"""How often `keisoku line` is right about a NAT, on random ones in virtual time whose behaviour is known.
+"""How often `keisoku line survey` is right about a NAT, on random ones in virtual time whose behaviour is known.
 
 `python benchmarks/nat.py [FIRST] [COUNT]` looks at COUNT of them (default 100) for 48 s each, with seeds from FIRST
 (default 1) on. Prints a table of verdicts, and how wide the intervals of timeouts are.

@@ -1,4 +1,4 @@
-"""How often `keisoku path responsiveness` is right about a queue, on random lines in virtual time whose queue is known.
+"""How often `keisoku line responsiveness` is right about a queue, on random lines in virtual time whose queue is known.
 
 `python benchmarks/queue_kinds.py [FIRST] [COUNT]` measures COUNT lines of each kind (default 10) with seeds from FIRST
 (default 1) on: thresholds were chosen on seeds below 1000. Prints a table of verdicts, and one of lengths and places.

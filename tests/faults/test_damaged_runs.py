@@ -20,7 +20,7 @@ from keisoku.subjects.device.record.trial_log import TrialLog
 KINDS = {
     "device": "latency --dut sim:gs908e --size 64,1518 --duration 5ms --repetitions 3",
     "clock": "clock stability --duration 1s --every 10ms --clock realtime --reference raw",
-    "system": "app limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
+    "system": "system limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
 }
 """One for each form of raw rows: lines of JSON, and parts of a table of two kinds."""
 

@@ -20,7 +20,7 @@ PLANS |= {
     "clock": 'measurement = "clock stability"\nduration_s = 1.0\nevery_s = 0.1\nclock = "realtime"\n',
     "path": 'measurement = "path one-packet"\nhost = "127.0.0.1"\nbudget_s = 5.0\n',
     "stream": 'measurement = "stream tcp"\nhost = "127.0.0.1"\nsizes_bytes = [1024, 65536]\nduration_s = 0.1\n',
-    "system": 'measurement = "app limit"\nsystem = "sim:e4"\nobjective = "sum_requests"\n',
+    "system": 'measurement = "system limit"\nsystem = "sim:e4"\nobjective = "sum_requests"\n',
 }
 DEVICES = {path.stem: path.read_text() for path in sorted((ROOT / "keisoku/ground/simulated_device").glob("*.toml"))}
 LINE = 500

@@ -1,4 +1,4 @@
-"""`keisoku app govern` on a real network finds a limit, sets it, reads it back, holds it, and leaves none behind."""
+"""`keisoku system govern` on a real network finds a limit, sets it, reads it back, holds it, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lab() -> Iterator[SystemLab]:
 def governed(lab: SystemLab, folder: Path, seconds: float) -> tuple[list[KeptInterval], Ended]:
     words = ["--client", "client1", "--objective", "sum_bytes", "--floor", "5M", "--interval", "0.2s"]
     words += ["--settle", "0.2s", "--duration", f"{seconds:g}s", "--out", "run"]
-    command = ["app", "govern", "--system", f"net:{ports_file(lab, folder)}", *words]
+    command = ["system", "govern", "--system", f"net:{ports_file(lab, folder)}", *words]
     ended = outcome_of(start(*command, cwd=folder), 300)
     assert ended.code == 0, ended.stderr
     return kept_intervals(RunDirectory.open(folder / "run")), ended

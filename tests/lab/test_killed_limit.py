@@ -37,7 +37,7 @@ def limited(child: Child) -> str:
 
 def search(tmp_path: Path) -> Child:
     """A search that has just set a limit."""
-    child = start("app", "limit", "--system", SYSTEM, *SEARCH, "--out", "run", cwd=tmp_path)
+    child = start("system", "limit", "--system", SYSTEM, *SEARCH, "--out", "run", cwd=tmp_path)
     until_s = time.monotonic() + PATIENCE_S
     while not limited(child):
         assert child.poll() is None, child.communicate()

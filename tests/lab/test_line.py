@@ -1,4 +1,4 @@
-"""`keisoku line` on a path of real namespaces: its rates, its longest packet, its queue, its NAT, in words."""
+"""`keisoku line survey` on a path of real namespaces: its rates, its longest packet, its queue, its NAT, in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> 
         with serving(server):
             host = f"{lab.target_address}@{lab.tester_namespace}"
             quick = ("--rounds", "1", "--ramp", "0.5s", "--duration", "0.4s", "--within", "100s", "--out", "run")
-            done = keisoku("line", host, "--port", str(server.port), *quick, cwd=tmp_path)
+            done = keisoku("line", "survey", host, "--port", str(server.port), *quick, cwd=tmp_path)
     assert done.code == 0, done.stderr
     (result,) = RunDirectory.open(tmp_path / "run").results()
     rows = {(row.group, row.case): row.figures for row in result.rows}

@@ -48,7 +48,7 @@ def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp
     words = ["--client", "client1", *SEARCH, "--repetitions", "2", "--out", "run"]
     with BackgroundLoad(lab, load):
         ended = outcome_of(
-            start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path), 120
+            start("system", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path), 120
         )
     assert ended.code == 0, ended.stderr
     (told,) = json.loads((tmp_path / "run" / "result.json").read_text())
@@ -61,7 +61,7 @@ def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp
 
 def test_a_killed_search_leaves_no_limit_at_a_port_that_a_file_names(lab: SystemLab, tmp_path: Path) -> None:
     words = ["--client", "client1", *SEARCH, "--out", "run"]
-    child = start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path)
+    child = start("system", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path)
     switch = lab.ports[0].limit_namespace.name
     until(lambda: "htb" in discipline(switch, "up"), "no limit was ever set", child)
     child.kill()
@@ -115,7 +115,7 @@ def test_a_search_that_is_gone_or_hangs_leaves_no_limit_on_another_host(
     prefix = ["ip", "netns", "exec", lab.ports[2].namespace_path.name]
     other = lab.ports[0].namespace_path.name
     words = [*SEARCH, "--floor", "2M", "--out", "run"]
-    child = start("app", "limit", "--system", f"net:{remote}", *words, cwd=tmp_path, prefix=prefix)
+    child = start("system", "limit", "--system", f"net:{remote}", *words, cwd=tmp_path, prefix=prefix)
     until(lambda: "htb" in discipline(other, "host"), "no limit was ever set", child)
     os.kill(child.pid, number)
     until_s = time.monotonic() + PATIENCE_S

@@ -22,14 +22,14 @@ from keisoku.ground.lab.path.cross_traffic import CrossTraffic
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.run.result import Result
+from keisoku.subjects.path.clocks.analysis import PAIRS
+from keisoku.subjects.path.clocks.analysis import analyse as compare
+from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
+from keisoku.subjects.path.clocks.stages import measure as measure_sources
 from keisoku.subjects.path.packet_pair.analysis import analyse
 from keisoku.subjects.path.packet_pair.flags import COARSE
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 from keisoku.subjects.path.packet_pair.stages import measure
-from keisoku.subjects.path.sources.analysis import PAIRS
-from keisoku.subjects.path.sources.analysis import analyse as compare
-from keisoku.subjects.path.sources.settings import SourceComparisonSettings
-from keisoku.subjects.path.sources.stages import measure as measure_sources
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.time_source import Source

@@ -39,14 +39,14 @@ class Hosts:
     configuration: Path
 
     def start(self, *arguments: str, folder: Path) -> Child:
-        """`keisoku app load` with both hosts as clients of the lab's server."""
+        """`keisoku system load` with both hosts as clients of the lab's server."""
         targets = [
             f"http://{self.lab.addresses[0]}/{FILE_BYTES}.bin@ssh://root@{port.address}:{PORT}"
             for port in self.lab.ports[:2]
         ]
         prefix = ["ip", "netns", "exec", self.lab.ports[2].namespace_path.name]
         more = ["--ssh-config", str(self.configuration), "--out", "run"]
-        return start("app", "load", *targets, *arguments, *more, cwd=folder, prefix=prefix)
+        return start("system", "load", *targets, *arguments, *more, cwd=folder, prefix=prefix)
 
     def running(self, name: str) -> list[int]:
         """Processes of that name at the first host."""

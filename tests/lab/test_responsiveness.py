@@ -1,4 +1,4 @@
-"""`path responsiveness` on paths of real namespaces whose queues are known: their length, place and kind."""
+"""`line responsiveness` on paths of real namespaces whose queues are known: their length, place and kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def carried_out(path: str, out: Path, **more: Any) -> Outcome:
     with find_path(path) as lab:
         server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
         with serving(server):
-            measurement = find("path responsiveness")
+            measurement = find("line responsiveness")
             host = f"{lab.target_address}@{lab.tester_namespace}"
             values = {"host": host, "port": server.port, **QUICK, **more}
             return carry_out(measurement, parsed(measurement.settings, values), out)

@@ -99,7 +99,7 @@ def test_metrics_are_those_of_the_newest_run_of_each_measurement(server: Server)
 
 def test_any_measurement_is_carried_out_by_its_name(server: Server) -> None:
     cost = {"measurement": "clock cost", "reads": 500, "rounds": 50, "stall_scan_s": 0.005}
-    limit = {"measurement": "app limit", "system": "sim:e4", "sweep": 3, "repetitions": 1, "floor_bps": 1e8}
+    limit = {"measurement": "system limit", "system": "sim:e4", "sweep": 3, "repetitions": 1, "floor_bps": 1e8}
     for plan, figure in ((cost, "p50"), (limit, "requests")):
         run = start(server, plan)
         status = until_over(server, run)
@@ -116,8 +116,8 @@ def test_any_measurement_is_carried_out_by_its_name(server: Server) -> None:
         ({"measurement": "stream file", "source": "/etc/passwd", "host": "127.0.0.1"}, "measurement"),
         ({"measurement": "path delay", "host": "127.0.0.1", "key_file": "/etc/passwd"}, "key_file"),
         ({"measurement": "stream tcp", "host": "127.0.0.1", "ceiling": "runs/other"}, "ceiling"),
-        ({"measurement": "app limit", "system": "sim:/etc/passwd"}, "system"),
-        ({"measurement": "app limit", "system": "lab:system?clients=4"}, "system"),
+        ({"measurement": "system limit", "system": "sim:/etc/passwd"}, "system"),
+        ({"measurement": "system limit", "system": "lab:system?clients=4"}, "system"),
         ({"measurement": "clock costs"}, "measurement"),
     ],
 )

@@ -223,7 +223,7 @@ def test_sides_that_no_pair_can_compare_end_with_the_first(tmp_path: Path, b: st
     [
         ("throughput --size 64 --duration 10ms", ("--dut sim:gs908e", "--dut sim:gs908x"), "simulated device 'gs908x'"),
         ("throughput --size 64 --duration 10ms", ("--dut sim:gs908e", "--dut sim:gs908e --rx 99"), "no port 99"),
-        ("app limit --budget 5", ("--system sim:e4", "--system sim:e4x"), "simulated system 'e4x'"),
+        ("system limit --budget 5", ("--system sim:e4", "--system sim:e4x"), "simulated system 'e4x'"),
     ],
 )
 @pytest.mark.parametrize("wrong", ["A", "B"])

@@ -64,7 +64,7 @@ KINDS = {
         True,
     ),
     "system": Kind(
-        "app limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
+        "system limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
         "requests[no limit] > 1 requests/s",
         "requests[no limit] > 1000000000 requests/s",
         "intervals",
@@ -168,7 +168,7 @@ def test_python_measures_a_device_a_clock_a_path_a_stream_and_a_system(tmp_path:
             ceiling="none",
             out=tmp_path / "stream",
         ),
-        ks.measure("app limit", system="sim:e4", sweep=3, repetitions=1, floor_bps=100e6, out=tmp_path / "system"),
+        ks.measure("system limit", system="sim:e4", sweep=3, repetitions=1, floor_bps=100e6, out=tmp_path / "system"),
     ]
     for found in measured:
         assert found.result().rows and found.arrow().num_rows > 0

@@ -1,4 +1,4 @@
-"""How long `keisoku app govern` takes, on a system that takes time between intervals, too."""
+"""How long `keisoku system govern` takes, on a system that takes time between intervals, too."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_a_busy_host_no_longer_makes_governing_longer_than_asked_for(
         return Slow(system.name, system.timetable, system.seed)
 
     monkeypatch.setattr(set_up, "open_system", slow)
-    entry = find("app govern")
+    entry = find("system govern")
     carry_out(entry, parsed(entry.settings, {"system": "sim:e4", "duration_s": 60.0}), tmp_path / "run")
     assert 60 <= ended[0] < 60 + 2 * (1 + PAUSE_S)

@@ -57,7 +57,7 @@ def test_the_live_table_is_japanese(tmp_path: Path) -> None:
 
 OTHERS = {
     "clock": "clock phase phase.txt --tau0 1s",
-    "system": "app limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
+    "system": "system limit --system sim:e4 --objective sum_requests --sweep 3 --repetitions 1 --floor 100M",
 }
 ENGLISH = re.compile(r"(?:\b[A-Za-z]{2,}\b[,:;]? ){3,}\b[a-z]{2,}\b")
 """Four words of a sentence; names of time sources and settings have fewer."""

@@ -95,7 +95,7 @@ def test_an_answer_imports_little(line: str) -> None:
     )
     assert done.stdout
     loaded = done.stderr.split()
-    own = {"keisoku", "keisoku.faces.cli", "keisoku.faces.cli.entry", "keisoku.faces.cli.completing"}
+    own = {"keisoku", *(f"keisoku.faces{below}" for below in ("", ".cli", ".cli.entry", ".cli.completing"))}
     assert {name for name in loaded if name.startswith("keisoku")} == own
     assert not {"click", "rich", "pydantic", "numpy", "asyncio", "subprocess", "importlib.metadata"} & {*loaded}
     assert len(loaded) <= _MOST_MODULES, loaded

@@ -32,7 +32,7 @@ def measured(slow_mbps: float, at_once: float, fast_mbps: float = 3000, cpu: flo
         result("Together", "client5, 1 stream", 0.8 * fast_mbps, cpu, 80),
     ]
     step = LoadStep(name="x", slow_bps=round(slow_mbps * 1e6 * 1514 / 1448))
-    return with_lines(Result(measurement="app load", rows=rows), step)
+    return with_lines(Result(measurement="system load", rows=rows), step)
 
 
 def hundredth(at_once: float = 1.0) -> Result:

@@ -13,7 +13,7 @@ from keisoku.running.study.path_step import with_least_late
 from keisoku.running.study.report import study_findings
 from keisoku.running.study.run import Outcome
 from keisoku.running.study.truth import with_share
-from keisoku.subjects.path.sources.analysis import ONE_PACKET, PAIRS
+from keisoku.subjects.path.clocks.analysis import ONE_PACKET, PAIRS
 
 
 def _e2(off: float = 1.0, late_percent: float = 0.0, spread: float = 1.0) -> list[Cell]:

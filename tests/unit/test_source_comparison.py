@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.subjects.path.sources.analysis import ONE_PACKET, PAIRS, analyse
-from keisoku.subjects.path.sources.settings import SourceComparisonSettings
+from keisoku.subjects.path.clocks.analysis import ONE_PACKET, PAIRS, analyse
+from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
 from keisoku.subjects.path.train.log import TrainLog
 from keisoku.subjects.path.train.probe import ROW, TrainPlan
 

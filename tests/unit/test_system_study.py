@@ -72,7 +72,7 @@ def outcome(best):
         "gain": Quantity(value=9.5, unit="%"),
         **({"best_limit": Quantity(value=best, unit="Mb/s")} if best else {}),
     }
-    result = Result(measurement="app limit", rows=[Row(frame_bytes=1430, figures=said)])
+    result = Result(measurement="system limit", rows=[Row(frame_bytes=1430, figures=said)])
     return Outcome(study, cells(study, {step.name: result for step in study.system}), [], [])
 
 

@@ -22,7 +22,7 @@ _OF_PAIRS = set(PairedSettings.model_fields) - {"of", "a", "b", "seed", "repeat"
 def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = None, **settings: Any) -> Measured:
     """Measures and returns the results: `ks.measure("throughput", dut="sim:gs908e", frame_bytes=64)`.
 
-    `what` is a name of the table of measurements ("path packet-pair", "clock cost", "stream tcp", "app limit"), one or
+    `what` is a name of the table of measurements ("path packet-pair", "clock cost", "system limit"), one or
     several procedures of a device (names of docs/procedures.md), or a `Plan`. `settings` are those of the measurement.
     Of procedures they are the keys of a plan: `dut` ("lab:bridge", "sim:gs908e") or the ports `tx` and `rx`
     ("xdp:eth1", "packet:eth1@NAMESPACE", "fpga:/dev/ttyUSB0#0"), `frame_bytes` (a size, sizes, "64-1518:64", "imix"),

@@ -61,7 +61,7 @@ GROUPS = {
         "connection-throughput",
     ),
     "Paths and streams": ("line", "path", "stream"),
-    "Whole systems": ("app",),
+    "Whole systems": ("system",),
     "Clocks": ("clock",),
     "Results": ("runs", "report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
@@ -85,10 +85,6 @@ _PLACES = {
     "analyse": Place(
         "keisoku.faces.cli.analyse",
         "Makes the result and the report of RUN again from its raw rows, finished or not.",
-    ),
-    "app": Place(
-        "keisoku.faces.cli.system.group",
-        "Measures whole systems of servers and clients, and finds the best rate limit in the network for them.",
     ),
     "cable-series": Place(
         "keisoku.faces.cli.cable_series",
@@ -144,8 +140,8 @@ _PLACES = {
         "Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.",
     ),
     "line": Place(
-        "keisoku.faces.cli.line",
-        "Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and says what it is like.",
+        "keisoku.faces.cli.line.group",
+        "Measures what the line to a host does to people: rates, loss, queues, NAT and latency under load.",
     ),
     "path": Place(
         "keisoku.faces.cli.path.group",
@@ -190,6 +186,10 @@ _PLACES = {
     "study": Place(
         "keisoku.faces.cli.study",
         "Repeats a published experiment and prints its figures beside the published ones.",
+    ),
+    "system": Place(
+        "keisoku.faces.cli.system.group",
+        "Measures whole systems of servers and clients, and finds the best rate limit in the network for them.",
     ),
     "trend": Place(
         "keisoku.faces.cli.trend",

@@ -1,6 +1,6 @@
 """A step of a study in which clients send bulk TCP through a switch of the lab: alone, the slow ones, all.
 
-It is kept as a run of 'app load --with stream' and knows no published figure.
+It is kept as a run of 'system load --with stream' and knows no published figure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))
     with ThreadWatch(STREAMS) as watch:
         outcome = run_step(
-            "app load",
+            "system load",
             path,
             receivers,
             target=[f"lab:system?rates={rates}&servers={step.servers}{line}"],

@@ -1,7 +1,7 @@
 """A step of a study that limits one client of a simulated system: the whole curve, and the result of a search.
 
 The curve is swept without the host's variation, so it is the model's truth; the search sees that variation. Both are
-kept as runs of 'app limit'. The system is that of E4, a published experiment (KAKENHI report, 2012–14).
+kept as runs of 'system limit'. The system is that of E4, a published experiment (KAKENHI report, 2012–14).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[flo
 
 
 def _limit(step: SystemStep, system: SystemModel, path: Path, receivers: Receivers, **settings: object) -> Outcome:
-    """One run of 'app limit' on this system, whose description is kept beside the run's directory."""
+    """One run of 'system limit' on this system, whose description is kept beside the run's directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     described = path.with_name(f"{path.name}.toml")
     write_system(described, Timetable(f"published system, {step.name}", system))

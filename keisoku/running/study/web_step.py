@@ -1,4 +1,4 @@
-"""A step of a study in which clients request files of one or of many sizes from nginx, kept as a run of 'app load'.
+"""A step of a study in which clients request files of one or of many sizes from nginx, kept as a run of 'system load'.
 
 The clients' lines limit them, so the number of bits that a request takes on the line is what decides their rate.
 """
@@ -30,7 +30,7 @@ def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
     with ThreadWatch(REQUESTS, NGINX.name) as watch:
         outcome = run_step(
-            "app load",
+            "system load",
             path,
             receivers,
             target=[f"lab:system?clients={step.clients}&rates={step.line_bps}&file={files}"],

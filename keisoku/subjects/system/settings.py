@@ -1,4 +1,4 @@
-"""Settings of `keisoku app limit` and `keisoku app govern`, with their limits; kept as a run's plan.
+"""Settings of `keisoku system limit` and `keisoku system govern`, with their limits; kept as a run's plan.
 
 No default depends on a system: `set_up` fills in the values of the system.
 """

@@ -15,8 +15,6 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
         "one-packet": "Measures bandwidth, forward and reverse, and latency of every hop to HOST by single packets.",
         "packet-pair": "Measures the capacity of the path to HOST and back, where 'keisoku path serve' runs.",
         "delay": "Measures one-way and two-way delay to HOST, where a STAMP reflector runs.",
-        "responsiveness": "Measures latency to HOST, where 'keisoku stream serve' runs, idle and under load, and the"
-        " queue between.",
         "clocks": "Measures the path to HOST, where 'keisoku path serve' runs, by every source of time at once.",
     },
     places={

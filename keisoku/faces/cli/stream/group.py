@@ -25,7 +25,7 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
     places={
         "serve": Place(
             "keisoku.faces.cli.stream.serve",
-            "Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.",
+            "Serves 'line' and 'stream' elsewhere, one client at a time.",
         ),
     },
 )

@@ -53,7 +53,7 @@ def command(
     key_file: Path | None,
     other_address: str | None,
 ) -> None:
-    """Serves 'line', 'path responsiveness' and 'stream' elsewhere, one client at a time.
+    """Serves 'line' and 'stream' elsewhere, one client at a time.
 
     It goes on until it is interrupted.
     """

@@ -1,1 +1,1 @@
-"""`keisoku app`."""
+"""`keisoku system`."""

@@ -1,4 +1,4 @@
-"""`keisoku app client`: the far end of a load that `keisoku app load` makes over ssh. Users do not call it."""
+"""`keisoku system client`: the far end of a load that `keisoku system load` makes over ssh. Users do not call it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keisoku app`: the group of commands about whole systems of servers and clients. It holds no command itself."""
+"""`keisoku system`: the group of commands about whole systems of servers and clients. It holds no command itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
 
 
 @click.group(
-    "app",
+    "system",
     cls=LazyGroup,
-    measurements="app",
+    measurements="system",
     sentences={
         "load": "Measures requests/s, bytes/s and latencies of clients that load web servers, or bit/s of bulk TCP.",
         "limit": "Finds the best rate limit of a port for the whole system, changing and observing only the network.",

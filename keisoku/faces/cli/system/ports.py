@@ -1,4 +1,4 @@
-"""`keisoku app ports`: the far end of limits that are set over ssh ('net:FILE' with a host). Users do not call it."""
+"""`keisoku system ports`: the far end of limits that are set over ssh ('net:FILE' with a host). No user calls it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def find_device(name: str, field: str = "device") -> LabDevice:
     if family == "path":
         raise PlanError(field, "a path has no ports for frames", "give it to keisoku lab or keisoku path")
     if family == "system":
-        raise PlanError(field, "a system has no ports for frames", "give it to keisoku lab or keisoku app")
+        raise PlanError(field, "a system has no ports for frames", "give it to keisoku lab or keisoku system")
     if found is None:
         raise PlanError(field, f"there is no lab device {family!r}", instead(family, list(FAMILIES)))
     remedy = f"write {found.written()}"

@@ -23,7 +23,7 @@ from keisoku.subjects.line.responsiveness.rpm import responsiveness, trimmed_mea
 from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.subjects.path.unfinished import UNFINISHED
 
-NAME = "path responsiveness"
+NAME = "line responsiveness"
 WHILE, PARTS, QUEUE, HOP = phrase("While"), phrase("Shortest 95 % while"), phrase("Queue of"), phrase("Added at hop")
 Rounds = Mapping[Condition, Sequence[Outcome]]
 

@@ -1,4 +1,4 @@
-"""`path responsiveness` as an entry of the table of measurements: rounds through all conditions, and their result."""
+"""`line responsiveness` as an entry of the table of measurements: rounds through all conditions, and their result."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ MEASUREMENT = Measurement(
     is, and what it does when it fills.
 
     \b
-    keisoku path responsiveness 192.0.2.7
-    keisoku path responsiveness 192.0.2.7 --no-overload --repetitions 3
-    keisoku path responsiveness 192.0.2.7 --require 'added[both ways] < 30 ms'""",
+    keisoku line responsiveness 192.0.2.7
+    keisoku line responsiveness 192.0.2.7 --no-overload --repetitions 3
+    keisoku line responsiveness 192.0.2.7 --require 'added[both ways] < 30 ms'""",
     from_afar=lambda values: None,
 )

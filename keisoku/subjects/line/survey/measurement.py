@@ -1,4 +1,4 @@
-"""`line` as an entry of the table of measurements: everything about a subscriber's line in one minute."""
+"""`line survey` as an entry of the table of measurements: everything about a subscriber's line in one minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from keisoku.subjects.line.survey.analysis import Clocks
     from keisoku.subjects.line.survey.nat import Nat
 
-NAME = "line"
+NAME = "line survey"
 _AROUND_S, _FIND_S, _END_S = 0.7, 4.0, 0.5
 """What a condition takes besides its time on two cores; looking for hops that all answer; and trying in the end whether
 the bindings of a NAT are still open."""
@@ -96,10 +96,10 @@ MEASUREMENT = Measurement(
     help="""Capacity both ways, latency idle and under load, loss and order, the longest packet, which hop's queue adds
     the latency, what a NAT or firewall does with UDP and for how long it keeps a binding, and the clocks of both ends.
     Most have a command of its own that measures it better, such as 'keisoku
-    path responsiveness'.
+    line responsiveness'.
 
     \b
-    keisoku line 192.0.2.7
-    keisoku line 192.0.2.7 --require 'added[both ways] < 60 ms' --require 'capacity[download] > 50 Mb/s'""",
+    keisoku line survey 192.0.2.7
+    keisoku line survey 192.0.2.7 --require 'added[both ways] < 60 ms' --require 'capacity[download] > 50 Mb/s'""",
     from_afar=lambda values: None,
 )

@@ -32,7 +32,7 @@ class LineSettings(ToFarEnd, RunSettings):
         return [*first, *["idle", *LOADED] * (self.rounds - 1), "idle"]
 
     def responsiveness(self) -> ResponsivenessSettings:
-        """Of what the survey has in common with 'path responsiveness'."""
+        """Of what the survey has in common with 'line responsiveness'."""
         names = ("host", "port", "ramp_s", "duration_s")
         return ResponsivenessSettings(
             **{name: getattr(self, name) for name in names},

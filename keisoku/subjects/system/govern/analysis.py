@@ -23,7 +23,7 @@ from keisoku.subjects.system.search.candidate import limit_text
 from keisoku.subjects.system.settings import GovernSettings
 from keisoku.subjects.system.state import SAID, State
 
-NAME = "app govern"
+NAME = "system govern"
 HELD, STATES, CLIENTS = phrase("Held from"), phrase("State"), phrase("Client")
 _MOST_ROWS = 50
 """Periods of holding that are shown; a day has hundreds."""

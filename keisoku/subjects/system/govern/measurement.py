@@ -1,4 +1,4 @@
-"""`app govern` as an entry of the table of measurements: carries out the governor's commands, keeps every interval."""
+"""`system govern` as an entry of the table: carries out the governor's commands, keeps every interval."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ MEASUREMENT = Measurement(
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Keeps a whole system at its optimum by the rate limit of a port, changing and observing only the network.",
     help="""\b
-    keisoku app govern --system sim:e4-steps --objective sum_requests --duration 30min
+    keisoku system govern --system sim:e4-steps --objective sum_requests --duration 30min
 
     Its actions and their reasons are printed on standard error. The limit is removed when the command ends.""",
     from_afar=from_afar,

@@ -26,7 +26,7 @@ from keisoku.subjects.system.load.lost_server import cause, failures, silent_sin
 from keisoku.subjects.system.load.schedule import ALONE, TOGETHER
 from keisoku.subjects.system.load.settings import LoadSettings
 
-NAME = "app load"
+NAME = "system load"
 ALL = phrase("all")
 _EVEN = 1.1
 """Times of streams that ended together differ by less."""

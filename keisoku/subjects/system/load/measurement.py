@@ -1,4 +1,4 @@
-"""`app load` as an entry of the table of measurements: requests or streams of one or many clients at once."""
+"""`system load` as an entry of the table of measurements: requests or streams of one or many clients at once."""
 
 from __future__ import annotations
 
@@ -156,10 +156,10 @@ MEASUREMENT = Measurement(
     help="""TARGET is a system of the lab, or one URL per client; URL@PLACE loads from a namespace or an ssh host.
 
     \b
-    keisoku app load 'lab:system?clients=2&rates=1G,none&file=1430' --with ab --concurrency 10,100
-    keisoku app load 'lab:system?clients=5' --concurrency 100 --client-concurrency client5=1000 --pattern alone,together
-    keisoku app load http://192.0.2.7/index.html --rate 500 --poisson --concurrency 1000
-    keisoku app load http://192.0.2.7/a@one http://192.0.2.7/b@two   # two clients, in two namespaces
-    keisoku app load http://192.0.2.7/a@ssh://me@192.0.2.8 http://192.0.2.7/a@ssh://me@192.0.2.9 --with wrk
-    keisoku app load 'lab:system?rates=1G,1G,none' --with stream --pattern alone,client1+client2,together""",
+    keisoku system load 'lab:system?clients=2&rates=1G,none&file=1430' --with ab --concurrency 10,100
+    keisoku system load 'lab:system?clients=5' --concurrency 100 --client-concurrency client5=1000 --pattern together
+    keisoku system load http://192.0.2.7/index.html --rate 500 --poisson --concurrency 1000
+    keisoku system load http://192.0.2.7/a@one http://192.0.2.7/b@two   # two clients, in two namespaces
+    keisoku system load http://192.0.2.7/a@ssh://me@192.0.2.8 http://192.0.2.7/a@ssh://me@192.0.2.9 --with wrk
+    keisoku system load 'lab:system?rates=1G,1G,none' --with stream --pattern alone,client1+client2,together""",
 )

@@ -1,4 +1,4 @@
-"""keisoku's own client on another host: this end (`RemoteClient`), and the far one (`serve`, of `keisoku app client`).
+"""keisoku's own client on another host: this end (`RemoteClient`), and the far one (`serve`: `keisoku system client`).
 
 Both speak as a watched script does (keisoku/subjects/system/load/watched_script.py); the client's run is sent as JSON.
 """
@@ -40,7 +40,7 @@ class RemoteClient:
         text = (
             f"command -v keisoku >/dev/null || {{ echo {token} missing; exit 0; }}\n"
             f"ulimit -S -n {load.connections + 1024} 2>/dev/null\n"
-            f"exec keisoku app client {token} {quote(plan)}"
+            f"exec keisoku system client {token} {quote(plan)}"
         )
         self._session = WatchedSession(hosts.command(load.ssh, text), token, f"keisoku of {load.name} at {load.ssh}")
         if not self._session.ready():

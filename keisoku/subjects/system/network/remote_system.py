@@ -90,7 +90,7 @@ class RemoteSystem:
             plan = self._file.model_dump_json(exclude_none=True, exclude={"host", "ssh_config"})
             text = (
                 f"command -v keisoku >/dev/null || {{ echo '{token} missing'; exit 0; }}\n"
-                f"exec keisoku app ports {token} {quote(plan)}"
+                f"exec keisoku system ports {token} {quote(plan)}"
             )
             self._begin(hosts.command(self._file.host, text), token)
             stack.callback(self._end)

@@ -21,7 +21,7 @@ from keisoku.subjects.system.search.limit_curve import CurvePoint
 from keisoku.subjects.system.search.search import SETTLES, WORTH, Compared, LimitFound, chance_of_better
 from keisoku.subjects.system.settings import LimitSettings
 
-NAME = "app limit"
+NAME = "system limit"
 ANSWER, LIMITS, CLIENTS = phrase("Answer"), phrase("Limit"), phrase("Client")
 NEAR_FLOOR = 1.5
 """Multiple of the floor up to which a limit is near it."""

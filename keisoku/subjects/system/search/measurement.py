@@ -1,4 +1,4 @@
-"""`app limit` as an entry of the table of measurements: sets limits and observes the system."""
+"""`system limit` as an entry of the table of measurements: sets limits and observes the system."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ MEASUREMENT = Measurement(
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Finds the best rate limit of a port for the whole system, changing and observing only the network.",
     help="""\b
-    keisoku app limit --system sim:e4 --objective sum_requests
-    keisoku app limit --system sim:e4 --objective sum_requests --sweep 33 --floor 100M
+    keisoku system limit --system sim:e4 --objective sum_requests
+    keisoku system limit --system sim:e4 --objective sum_requests --sweep 33 --floor 100M
 
     A limit is advised only if its gain over no limit is significant. The limit is removed when the command ends.""",
     resumes=True,

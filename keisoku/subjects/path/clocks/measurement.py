@@ -6,10 +6,10 @@ from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
-from keisoku.subjects.path.sources.analysis import NAME
-from keisoku.subjects.path.sources.analysis import analyse as analyse_log
-from keisoku.subjects.path.sources.settings import SourceComparisonSettings
-from keisoku.subjects.path.sources.stages import measure as measure_stages
+from keisoku.subjects.path.clocks.analysis import NAME
+from keisoku.subjects.path.clocks.analysis import analyse as analyse_log
+from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
+from keisoku.subjects.path.clocks.stages import measure as measure_stages
 from keisoku.subjects.path.train.run import ENDED, TrainRun, read_trains
 from keisoku.subjects.path.train.session import TrainSession
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from keisoku.errors import EngineError
 from keisoku.language import phrase
+from keisoku.subjects.path.clocks.analysis import LONE, PAIR
+from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
 from keisoku.subjects.path.packet_pair.stages import MTU_SIZES, SMALL_SIZES, Know, larger_noise
-from keisoku.subjects.path.sources.analysis import LONE, PAIR
-from keisoku.subjects.path.sources.settings import SourceComparisonSettings
 from keisoku.subjects.path.stamp_noise import stamp_noise
 from keisoku.subjects.path.train.probe import TrainPlan
 from keisoku.subjects.path.train.session import TrainSession

@@ -17,9 +17,9 @@ from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, plural
+from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
 from keisoku.subjects.path.packet_pair.minimum_sum import capacity
 from keisoku.subjects.path.packet_pair.serialisation import serialisation
-from keisoku.subjects.path.sources.settings import SourceComparisonSettings
 from keisoku.subjects.path.time_source import SOURCES, Source
 from keisoku.subjects.path.train.dispersion import dispersions
 from keisoku.subjects.path.train.log import Train, TrainLog

@@ -10,10 +10,11 @@ Three have an answer that is known beforehand, the fourth is E4's own case, an o
 - `overload`: more connections than the accept queue holds, four of five clients impatient: SYNs repeat, and the server
   works for clients who have gone. A limit of the patient one frees it; a tight one leaves it idle.
 
-Each is shown as a curve (limits in random order, some times over) and searched by `keisoku app limit`'s own search.
+Each is shown as a curve (limits in random order, some times over) and searched by `keisoku system limit`'s own search.
 Needs root, nginx and ab. Asserts nothing. Not part of `make bench`.
 
-Run: python benchmarks/app_mechanisms.py [waste fifo processor overload] [--repetitions 3] [--seconds 2] [--no-search]
+Run: python benchmarks/system_mechanisms.py [waste fifo processor overload] [--repetitions 3] [--seconds 2]
+         [--no-search]
 """
 
 from __future__ import annotations

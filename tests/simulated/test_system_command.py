@@ -1,4 +1,4 @@
-"""`keisoku app` on simulated systems: what is found, kept, computed again, continued, and refused in a sentence."""
+"""`keisoku system` on simulated systems: what is found, kept, computed again, continued, and refused in a sentence."""
 
 import json
 import subprocess
@@ -83,7 +83,7 @@ def test_runs_on_systems_are_compared_reported_and_queried_like_any_other(tmp_pa
     assert "limit, Mb/s (no limit at the right end)" in (tmp_path / "both.html").read_text()
     counted = command("query", both[0], "SELECT count(DISTINCT interval) AS n FROM intervals WHERE used")
     assert counted.stdout.split()[-1] == "8"
-    assert ks.load(both[0]).directory == both[0] and ks.load(both[0]).result("app limit").flagged("best-limits")
+    assert ks.load(both[0]).directory == both[0] and ks.load(both[0]).result("system limit").flagged("best-limits")
 
 
 def interrupted(monkeypatch, kind, after, *asked):
@@ -107,7 +107,7 @@ def test_an_interrupted_search_is_continued_with_what_it_kept(after, monkeypatch
         system="sim:e4", objective="sum_requests", floor_bps=100e6, budget=14, repetitions=2, seed=3
     )
     with pytest.raises(KeisokuError, match=r"interrupted; what was measured is kept.*--resume"):
-        interrupted(monkeypatch, "app limit", after, settings, tmp_path / "run")
+        interrupted(monkeypatch, "system limit", after, settings, tmp_path / "run")
     kept = kept_intervals(RunDirectory.open(tmp_path / "run"))
     assert len(kept) == after
     (found,) = resume(tmp_path / "run").results
@@ -118,7 +118,7 @@ def test_an_interrupted_search_is_continued_with_what_it_kept(after, monkeypatch
 
 def test_a_governor_without_a_duration_ends_when_it_is_interrupted(monkeypatch, tmp_path):
     settings = GovernSettings(system="sim:e4", objective="sum_requests", floor_bps=100e6)
-    (found,) = interrupted(monkeypatch, "app govern", 20, settings, tmp_path / "run").results
+    (found,) = interrupted(monkeypatch, "system govern", 20, settings, tmp_path / "run").results
     assert found.flagged("searching")
 
 
