@@ -194,14 +194,18 @@ def _at_most(inside: int, count: int) -> float:
 
 
 def table(seeds: str, found: dict[str, list[Compared]]) -> str:
-    """Markdown; quantities that scatter come first."""
+    """Markdown; quantities that scatter come first, and those with the same cells share a row."""
     lines = [
         f"{HEAD} {seeds} | compared | no interval | exact | truth inside |"
         " median uncertainty | median error | their ratio | of right ones | median of each ratio | 95 % need |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    names = sorted(found, key=lambda name: (name.endswith(STILL), name.endswith(STEPS)))
-    return "\n".join([*lines, *(row(name, found[name]) for name in names)])
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name in sorted(found, key=lambda name: (name.endswith(STILL), name.endswith(STEPS))):
+        kind = next((kind for kind in (STILL, STEPS) if name.endswith(kind)), "")
+        alike[kind, row("", found[name])].append(name.removesuffix(kind))
+    rows = (f"| {'; '.join(names)}{kind}{cells.removeprefix('| ')}" for (kind, cells), names in alike.items())
+    return "\n".join([*lines, *rows])
 
 
 def write(made: str) -> None:
