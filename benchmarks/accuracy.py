@@ -16,7 +16,8 @@ exactly right (errors that are drawn from normal distributions of these widths),
 Where steps (of stamps, of buckets) are most of an interval, errors lie anywhere within the step: such comparisons have
 rows of their own, and so have those in which nothing is random. The median error then says little. `95 % need` does:
 the share of the interval that contains 95 % of the errors, which is 1 for an interval of 95 %. A row in which it is
-below 1/4 is too wide. A row whose median error is below 1/100 of the uncertainty has no ratio (†).
+below 1/4 is too wide. Only rows that scatter have ratios; one whose median error is below 1/100 of the uncertainty has
+none either (†).
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     width, error = statistics.median(w for w, _ in widths), statistics.median(e for _, e in widths)
     own, needed = shares(widths)
     ratios = "† | † | †"
-    if own >= NO_RATIO:
+    if own >= NO_RATIO and not name.endswith((STILL, STEPS)):
         right, each = ratio_of_right(widths), ratio_of_each(widths)
         ratios = f"{width / error if error else math.inf:.2g} | {_with_ends(right)} | {_with_ends(each)}"
     return (
@@ -203,8 +204,8 @@ def table(seeds: str, found: dict[str, list[Compared]]) -> str:
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name in sorted(found, key=lambda name: (name.endswith(STILL), name.endswith(STEPS))):
         kind = next((kind for kind in (STILL, STEPS) if name.endswith(kind)), "")
-        alike[kind, row("", found[name])].append(name.removesuffix(kind))
-    rows = (f"| {'; '.join(names)}{kind}{cells.removeprefix('| ')}" for (kind, cells), names in alike.items())
+        alike[kind, row(name, found[name]).removeprefix(f"| {name}")].append(name.removesuffix(kind))
+    rows = (f"| {'; '.join(names)}{kind}{cells}" for (kind, cells), names in alike.items())
     return "\n".join([*lines, *rows])
 
 
