@@ -138,13 +138,15 @@ def _parameters(outcome: LabOutcome) -> str:
 
 
 def sentences(outcomes: Sequence[Outcome]) -> str:
-    """What the cases saw, where they say it; once where it differs only by names of ports and by times."""
+    """What the cases saw, where it is not the same everywhere; once where it differs only by names of ports and by
+    times."""
     alike: dict[tuple[str, str], list[Outcome]] = {}
     for one in sorted(outcomes, key=_place):
         if one.shown:
             alike.setdefault((one.case, _NAMES.sub("", one.shown)), []).append(one)
-    lines = [f"- `{case}`, {_where(same)}: {same[0].shown}" for (case, _), same in alike.items()]
-    return "\n".join(["", "What cases saw:", "", *lines, ""]) if lines else ""
+    places = {key: _where(same) for key, same in alike.items()}
+    lines = [f"- `{key[0]}`, {where}: {alike[key][0].shown}" for key, where in places.items() if where]
+    return "\n".join(["", "What cases saw, where it was not the same everywhere:", "", *lines, ""]) if lines else ""
 
 
 def kept_cases() -> list[str]:
@@ -183,11 +185,11 @@ def _kept_rows() -> list[str]:
 
 
 def _where(outcomes: Sequence[Outcome]) -> str:
-    """Drivers, with the engines where these are not all of the case's."""
+    """Drivers, with the engines where these are not all of the case's; nothing for all of them."""
     case = _CASES[outcomes[0].case]
     engines = {driver: [one.engine for one in outcomes if one.driver == driver] for driver in case.drivers}
     if all(sorted(map(str, own)) == sorted(map(str, case.engines)) for own in engines.values()):
-        return "everywhere"
+        return ""
     return ", ".join(
         driver if len(own) == len(case.engines) else f"{driver} ({', '.join(f'`{engine}`' for engine in own)})"
         for driver, own in engines.items()
@@ -199,9 +201,7 @@ def _places(case: str, where: str) -> list[tuple[str, str | None]]:
     """The drivers and engines that `_where` names."""
     if case not in _CASES:
         return []
-    named = [(driver, "") for driver in _CASES[case].drivers]
-    if where != "everywhere":
-        named = re.findall(r"(\w+)(?: \((.*?)\))?(?:, |$)", where)
+    named = re.findall(r"(\w+)(?: \((.*?)\))?(?:, |$)", where)
     return [
         (driver, engine)
         for driver, engines in named
