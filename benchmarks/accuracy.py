@@ -16,7 +16,8 @@ exactly right (errors that are drawn from normal distributions of these widths),
 Where steps (of stamps, of buckets) are most of an interval, errors lie anywhere within the step: such comparisons have
 rows of their own, and so have those in which nothing is random. The median error then says little. `95 % need` does:
 the share of the interval that contains 95 % of the errors, which is 1 for an interval of 95 %. A row in which it is
-below 1/4 is too wide. A row whose median error is below 1/100 of the uncertainty has no ratio (†).
+below 1/4 is too wide. Only rows that scatter have ratios; one whose median error is below 1/100 of the uncertainty has
+none either (†).
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     width, error = statistics.median(w for w, _ in widths), statistics.median(e for _, e in widths)
     own, needed = shares(widths)
     ratios = "† | † | †"
-    if own >= NO_RATIO:
+    if own >= NO_RATIO and not name.endswith((STILL, STEPS)):
         right, each = ratio_of_right(widths), ratio_of_each(widths)
         ratios = f"{width / error if error else math.inf:.2g} | {_with_ends(right)} | {_with_ends(each)}"
     return (
@@ -193,15 +194,39 @@ def _at_most(inside: int, count: int) -> float:
     return sum(each)
 
 
-def table(seeds: str, found: dict[str, list[Compared]]) -> str:
-    """Markdown; quantities that scatter come first."""
+def table(seeds: str, found: dict[str, list[Compared]], bounds: bool = True) -> str:
+    """Markdown; quantities that scatter come first, and those with the same cells share a row. Without `bounds`, those
+    that do not scatter share a row for each kind."""
     lines = [
         f"{HEAD} {seeds} | compared | no interval | exact | truth inside |"
         " median uncertainty | median error | their ratio | of right ones | median of each ratio | 95 % need |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    names = sorted(found, key=lambda name: (name.endswith(STILL), name.endswith(STEPS)))
-    return "\n".join([*lines, *(row(name, found[name]) for name in names)])
+    for kind in ("", STEPS, STILL):
+        own = {name: all_of_it for name, all_of_it in found.items() if _suffix(name) == kind}
+        if kind and own and not bounds:
+            lines.append(_together(kind, list(own.values())))
+            continue
+        alike: dict[str, list[str]] = defaultdict(list)
+        for name, all_of_it in own.items():
+            alike[row(name, all_of_it).removeprefix(f"| {name}")].append(name.removesuffix(kind))
+        lines += [f"| {'; '.join(names)}{kind}{cells}" for cells, names in alike.items()]
+    return "\n".join(lines)
+
+
+def _suffix(name: str) -> str:
+    return next((kind for kind in (STEPS, STILL) if name.endswith(kind)), "")
+
+
+def _together(kind: str, quantities: list[list[Compared]]) -> str:
+    """One line for all quantities of a kind; their units differ, so only counts and shares are in it."""
+    known = [[one for one in each if one.figure is not None and one.figure.bounds is not None] for each in quantities]
+    compared, some = sum(map(len, quantities)), sum(map(len, known))
+    exact = sum(half_width(one) == 0 for each in known for one in each)
+    inside = [sum(map(is_inside, each)) for each in known]
+    shares_of_each = sorted(count / len(each) for count, each in zip(inside, known, strict=True) if each)
+    share = f"{100 * sum(inside) / some:.1f} % ({100 * shares_of_each[0]:.1f} to {100 * shares_of_each[-1]:.1f} %)"
+    return f"| {len(quantities)} quantities{kind} | {compared} | {compared - some} | {exact} | {share} |" + " – |" * 6
 
 
 def write(made: str) -> None:
@@ -223,10 +248,10 @@ def main() -> int:
             first, last = int(given[0]), int(given[1])
         found |= compared(range(first, last), [family])
         print(f"{family.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    made = table(f"{given[0]} to {int(given[1]) - 1}" if len(given) > 1 else f"from {FIRST}", found)
-    print(made)
+    seeds = f"{given[0]} to {int(given[1]) - 1}" if len(given) > 1 else f"from {FIRST}"
+    print(table(seeds, found))
     if "--write" in sys.argv:
-        write(made)
+        write(table(seeds, found, bounds=False))
     wrong = failures(found)
     print("", *wrong, sep="\n")
     return 1 if wrong else 0

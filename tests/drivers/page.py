@@ -13,6 +13,9 @@ from drivers.driver import DRIVERS
 PAGE = Path(__file__).parents[2] / "docs/drivers.md"
 BEGIN, END = "<!-- written by `make docs-drivers` -->\n", "<!-- end -->\n"
 BEGIN_LABS = "<!-- tests of labs, written by `make docs-drivers` -->\n"
+_CASES = {case.name: case for case in CASES}
+_NAMES = re.compile(r"\b(?:igb|e1000e|virtio|vmxnet3|eth)\dx?\b(, )?|[\d.]+ s\b")
+"""What differs from port to port and from run to run."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ def table(outcomes: Sequence[Outcome]) -> str:
         cells = []
         for name in names:
             marks = [(engine, found.get((case.name, name, engine))) for engine in case.engines]
-            words = [_word(engine, passed) for engine, passed in marks]
+            words = (
+                ["yes"] if all(passed for _, passed in marks) else [_word(engine, passed) for engine, passed in marks]
+            )
             cells.append("–" if name not in case.drivers else ", ".join(words))
         lines.append(f"| `{case.name}` | {case.sentence} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -133,11 +138,15 @@ def _parameters(outcome: LabOutcome) -> str:
 
 
 def sentences(outcomes: Sequence[Outcome]) -> str:
-    """What the cases saw, where they say it."""
-    lines = [
-        f"- {_head(one.case, one.driver, one.engine)}: {one.shown}" for one in sorted(outcomes, key=_place) if one.shown
-    ]
-    return "\n".join(["", "What cases saw:", "", *lines, ""]) if lines else ""
+    """What the cases saw, where it is not the same everywhere; once where it differs only by names of ports and by
+    times."""
+    alike: dict[tuple[str, str], list[Outcome]] = {}
+    for one in sorted(outcomes, key=_place):
+        if one.shown:
+            alike.setdefault((one.case, _NAMES.sub("", one.shown)), []).append(one)
+    places = {key: _where(same) for key, same in alike.items()}
+    lines = [f"- `{key[0]}`, {where}: {alike[key][0].shown}" for key, where in places.items() if where]
+    return "\n".join(["", "What cases saw, where it was not the same everywhere:", "", *lines, ""]) if lines else ""
 
 
 def kept_cases() -> list[str]:
@@ -149,7 +158,11 @@ def kept() -> list[Outcome]:
     """Outcomes in the kept page, of cases and drivers that still exist."""
     names = [driver.name for driver in DRIVERS]
     text = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
-    shown = {head: told for head, told in re.findall(r"^- (`.*?): (.*)$", text, re.M)}
+    shown = {
+        (case, driver, engine): told
+        for case, where, told in re.findall(r"^- `(\w+)`, (.*?): (.*)$", text, re.M)
+        for driver, engine in _places(case, where)
+    }
     found = []
     for line in _kept_rows():
         cells = line.strip("| ").split(" | ")
@@ -158,10 +171,10 @@ def kept() -> list[Outcome]:
             continue
         for name, cell in zip(names, cells[2:], strict=True):
             for engine in case.engines if name in case.drivers else ():
-                passed = {_word(engine, True): True, _word(engine, False): False}
+                passed = {_word(engine, True): True, _word(engine, False): False, "yes": True}
                 word = next((word for word in cell.split(", ") if word in passed), None)
                 if word is not None:
-                    told = shown.get(_head(case.name, name, engine), "")
+                    told = shown.get((case.name, name, engine), "")
                     found.append(Outcome(case.name, name, engine, passed[word], told, 0.0))
     return found
 
@@ -171,8 +184,29 @@ def _kept_rows() -> list[str]:
     return [line for line in text.splitlines() if line.startswith("| `")]
 
 
-def _head(case: str, driver: str, engine: str | None) -> str:
-    return f"`{case}`, {driver}{f', `{engine}:`' if engine else ''}"
+def _where(outcomes: Sequence[Outcome]) -> str:
+    """Drivers, with the engines where these are not all of the case's; nothing for all of them."""
+    case = _CASES[outcomes[0].case]
+    engines = {driver: [one.engine for one in outcomes if one.driver == driver] for driver in case.drivers}
+    if all(sorted(map(str, own)) == sorted(map(str, case.engines)) for own in engines.values()):
+        return ""
+    return ", ".join(
+        driver if len(own) == len(case.engines) else f"{driver} ({', '.join(f'`{engine}`' for engine in own)})"
+        for driver, own in engines.items()
+        if own
+    )
+
+
+def _places(case: str, where: str) -> list[tuple[str, str | None]]:
+    """The drivers and engines that `_where` names."""
+    if case not in _CASES:
+        return []
+    named = re.findall(r"(\w+)(?: \((.*?)\))?(?:, |$)", where)
+    return [
+        (driver, engine)
+        for driver, engines in named
+        for engine in (re.findall("`(.*?)`", engines) or _CASES[case].engines)
+    ]
 
 
 def _place(outcome: Outcome) -> int:

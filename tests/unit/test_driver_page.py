@@ -6,7 +6,19 @@ import pytest
 from drivers import page
 from drivers.cases import CASES
 from drivers.driver import DRIVERS
-from drivers.page import BEGIN, BEGIN_LABS, END, LabOutcome, Outcome, kept, kept_cases, kept_labs, table, write
+from drivers.page import (
+    BEGIN,
+    BEGIN_LABS,
+    END,
+    LabOutcome,
+    Outcome,
+    kept,
+    kept_cases,
+    kept_labs,
+    sentences,
+    table,
+    write,
+)
 
 
 def test_the_kept_page_has_the_cases_that_exist() -> None:
@@ -22,6 +34,21 @@ def test_a_case_that_failed_or_was_not_run_never_looks_like_one_that_passed() ->
     row = next(line for line in table(outcomes).splitlines() if line.startswith(f"| `{case.name}`"))
     assert row.split(" | ")[2] == "`packet` yes, `xdp` NO, `afxdp` not run"
     assert "yes" not in row.split(" | ")[3] and "not run" in row.split(" | ")[3]
+
+
+def test_what_cases_saw_is_told_once_where_it_differs_only_by_names_and_times() -> None:
+    case = next(case for case in CASES if case.each_engine and len(case.drivers) == len(DRIVERS))
+    told = "{0} lost its carrier {1} s after the begin"
+    outcomes = [
+        Outcome(case.name, "igb", "xdp", True, told.format("igb0", 1.5), 0.0),
+        Outcome(case.name, "e1000e", "xdp", True, told.format("e1000e0", 0.38), 0.0),
+        Outcome(case.name, "e1000e", "packet", True, "another sentence", 0.0),
+    ]
+    lines = [line for line in sentences(outcomes).splitlines() if line.startswith("- ")]
+    assert lines == [
+        f"- `{case.name}`, igb (`xdp`), e1000e (`xdp`): igb0 lost its carrier 1.5 s after the begin",
+        f"- `{case.name}`, e1000e (`packet`): another sentence",
+    ]
 
 
 def test_a_run_that_was_ended_early_is_carried_on_from_its_page(
