@@ -16,13 +16,13 @@ import pytest
 from keisoku.faces.cli.main import GROUPS, keisoku
 from keisoku.subjects.device.plan.procedure import PROCEDURES
 
-LIGHT = 152
+LIGHT = 156
 """Commands that list or tell."""
 SETTINGS = 480
 """Commands that make their options of settings (pydantic, and the values of numpy that settings contain)."""
 MOST = {
     "--help": LIGHT,
-    "app": LIGHT,
+    "system": LIGHT,
     "clock": LIGHT,
     "path": LIGHT,
     "stream": LIGHT,
@@ -31,12 +31,12 @@ MOST = {
     "query": LIGHT,
     "serve": LIGHT,
     "devices": 300,
-    "lab": 592,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
+    "lab": 596,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 580
+FIRST_FRAME = 584
 WHOLE_TRIAL = 690
 COUNTED = """
 import atexit, sys

@@ -92,7 +92,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="capacity",
-    summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and says what it is like.",
+    summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and summarises it.",
     help="""Capacity both ways, latency idle and under load, loss and order, the longest packet, which hop's queue adds
     the latency, what a NAT or firewall does with UDP and for how long it keeps a binding, and the clocks of both ends.
     Most have a command of its own that measures it better, such as 'keisoku
