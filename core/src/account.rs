@@ -4,17 +4,32 @@
 //! It takes the arrivals that the ports hand over and gives each of them to the tracker of its stream. It never waits
 //! and never reads a clock.
 
+mod bitmap;
+pub mod changes;
+pub mod egress;
+pub mod frame_log;
+pub mod gaps;
+pub mod loss_watch;
+pub mod marks;
+mod packed;
+mod ranges;
+pub mod record;
+pub mod tracking;
+pub mod watch;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::changes::{Changes, EXPECTED};
-use crate::egress::Egress;
-use crate::frame_log::{Entry, FrameLog};
-use crate::port::{Arrival, Receive};
-use crate::record::{BranchRecord, Receiver, Stream, StreamRecord, Trial};
-use crate::tracking::Tracker;
-use crate::view::Fronts;
-use crate::watch::Watch;
+use crate::account::changes::{Changes, EXPECTED};
+use crate::account::egress::Egress;
+use crate::account::frame_log::{Entry, FrameLog};
+use crate::account::record::{BranchRecord, Receiver, StreamRecord};
+use crate::account::tracking::Tracker;
+use crate::account::watch::Watch;
+use crate::frame::view::Fronts;
+use crate::port::arrival::Arrival;
+use crate::port::receive::Receive;
+use crate::trial::{Stream, Trial};
 
 pub struct Account {
     start_ns: u64,
@@ -104,7 +119,7 @@ impl Account {
                 .map(|port| branch(stream, *port))
                 .collect(),
             among: stream.among.clone(),
-            egress: stream.egress(),
+            egress: Egress::of(stream),
         };
         Account {
             start_ns,
@@ -165,7 +180,7 @@ impl Account {
                     .store(tracker.received_frames(), Ordering::Relaxed);
                 seen.forwarded
                     .store(tracker.forwarded_frames(), Ordering::Relaxed);
-                seen.tell_arrived(meant.egress.as_ref());
+                seen.tell_arrived(meant.egress.iter().flat_map(Egress::frames));
             }
         }
         watch.longest.tell(|| {
@@ -429,7 +444,7 @@ impl Meant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::{MASK_48, unwrap_48};
+    use crate::frame::signature::{MASK_48, unwrap_48};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -498,7 +513,7 @@ mod tests {
         assert_eq!(account.receivers[1].misdirected, 0);
         let record = account.finish(&trial, &[5], &[]).remove(0);
         let first = &record.tracked;
-        let counts = |own: &crate::tracking::Tracked| {
+        let counts = |own: &crate::account::tracking::Tracked| {
             (
                 own.forwarded_frames,
                 own.lost_frames,

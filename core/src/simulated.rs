@@ -25,6 +25,7 @@ pub mod python;
 pub mod queues;
 pub mod rewriting;
 pub mod run;
+pub mod scene;
 pub mod schedule;
 pub mod sender;
 pub mod senders;

@@ -6,7 +6,9 @@
 
 use serde::Serialize;
 
-use crate::clock::{Map, Reading, Taken, counter, monotonic_ns};
+use crate::clock::counter;
+use crate::clock::map::{Map, Reading, Taken};
+use crate::host::kernel_clock::monotonic_ns;
 
 /// Time from one anchor to the next, once the rate is known well.
 const ANCHORED_FOR_NS: f64 = 10_000_000.0;

@@ -1,19 +1,29 @@
 //! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
 //! account.
 
-use crate::egress::Egress;
-use crate::marks::Marks;
-use crate::record::{BranchRecord, Connections, Stream, StreamRecord, Trial};
-use crate::tracking::Tracker;
+use crate::account::egress::Egress;
+use crate::account::marks::Marks;
+use crate::account::record::{BranchRecord, StreamRecord};
+use crate::account::tracking::Tracker;
+use crate::trial::{Connections, Stream, Trial};
 
 use super::cuts::Cuts;
 use super::device::Code;
 use super::faults::Faults;
-use super::output_port::SentFrame;
 use super::path::Path;
 use super::rewriting::Watched;
 use super::server::Service;
 use super::{stamped, wire_ps};
+
+/// A frame on its way to an output port.
+#[derive(Clone, Copy)]
+pub struct SentFrame {
+    pub stream: u32,
+    pub sequence: u64,
+    pub sent_ps: u64,
+    /// What the device did to it (`marks`).
+    pub marks: u8,
+}
 
 /// Frames of one size between one pair of ports, computed once.
 pub struct Class {
@@ -182,7 +192,7 @@ impl Transit {
             codes: Vec::new(),
             marks: trial.marks.then(Marks::default),
             among: stream.among.clone(),
-            egress: stream.egress(),
+            egress: Egress::of(stream),
         }
     }
 

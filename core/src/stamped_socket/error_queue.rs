@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::clock::Clock;
+use crate::clock::calibrated::Clock;
 
 use super::address::KernelAddress;
 use super::clocks::UserStamps;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::clock::Clock;
+use crate::clock::calibrated::Clock;
 
 use super::address::KernelAddress;
 use super::clocks::UserStamps;

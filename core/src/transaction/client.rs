@@ -10,15 +10,16 @@ use serde::Serialize;
 
 use slot::{Slot, State};
 
+use crate::host::kernel_clock::monotonic_ns;
+use crate::stream::usage::Usage;
+use crate::transaction::arrivals::Arrivals;
+
 use super::row::{Failure, Row, UNKNOWN};
 use super::stamped::{
     EVENTS, Events, Poll, connecting, kept_error, left, reads, receive, send, stamp,
     stamps_ahead_ns,
 };
 use super::{GREETING, HEAD_BYTES, Kind, Plan, head};
-use crate::clock::monotonic_ns;
-use crate::http_load::arrivals::Arrivals;
-use crate::stream::usage::Usage;
 
 const ROOM: usize = 1 << 16;
 /// Connections that are opened at the same time before the first transaction: fewer than what listens keeps waiting.

@@ -9,10 +9,11 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
+use crate::stream::usage::Usage;
+
 use super::shares::{Shares, SharesReport};
 use super::stamped::{EVENTS, Poll, at_once, left, reads, real_ns, receive, send, stamp};
 use super::{GREETING, HEAD_BYTES, Kind, Service, check_sizes};
-use crate::stream::usage::Usage;
 
 /// How often it looks whether it must end.
 const LOOK_NS: u64 = 20_000_000;

@@ -5,11 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::Kind;
-use crate::clock::{monotonic_ns, read};
+use crate::host::kernel_clock::{monotonic_ns, read};
 use crate::stamped_socket::address::KernelAddress;
 use crate::stamped_socket::control::{Beside, Room};
 use crate::stream::socket::set;
+
+use super::Kind;
 
 /// Stamps of the kernel alone; those of packets that left come back without the packet, with the number of its last
 /// byte (TCP) or of the datagram (UDP), counted from 0 when this is set.

@@ -1,0 +1,6 @@
+//! What threads need of the host: CPUs and how urgently they run, network namespaces, and the kernel's clocks.
+
+pub mod affinity;
+pub mod kernel_clock;
+pub mod netns;
+pub mod precedence;
