@@ -11,7 +11,6 @@
 
 pub mod address_table;
 pub mod bridge;
-pub mod classes;
 pub mod connections;
 pub mod cuts;
 pub mod device;

@@ -6,9 +6,10 @@
 
 use serde::Serialize;
 
-use crate::clock::counter;
-use crate::clock::map::{Map, Reading, Taken};
 use crate::host::kernel_clock::monotonic_ns;
+
+use super::counter;
+use super::map::{Map, Reading, Taken};
 
 /// Time from one anchor to the next, once the rate is known well.
 const ANCHORED_FOR_NS: f64 = 10_000_000.0;

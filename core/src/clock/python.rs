@@ -6,14 +6,13 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::clock::tally::Tally;
 use crate::host::kernel_clock::monotonic_ns;
 
 use super::bracket::{Bracket, brackets};
 use super::cross_core::{CrossCore, cross_core};
 use super::single_shot::{Measurement, SourceCost, empty};
-
 use super::stall::{Stalls, stalls};
+use super::tally::Tally;
 use super::{counter, source};
 
 /// Time over which the rate is measured where it is only used to show ticks as ns.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::chance::{GOLDEN, mix};
 use crate::error::{EngineError, Result};
 
 /// The most bytes of a frame that a view covers.
@@ -14,17 +15,14 @@ pub const LONGEST: usize = 255;
 pub const FRONTS: usize = 1 << 13;
 /// Places of views that were met lately.
 const PLACES: usize = 1 << 17;
-const LENGTH_KEY: u64 = 0x9E37_79B9_7F4A_7C15;
+const LENGTH_KEY: u64 = GOLDEN;
 /// Words of a front are taken in pieces of so many, each only if the front has room for it, with keys from there on.
 const PIECES: [(usize, usize); 5] = [(16, 0), (8, 16), (4, 24), (2, 28), (1, 30)];
 const TAIL: usize = 31;
 
 /// The key of half a word (splitmix64 of its number).
 const fn key(number: u64) -> u32 {
-    let mut value = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (value ^ (value >> 31)) as u32
+    mix((number + 1).wrapping_mul(GOLDEN)) as u32
 }
 
 const KEYS: [[u32; 2]; TAIL + 1] = {

@@ -17,7 +17,6 @@ use crate::account::watch::{StreamSeen, Watch};
 use crate::error::Result;
 use crate::frame::table::{Table, TableParts};
 use crate::frame::view::free_bits;
-use crate::simulated::scene::Scene;
 use crate::trial::Trial;
 
 use super::bridge::Addresses;
@@ -26,6 +25,7 @@ use super::device::{Code, Device};
 use super::path::paths;
 use super::rewriting::{Choice, Watching};
 use super::run::run;
+use super::scene::Scene;
 
 /// Frames as they are sent, as they are expected, bytes of their fronts with the bits that may change, and frames after
 /// each rewriting, which comes as JSON of a `Choice`.

@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::account::marks::{CE, REMARKED};
 use crate::marker::{Action, Marker};
-use crate::simulated::transit::SentFrame;
 
 use super::device::{Code, Device, QueueSettings, SchedulerKind, Stall};
 use super::server::{Server, Service};
 use super::token_bucket::TokenBucket;
+use super::transit::SentFrame;
 
 pub struct Queues {
     server: Server,

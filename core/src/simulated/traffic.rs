@@ -14,12 +14,9 @@ use crate::account::loss_watch::{LOOK_NS, LossWatch};
 use crate::account::record::{Receiver, Record};
 use crate::account::watch::Watch;
 use crate::chance::{Concern, Draws};
-use crate::simulated::scene::Scene;
-use crate::simulated::transit::SentFrame;
 use crate::trial::switches::Switches;
 
 use super::bridge::{Bridge, Verdict};
-use super::classes::Classes;
 use super::connections::ConnectionTable;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
@@ -27,11 +24,12 @@ use super::outage::Outage;
 use super::output_port::{OutputPort, Queued};
 use super::path::Path;
 use super::queues::Queues;
+use super::scene::Scene;
 use super::sender::Leaving;
 use super::senders::Senders;
 use super::server::Service;
 use super::shared_output::SharedOutput;
-use super::transit::{Belonging, Class, Transit};
+use super::transit::{Belonging, Class, Classes, SentFrame, Transit};
 use super::{BATCH, STAMP};
 
 /// While no stream is running, how soon a stream that is started is noticed.

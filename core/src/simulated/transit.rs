@@ -1,6 +1,8 @@
 //! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
 //! account.
 
+use std::collections::BTreeMap;
+
 use crate::account::egress::Egress;
 use crate::account::marks::Marks;
 use crate::account::record::{BranchRecord, StreamRecord};
@@ -8,7 +10,7 @@ use crate::account::tracking::Tracker;
 use crate::trial::{Connections, Stream, Trial};
 
 use super::cuts::Cuts;
-use super::device::Code;
+use super::device::{Code, Distribution, Jitter};
 use super::faults::Faults;
 use super::path::Path;
 use super::rewriting::Watched;
@@ -47,6 +49,35 @@ impl Class {
             refused: path.refuses(frame_bytes),
             is_large: path.is_large(frame_bytes),
         }
+    }
+}
+
+/// Each size between each pair of ports once.
+#[derive(Default)]
+pub struct Classes {
+    pub all: Vec<Class>,
+    pub index: BTreeMap<((usize, usize), u32), u32>,
+}
+
+impl Classes {
+    pub fn of(&mut self, path: &Path, pair: (usize, usize), frame_bytes: u32) -> u32 {
+        *self.index.entry((pair, frame_bytes)).or_insert_with(|| {
+            self.all.push(Class::new(path, frame_bytes));
+            self.all.len() as u32 - 1
+        })
+    }
+
+    /// The shortest time after which a frame to `port` is ready.
+    pub fn least_latency_ps(&self, port: usize, path: &Path) -> u64 {
+        let shortens = |jitter: &Jitter| jitter.distribution == Distribution::Normal;
+        if path.jitter().is_some_and(shortens) {
+            return 0;
+        }
+        let to_port = self.index.iter().filter(|((pair, _), _)| pair.1 == port);
+        to_port
+            .map(|(_, class)| self.all[*class as usize].latency_ps)
+            .min()
+            .unwrap_or(0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `Arrivals`: when the requests of an open loop fall due, and which file each requests. It depends on a seed and
 //! never reads a clock.
 
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+use crate::chance::{GOLDEN, mix};
 
 /// The generator SplitMix64.
 #[derive(Clone, Debug)]
@@ -15,10 +15,7 @@ impl Draws {
     /// Evenly distributed, 0 excluded, 1 included.
     pub fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(GOLDEN);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ mixed >> 31) >> 11) as f64 / (1u64 << 53) as f64 + 1.0 / (1u64 << 53) as f64
+        (mix(self.0) >> 11) as f64 / (1u64 << 53) as f64 + 1.0 / (1u64 << 53) as f64
     }
 }
 

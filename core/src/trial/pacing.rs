@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::chance::{GOLDEN, mix};
+
 /// How the frames of a stream follow each other. The mean rate is that of the stream.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
@@ -125,11 +127,8 @@ impl Timetable {
 
 /// SplitMix64, which has a period of 2^64 and no state beyond its counter.
 fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
+    *state = state.wrapping_add(GOLDEN);
+    mix(*state)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub enum Command {
 
 impl Forwarder {
     /// `ports` are those of the bed, in order. Refuses a bed with invalid numbers or traits.
-    pub fn new(bed: &Bed, ports: Vec<Tun>, mut poll: Poll) -> io::Result<Self> {
+    pub fn new(bed: &Bed, ports: Vec<Tun>, poll: Poll) -> io::Result<Self> {
         let refuse = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
         let mut named = bed.lanes.iter().flat_map(|lane| [lane.from, lane.to]);
         let mut sending = bed.sources.iter().map(|source| source.port);

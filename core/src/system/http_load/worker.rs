@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::host::epoll::{Epoll, NO_EVENT};
 use crate::host::kernel_clock::{monotonic_ns, thread_cpu_ns};
 use crate::transaction::arrivals::{Arrivals, Draws};
 
@@ -21,7 +21,6 @@ pub struct Shared {
     pub begun: AtomicU64,
 }
 
-const EVENTS: usize = 256;
 /// Interval between two checks for timeouts; a connection that failed waits for the same time before it tries again.
 const SCAN_NS: u64 = 100_000_000;
 const ROOM: usize = 256 * 1024;
@@ -42,7 +41,7 @@ pub fn run(shared: &Shared, number: usize) -> io::Result<LoadCounts> {
 
 struct Worker<'a> {
     shared: &'a Shared,
-    epoll: OwnedFd,
+    epoll: Epoll,
     slots: Vec<Option<Connection>>,
     /// Slots without a request, and those that wait for the next scan.
     free: Vec<usize>,
@@ -63,13 +62,6 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(shared: &'a Shared, number: usize) -> io::Result<Self> {
         let plan = &shared.plan;
-        // SAFETY: returns a new descriptor or an error, and touches no memory.
-        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if epoll < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that was just made and belongs to nobody else.
-        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         let own = (number..plan.connections).step_by(plan.threads).count();
         let ending = if plan.keep_alive {
             "keep-alive"
@@ -93,7 +85,7 @@ impl<'a> Worker<'a> {
             .map_or(u64::MAX, |seconds| begin_ns + (seconds * 1e9) as u64);
         Ok(Worker {
             shared,
-            epoll,
+            epoll: Epoll::new()?,
             slots: (0..own).map(|_| None).collect(),
             free: (0..own).rev().collect(),
             paused: Vec::new(),
@@ -251,44 +243,15 @@ impl<'a> Worker<'a> {
     fn connect(&self, slot: usize, now: u64) -> io::Result<Connection> {
         let connection = Connection::open(self.shared.plan.server, now)?;
         let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event {
-            events: wanted as u32,
-            u64: slot as u64,
-        };
-        let (epoll, add) = (self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD);
-        // SAFETY: the kernel reads the event, which lives across the call.
-        match unsafe { libc::epoll_ctl(epoll, add, connection.descriptor(), &mut event) } {
-            0 => Ok(connection),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let descriptor = connection.descriptor();
+        self.epoll.watch(descriptor, wanted, slot as u64)?;
+        Ok(connection)
     }
 
     fn wait(&mut self, ns: u64) -> io::Result<()> {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        let timeout = libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-        };
-        // SAFETY: the kernel writes at most EVENTS events and reads the timeout; both live across the call.
-        let found = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.epoll.as_raw_fd(),
-                events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                &raw const timeout,
-                std::ptr::null::<libc::sigset_t>(),
-                0usize,
-            )
-        };
-        if found < 0 {
-            let error = io::Error::last_os_error();
-            return match error.kind() {
-                io::ErrorKind::Interrupted => Ok(()),
-                _ => Err(error),
-            };
-        }
-        for event in &events[..found as usize] {
+        let mut events = [NO_EVENT; 256];
+        let found = self.epoll.wait(Some(ns), &mut events)?;
+        for event in &events[..found] {
             let slot = event.u64 as usize;
             let writable = event.events & libc::EPOLLOUT as u32 != 0;
             let failed = event.events & (libc::EPOLLERR as u32) != 0;
