@@ -444,7 +444,9 @@ impl Meant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Result;
     use crate::frame::signature::{MASK_48, unwrap_48};
+    use crate::port::expected::Expected;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -554,6 +556,61 @@ mod tests {
         }
         assert_eq!(account.words(), [[77, RETURNED, 77, 77, RETURNED]]);
         assert_eq!(account.receivers[3].misdirected, 5);
+    }
+
+    /// A port at which these arrive.
+    struct Fake(Vec<Arrival>, Fronts);
+
+    impl Receive for Fake {
+        fn begin(&mut self, _: &Expected) -> Result<()> {
+            Ok(())
+        }
+        fn drain(&mut self, sink: &mut dyn FnMut(Arrival, u64)) {
+            self.0.drain(..).for_each(|arrival| sink(arrival, 0));
+        }
+        fn delay_ns(&self) -> u64 {
+            0
+        }
+        fn end(&mut self, sink: &mut dyn FnMut(Arrival, u64)) -> u64 {
+            self.drain(sink);
+            6
+        }
+        fn fronts(&self) -> &Fronts {
+            &self.1
+        }
+        fn stamp(&self) -> &str {
+            "fake"
+        }
+    }
+
+    #[test]
+    fn arrivals_at_several_ports_count_in_the_order_of_their_times() {
+        let (mut account, trial) = account("among");
+        let port = |number, arrivals| -> (usize, Box<dyn Receive>) {
+            (number, Box::new(Fake(arrivals, Fronts::default())))
+        };
+        let mut ports = [
+            port(1, vec![intact(0, 200), Arrival::Foreign, intact(3, 230)]),
+            port(2, vec![intact(1, 210), intact(2, 220)]),
+        ];
+        let watch = Watch::default();
+        account.drain(&mut ports, &watch, 220);
+        assert_eq!(watch.forwarded.load(Ordering::Relaxed), 2);
+        let told = account.end(&mut ports);
+        let told = told.iter().map(|own| {
+            let counts = (own.foreign_frames, own.tester_dropped_frames);
+            (own.port, counts, own.last_received_ns)
+        });
+        assert_eq!(
+            Vec::from_iter(told),
+            [(1, (1, 6), Some(130)), (2, (0, 6), Some(120))]
+        );
+        let record = account.finish(&trial, &[5], &ports).remove(0);
+        let own = &record.tracked;
+        assert_eq!((own.forwarded_frames, own.reordered.count), (4, 0));
+        let stays = record.egress.expect("two ports").stays;
+        let stays = stays.iter().map(|stay| (stay.port, stay.frames));
+        assert_eq!(Vec::from_iter(stays), [(1, 1), (2, 2), (1, 1)]);
     }
 
     #[test]

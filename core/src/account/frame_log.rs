@@ -3,10 +3,10 @@
 //! The accounting thread must never wait, so rows are collected in chunks that the reader takes away. If the reader
 //! is too slow, rows are lost and counted.
 
-use crate::account::tracking::Outcome;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::account::tracking::Outcome;
 
 /// The most rows that wait for the reader: 1 GiB.
 const LIMIT: usize = 1 << 25;
@@ -117,5 +117,42 @@ impl FrameLog {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<Entry>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_room_are_counted_and_the_others_are_handed_over_in_order() {
+        let log = FrameLog::new(false);
+        let rows = |sequences: &[u64]| -> Vec<Entry> {
+            let row = |sequence: &u64| Entry::intact(3, 1, *sequence, 10, 20, Outcome::InOrder, 0);
+            sequences.iter().map(row).collect()
+        };
+        log.append(&mut rows(&[0, 1]));
+        // As if a slow reader had left so many.
+        log.entries.store(LIMIT - 1, Ordering::Relaxed);
+        let mut refused = rows(&[2, 3]);
+        log.append(&mut refused);
+        assert!(refused.is_empty());
+        log.append(&mut rows(&[4]));
+        assert_eq!(log.lost(), 2);
+        let bytes = log.take();
+        let sequences = bytes.chunks_exact(size_of::<Entry>()).map(|row| row[0]);
+        assert_eq!(Vec::from_iter(sequences), [0, 1, 4]);
+        assert_eq!(log.entries.load(Ordering::Relaxed), LIMIT - 3);
+    }
+
+    #[test]
+    fn flags_tell_the_outcome_and_the_kind() {
+        use Outcome::{Duplicate, InOrder, Reordered};
+        let flags = |outcome| Entry::intact(3, 1, 0, 0, 0, outcome, 5).flags;
+        assert_eq!(
+            [InOrder, Duplicate, Reordered].map(flags),
+            [0x500, 0x501, 0x504]
+        );
+        assert_eq!(Entry::corrupt(3, 1, 0, 0, 5).flags, 0x502);
     }
 }

@@ -315,3 +315,46 @@ fn into_bitmaps(open: &mut [Open]) {
         left.bitmap = Some(bitmap);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seventeen single numbers, too far apart for a bitmap, where there is room for sixteen.
+    fn crowded() -> Gaps {
+        let mut gaps = Gaps::new(16, 0);
+        for n in 0..17 {
+            gaps.add(1000 * n, 1000 * n, Some(10 * n), Some(10 * n + 5), n);
+        }
+        gaps
+    }
+
+    #[test]
+    fn joined_gaps_keep_the_times_around_them_and_the_newest_quarter_stays_exact() {
+        let (gaps, kept_as) = crowded().finish();
+        assert_eq!(kept_as, KeptAs::Intervals);
+        let joined = Gap {
+            first: 0,
+            last: 12_000,
+            count: 13,
+            after_ns: Some(0),
+            before_ns: Some(125),
+            bitmap: None,
+        };
+        assert_eq!(gaps[0], joined);
+        let exact: Vec<_> = gaps[1..].iter().map(|gap| (gap.first, gap.last)).collect();
+        assert_eq!(exact, [13, 14, 15, 16].map(|n| (1000 * n, 1000 * n)));
+    }
+
+    #[test]
+    fn a_late_number_in_joined_gaps_is_counted_and_nothing_is_said_of_those_above_it() {
+        let mut gaps = crowded();
+        let filled = Filled {
+            noticed_at: 12,
+            missing_above: None,
+        };
+        assert_eq!(gaps.fill(500), Some(filled));
+        assert_eq!(gaps.fill(12_500), None);
+        assert_eq!((gaps.missing(), gaps.longest().unwrap().count), (16, 12));
+    }
+}

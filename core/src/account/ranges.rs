@@ -41,3 +41,22 @@ impl Ranges {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_the_limit_is_counted_and_the_list_says_so() {
+        let mut ranges = Ranges::new(2);
+        for sequence in [1, 2, 5] {
+            ranges.push(sequence);
+        }
+        assert!(ranges.complete);
+        for sequence in [9, 10, 6] {
+            ranges.push(sequence);
+        }
+        assert_eq!(ranges.ranges, [(1, 2), (5, 5)]);
+        assert_eq!((ranges.count, ranges.complete), (6, false));
+    }
+}
