@@ -44,7 +44,7 @@ KNEE = 0.8
 KNEE_SLOPE = 0.05
 """Loss ratio per load above the knee, both relative to the capacity: 1 % at the capacity."""
 SEEN_S = 0.075
-"""From a loss to the stop, where losses are spread: `core/src/loss_watch.rs` needs 50 to 100 ms."""
+"""From a loss to the stop, where losses are spread: `core/src/account/loss_watch.rs` needs 50 to 100 ms."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Wire:
     def close(self) -> None: ...
 
 class Faulty:
-    """The lab's faulty device between two interfaces of a namespace (core/src/faulty.rs)."""
+    """The lab's faulty device between two interfaces of a namespace (core/src/lab/faulty.rs)."""
 
     def __init__(self, namespace: str, interface_a: str, interface_b: str, faults_json: str) -> None: ...
     def applied(self) -> dict[int, dict[str, int]]: ...
@@ -66,14 +66,14 @@ class Faulty:
     def close(self) -> None: ...
 
 class Throttle:
-    """A known capacity and a known cost at interfaces of a namespace (core/src/throttle.rs)."""
+    """A known capacity and a known cost at interfaces of a namespace (core/src/lab/throttle.rs)."""
 
     def __init__(self, namespace: str, interfaces: list[str], limits_json: str) -> None: ...
     def throttled(self) -> str: ...
     def close(self) -> None: ...
 
 class SerialLinks:
-    """Serialising links between TUN devices (core/src/serial_link/python.rs)."""
+    """Serialising links between TUN devices (core/src/lab/serial_link/python.rs)."""
 
     def __init__(self, bed_json: str) -> None: ...
     def begin(self) -> None: ...
@@ -81,7 +81,7 @@ class SerialLinks:
     def close(self) -> None: ...
 
 class BulkFlow:
-    """A TCP connection between two namespaces that always sends (core/src/bulk_flow.rs)."""
+    """A TCP connection between two namespaces that always sends (core/src/system/bulk_flow.rs)."""
 
     def __init__(
         self, sender: str, receiver: str, address: str, bytes_per_second: int | None, congestion: str
@@ -108,7 +108,7 @@ class TransactionServer:
     def end(self) -> str: ...
 
 class FlowWatch:
-    """Counts what passes an interface towards a client and back (core/src/flow_watch.rs).
+    """Counts what passes an interface towards a client and back (core/src/system/flow_watch.rs).
 
     Raises RuntimeError if the kernel refuses the programs.
     """
@@ -119,7 +119,7 @@ class FlowWatch:
 
 class VlanTags:
     """Carries frames between an interface with VLAN tags, each an ethertype with priority and number, the outermost
-    first, and one without (core/src/vlan_tags.rs).
+    first, and one without (core/src/lab/vlan_tags.rs).
 
     Raises RuntimeError if the kernel refuses the programs.
     """
@@ -128,7 +128,7 @@ class VlanTags:
     def close(self) -> None: ...
 
 class HttpLoad:
-    """A load of HTTP requests by a plan in JSON (core/src/http_load).
+    """A load of HTTP requests by a plan in JSON (core/src/system/http_load).
 
     Raises ValueError for a plan that is none, OSError if its threads cannot be started.
     """
@@ -138,7 +138,7 @@ class HttpLoad:
     def stop(self) -> None: ...
 
 class UdpLoad:
-    """Datagrams at a steady rate from a namespace (core/src/udp_load.rs)."""
+    """Datagrams at a steady rate from a namespace (core/src/system/udp_load.rs)."""
 
     def __init__(self, namespace: str | None, address: str, payload_bytes: int, per_second: float) -> None: ...
     def sent(self) -> int: ...
@@ -157,7 +157,7 @@ def speed_of_cpu(cpu: int, span_ns: int) -> tuple[int, int, int]:
     """Pieces of work, the fastest one and the sum of their times, in ns (core/src/hiccup/speed.rs)."""
 
 class Neighbours:
-    """Answers ARP and IPv6 neighbour discovery for the tester's hosts at a port (core/src/neighbour.rs)."""
+    """Answers ARP and IPv6 neighbour discovery for the tester's hosts at a port (core/src/interface/neighbour.rs)."""
 
     def __init__(self, place_json: str, hosts_json: str) -> None: ...
     def resolve(self, ip: str, from_mac: str, from_ip: str, timeout_s: float, vlan: int | None = None) -> str: ...

@@ -4,7 +4,7 @@
  *
  * It runs at tc ingress of both ports and sends every frame out of the other port. It must never change a frame
  * without a signature and must decide by (stream, sequence) only: its counts in `applied` are the truth that the
- * tester is compared with. core/src/faulty.rs mirrors the structs below.
+ * tester is compared with. core/src/lab/faulty.rs mirrors the structs below.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

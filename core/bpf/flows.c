@@ -2,8 +2,8 @@
  * bytes.
  *
  * Two programs run at the port, one for frames from the client and one for frames to it. They let every frame pass
- * unchanged and decide nothing. core/src/flow_watch.rs mirrors `totals`; the buckets are those of
- * core/src/histogram.rs.
+ * unchanged and decide nothing. core/src/system/flow_watch.rs mirrors `totals`; the buckets are those of
+ * core/src/latency/histogram.rs.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

@@ -1,8 +1,8 @@
 /* Carries frames between two interfaces: into VLANs at the one, and out of them to the other.
  *
  * So a veth is in a VLAN of a port on a kernel without 8021q. It is another interface than that of the frames with tags,
- * because packet sockets see what arrives at an interface before its programs do. core/src/vlan_tags.rs mirrors `tag` and
- * MOST_TAGS.
+ * because packet sockets see what arrives at an interface before its programs do. core/src/lab/vlan_tags.rs mirrors `tag`
+ * and MOST_TAGS.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

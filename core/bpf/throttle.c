@@ -3,7 +3,8 @@
  *
  * `police` runs in XDP at a port of the device: that is before the frame waits for the device's core, so it sees frames
  * when they arrive, not when the core has time. It must never delay a frame. `burden` runs at tc ingress, which the
- * kernel carries out on the device's core. core/src/throttle.rs mirrors the structs and loads one object for each port.
+ * kernel carries out on the device's core. core/src/lab/throttle.rs mirrors the structs and loads one object for each
+ * port.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

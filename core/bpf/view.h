@@ -1,4 +1,4 @@
-/* The view of a frame: a number that stands for its front and its length (core/src/view.rs computes the same).
+/* The view of a frame: a number that stands for its front and its length (core/src/frame/view.rs computes the same).
  *
  * It is off unless `views` is set at load; that is a constant, so that the verifier removes the code. The front of a
  * frame whose view was not met lately goes into a ring, once; the view itself is written beside the frame's record.
@@ -15,7 +15,7 @@
 
 volatile const __u32 views = 0;
 
-/* The same as `Head` in core/src/port/xdp_receive.rs; the bytes of the front follow. */
+/* The same as `Head` in core/src/port/xdp/receive.rs; the bytes of the front follow. */
 struct front {
 	__u64 view;
 	__u32 length;

@@ -1,6 +1,6 @@
 /* What the transmit and receive programs share with core/src/port: the signature's place and the maps' layout.
  *
- * The signature itself is defined in docs/signature/; every structure here is also in core/src/port/layout.rs, and
+ * The signature itself is defined in docs/signature/; every structure here is also in core/src/port/bpf/layout.rs, and
  * both must be changed together.
  */
 #ifndef KEISOKU_WIRE_H
@@ -23,7 +23,7 @@
 /* Bytes of the frames in one lot of a sender's tables, of which there are one or several; a power of two. */
 #define FRAMES_SHIFT 24
 #define FRAMES_BYTES (1 << FRAMES_SHIFT)
-/* The buckets of core/src/histogram.rs: 2^7 for each doubling, 41 octaves. */
+/* The buckets of core/src/latency/histogram.rs: 2^7 for each doubling, 41 octaves. */
 #define SUB_BITS 7
 #define BUCKETS (41 << SUB_BITS)
 

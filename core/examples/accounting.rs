@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::hint::black_box;
 use std::time::Duration;
 
-use _core::changes::Changes;
-use _core::clock::monotonic_ns;
-use _core::port::{Arrival, Claim, Expected};
-use _core::signature::{LENGTH, Signature};
-use _core::tracking::Tracker;
-use _core::view::{Free, Fronts, Views, view};
+use _core::account::changes::Changes;
+use _core::account::tracking::Tracker;
+use _core::frame::signature::{LENGTH, Signature};
+use _core::frame::view::{Free, Fronts, Views, view};
+use _core::host::kernel_clock::monotonic_ns;
+use _core::port::arrival::Arrival;
+use _core::port::expected::{Claim, Expected};
 
 const FRAMES: u64 = 1 << 20;
 /// Untimed, so that every stream has met its first faults.

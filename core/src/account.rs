@@ -4,17 +4,32 @@
 //! It takes the arrivals that the ports hand over and gives each of them to the tracker of its stream. It never waits
 //! and never reads a clock.
 
+mod bitmap;
+pub mod changes;
+pub mod egress;
+pub mod frame_log;
+pub mod gaps;
+pub mod loss_watch;
+pub mod marks;
+mod packed;
+mod ranges;
+pub mod record;
+pub mod tracking;
+pub mod watch;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::changes::{Changes, EXPECTED};
-use crate::egress::Egress;
-use crate::frame_log::{Entry, FrameLog};
-use crate::port::{Arrival, Receive};
-use crate::record::{BranchRecord, Receiver, Stream, StreamRecord, Trial};
-use crate::tracking::Tracker;
-use crate::view::Fronts;
-use crate::watch::Watch;
+use crate::account::changes::{Changes, EXPECTED};
+use crate::account::egress::Egress;
+use crate::account::frame_log::{Entry, FrameLog};
+use crate::account::record::{BranchRecord, Receiver, StreamRecord};
+use crate::account::tracking::Tracker;
+use crate::account::watch::Watch;
+use crate::frame::view::Fronts;
+use crate::port::arrival::Arrival;
+use crate::port::receive::Receive;
+use crate::trial::{Stream, Trial};
 
 pub struct Account {
     start_ns: u64,
@@ -104,7 +119,7 @@ impl Account {
                 .map(|port| branch(stream, *port))
                 .collect(),
             among: stream.among.clone(),
-            egress: stream.egress(),
+            egress: Egress::of(stream),
         };
         Account {
             start_ns,
@@ -165,7 +180,7 @@ impl Account {
                     .store(tracker.received_frames(), Ordering::Relaxed);
                 seen.forwarded
                     .store(tracker.forwarded_frames(), Ordering::Relaxed);
-                seen.tell_arrived(meant.egress.as_ref());
+                seen.tell_arrived(meant.egress.iter().flat_map(Egress::frames));
             }
         }
         watch.longest.tell(|| {
@@ -429,7 +444,9 @@ impl Meant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::{MASK_48, unwrap_48};
+    use crate::error::Result;
+    use crate::frame::signature::{MASK_48, unwrap_48};
+    use crate::port::expected::Expected;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -498,7 +515,7 @@ mod tests {
         assert_eq!(account.receivers[1].misdirected, 0);
         let record = account.finish(&trial, &[5], &[]).remove(0);
         let first = &record.tracked;
-        let counts = |own: &crate::tracking::Tracked| {
+        let counts = |own: &crate::account::tracking::Tracked| {
             (
                 own.forwarded_frames,
                 own.lost_frames,
@@ -539,6 +556,61 @@ mod tests {
         }
         assert_eq!(account.words(), [[77, RETURNED, 77, 77, RETURNED]]);
         assert_eq!(account.receivers[3].misdirected, 5);
+    }
+
+    /// A port at which these arrive.
+    struct Fake(Vec<Arrival>, Fronts);
+
+    impl Receive for Fake {
+        fn begin(&mut self, _: &Expected) -> Result<()> {
+            Ok(())
+        }
+        fn drain(&mut self, sink: &mut dyn FnMut(Arrival, u64)) {
+            self.0.drain(..).for_each(|arrival| sink(arrival, 0));
+        }
+        fn delay_ns(&self) -> u64 {
+            0
+        }
+        fn end(&mut self, sink: &mut dyn FnMut(Arrival, u64)) -> u64 {
+            self.drain(sink);
+            6
+        }
+        fn fronts(&self) -> &Fronts {
+            &self.1
+        }
+        fn stamp(&self) -> &str {
+            "fake"
+        }
+    }
+
+    #[test]
+    fn arrivals_at_several_ports_count_in_the_order_of_their_times() {
+        let (mut account, trial) = account("among");
+        let port = |number, arrivals| -> (usize, Box<dyn Receive>) {
+            (number, Box::new(Fake(arrivals, Fronts::default())))
+        };
+        let mut ports = [
+            port(1, vec![intact(0, 200), Arrival::Foreign, intact(3, 230)]),
+            port(2, vec![intact(1, 210), intact(2, 220)]),
+        ];
+        let watch = Watch::default();
+        account.drain(&mut ports, &watch, 220);
+        assert_eq!(watch.forwarded.load(Ordering::Relaxed), 2);
+        let told = account.end(&mut ports);
+        let told = told.iter().map(|own| {
+            let counts = (own.foreign_frames, own.tester_dropped_frames);
+            (own.port, counts, own.last_received_ns)
+        });
+        assert_eq!(
+            Vec::from_iter(told),
+            [(1, (1, 6), Some(130)), (2, (0, 6), Some(120))]
+        );
+        let record = account.finish(&trial, &[5], &ports).remove(0);
+        let own = &record.tracked;
+        assert_eq!((own.forwarded_frames, own.reordered.count), (4, 0));
+        let stays = record.egress.expect("two ports").stays;
+        let stays = stays.iter().map(|stay| (stay.port, stay.frames));
+        assert_eq!(Vec::from_iter(stays), [(1, 1), (2, 2), (1, 1)]);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! does not depend on the frames before it. All arithmetic is in integers, so that the results are the same on every
 //! machine.
 
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+/// The step of SplitMix64, whose numbers are `mix` of its multiples.
+pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What a random number decides.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +97,8 @@ fn lanes(bits: u64) -> u64 {
     (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48)
 }
 
-fn mix(mut z: u64) -> u64 {
+/// What SplitMix64 makes of its counter.
+pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

@@ -8,6 +8,7 @@
 
 pub mod host;
 pub mod look;
+pub mod record;
 pub mod speed;
 mod throttling;
 mod waits;
@@ -18,62 +19,18 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::affinity;
-use crate::clock::monotonic_ns;
-use crate::histogram::{Buckets, Histogram};
+use crate::host::affinity;
+use crate::host::kernel_clock::monotonic_ns;
+use crate::latency::histogram::{Buckets, Histogram};
 
 use host::HostState;
-use speed::Speed;
+use record::{HiccupRecord, Lateness};
 use throttling::Throttling;
-pub use waits::Thread;
+use waits::Thread;
 
 /// Interval between two points of time. A wake-up costs about 35 µs on a busy virtual machine (docs/guards.md), so
 /// that the meter stays below 0.1 % of a core, and an interruption that matters (`validity.py`) covers two points.
 const PERIOD_NS: u64 = 40_000_000;
-const LONG_NS: u64 = 1_000_000;
-
-/// How late the sleeping thread of one core woke up, over all points of time.
-#[derive(Clone, Debug, Serialize)]
-pub struct Lateness {
-    /// Number of points of time. A point that was missed counts with its own lateness, so that a long interruption
-    /// counts more than a single late wake-up.
-    pub points: u64,
-    pub max_ns: u64,
-    pub over_1_ms: u64,
-    pub histogram: Buckets,
-}
-
-/// One core of the tester during the measurement.
-#[derive(Clone, Debug, Serialize)]
-pub struct Core {
-    pub cpu: usize,
-    /// Time that the hypervisor gave to others; None if the kernel does not report it.
-    pub steal_ns: Option<u64>,
-    /// How often the core was slowed down because of heat; None if the kernel does not report it.
-    pub heat_events: Option<u64>,
-    /// At the beginning and at the end; None if the kernel does not report it.
-    pub frequency_khz: Option<(u64, u64)>,
-    /// None where a sender spins.
-    pub lateness: Option<Lateness>,
-    /// Only where a sender works.
-    pub speed: Option<Speed>,
-}
-
-/// Everything that interfered with the tester during a trial.
-#[derive(Clone, Debug, Serialize)]
-pub struct HiccupRecord {
-    pub span_ns: u64,
-    /// Steal times are whole multiples of this and are less than one multiple off.
-    pub steal_resolution_ns: u64,
-    pub cores: Vec<Core>,
-    pub threads: Vec<Thread>,
-    /// None if no CPU quota is visible.
-    pub throttling: Option<Throttling>,
-    /// The kernel's clock source at the beginning and at the end.
-    pub clock_sources: (String, String),
-}
 
 /// A measurement from `begin` to `end`.
 pub struct Hiccups {
@@ -195,14 +152,6 @@ fn sleep(cpu: usize, begun_ns: u64, stop: &AtomicBool) -> Lateness {
     lateness
 }
 
-impl Lateness {
-    fn note(&mut self, late_ns: u64) {
-        self.points += 1;
-        self.max_ns = self.max_ns.max(late_ns);
-        self.over_1_ms += u64::from(late_ns > LONG_NS);
-    }
-}
-
 /// Python's `keisoku._core.Hiccups`.
 pub mod python {
     use std::sync::{Mutex, PoisonError};
@@ -249,7 +198,7 @@ mod tests {
         let hiccups = Hiccups::begin(&cpus, &cpus[..1]);
         let work = hiccups.watching("accounting", || {
             let until_ns = monotonic_ns() + 4 * PERIOD_NS;
-            crate::clock::sleep_until(until_ns);
+            crate::host::kernel_clock::sleep_until(until_ns);
             7
         });
         let record = hiccups.end();

@@ -3,9 +3,15 @@
 //! Times are in picoseconds, so that the latencies of a simulated device are not rounded. A frame is recorded once,
 //! in the interval in which it arrived; the whole trial is the sum of its intervals.
 
+pub mod histogram;
+mod log_linear;
+pub mod series;
+mod signed_histogram;
+pub mod variation;
+
 use serde::Serialize;
 
-use crate::histogram::{Buckets, Histogram};
+use crate::latency::histogram::{Buckets, Histogram};
 
 const PS_PER_NS: f64 = 1000.0;
 

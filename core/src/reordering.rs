@@ -3,14 +3,18 @@
 //! It is told of arrivals that are not the next number, and of no others. Lists of recent arrivals are bounded; if a
 //! metric misses a frame because of that, the metric's own count shows it.
 
+mod density;
+pub mod extent;
+mod occupancy;
+
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::density::Density;
-use crate::extent::Extents;
-use crate::histogram::{Buckets, Histogram};
-use crate::occupancy::Occupancy;
+use crate::latency::histogram::{Buckets, Histogram};
+use crate::reordering::density::Density;
+use crate::reordering::extent::Extents;
+use crate::reordering::occupancy::Occupancy;
 
 /// Displacement and buffer-occupancy threshold of RFC 5236 (§3.4, §3.9), in frames.
 pub const THRESHOLD: u64 = 1000;

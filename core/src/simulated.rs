@@ -11,7 +11,6 @@
 
 pub mod address_table;
 pub mod bridge;
-pub mod classes;
 pub mod connections;
 pub mod cuts;
 pub mod device;
@@ -25,6 +24,7 @@ pub mod python;
 pub mod queues;
 pub mod rewriting;
 pub mod run;
+pub mod scene;
 pub mod schedule;
 pub mod sender;
 pub mod senders;

@@ -5,6 +5,7 @@
 //! due at times that do not depend on answers, and each row says when its own was due, so that what waits behind a slow
 //! one is not left out. This module keeps times and never interprets them.
 
+pub mod arrivals;
 pub mod client;
 pub mod python;
 mod row;

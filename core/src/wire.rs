@@ -2,6 +2,8 @@
 //!
 //! This file converts JSON into types and threads into handles for Python. It decides nothing.
 
+mod carry;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +14,23 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::affinity;
-use crate::capture::CaptureRing;
-use crate::carry::{Ports, Sender, carry};
-use crate::changes::Watched;
+use crate::account::changes::Watched;
+use crate::account::frame_log::FrameLog;
+use crate::account::gaps::Gap;
+use crate::account::record::Record;
+use crate::account::watch::{StreamSeen, Watch};
+use crate::capture::ring::CaptureRing;
 use crate::error::{EngineError, Result};
-use crate::frame_log::FrameLog;
-use crate::gaps::Gap;
-use crate::link_watch::LinkWatch;
-use crate::port::{self, Opening, Place, packet_socket};
-use crate::record::{Record, Trial};
-use crate::table::Table;
-use crate::view::Free;
-use crate::watch::{StreamSeen, Watch};
+use crate::frame::table::{Table, TableParts};
+use crate::frame::view::{Free, free_bits};
+use crate::host::affinity;
+use crate::interface::link_watch::LinkWatch;
+use crate::interface::packet_socket;
+use crate::interface::place::Place;
+use crate::port::opening::Opening;
+use crate::port::packet::transmit::send_slowly;
+use crate::trial::Trial;
+use crate::wire::carry::{Ports, Sender, carry};
 
 /// How long the thread that keeps the account may take to answer; it looks every millisecond or so.
 const GAPS_PATIENCE: Duration = Duration::from_secs(1);
@@ -32,9 +38,6 @@ const GAPS_PATIENCE: Duration = Duration::from_secs(1);
 /// A gap's first and last number, how many are missing, and times before and behind it.
 type SeenGap = (u64, u64, u64, Option<u64>, Option<u64>);
 type Finished = (Ports, Result<Record>);
-/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
-/// how many bytes follow the signature.
-pub type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 /// Tables as they are to arrive, and bytes of their fronts with the bits that may change.
 type ExpectedParts = (Vec<TableParts>, Vec<(u16, u8)>);
 
@@ -110,7 +113,7 @@ impl Wire {
 
     /// Begins a trial and returns at once.
     ///
-    /// `trial_json`: `record::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
+    /// `trial_json`: `trial::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
     /// the payload starts, whether they are signed, and how many bytes follow the signature: where it is to be and
     /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each
     /// arrival, to be taken by `take_frames`; with `changed_only` for each that is changed. `expected`: where changes
@@ -125,7 +128,10 @@ impl Wire {
         expected: Option<ExpectedParts>,
     ) -> Result<()> {
         let trial: Trial = parse(trial_json, "trial")?;
-        let tables = tables.into_iter().map(table).collect::<Result<Vec<_>>>();
+        let tables = tables
+            .into_iter()
+            .map(Table::of)
+            .collect::<Result<Vec<_>>>();
         let tables = tables?;
         let watched = watched(&trial, &tables, expected)?;
         let mut state = self.lock();
@@ -253,7 +259,7 @@ impl Wire {
         let Some(place) = self.places.get(port) else {
             return Err(EngineError(format!("there is no port {port}")));
         };
-        py.detach(|| port::send_slowly(place, &template, count))
+        py.detach(|| send_slowly(place, &template, count))
     }
 
     /// The rings that a `Capture` of the ports needs; each can be had once. The ports must have been opened with
@@ -361,7 +367,7 @@ fn promiscuous(place: &Place) -> Result<OwnedFd> {
 }
 
 /// What is to arrive, if the trial asks for it: as many frames as are sent.
-pub fn watched(
+fn watched(
     trial: &Trial,
     tables: &[Arc<Table>],
     expected: Option<ExpectedParts>,
@@ -371,7 +377,10 @@ pub fn watched(
     }
     let (expected, free) = match expected {
         Some((parts, free)) => {
-            let own = parts.into_iter().map(table).collect::<Result<Vec<_>>>()?;
+            let own = parts
+                .into_iter()
+                .map(Table::of)
+                .collect::<Result<Vec<_>>>()?;
             (own, free_bits(&free)?)
         }
         None => (tables.to_vec(), Free::default()),
@@ -383,20 +392,6 @@ pub fn watched(
         ));
     }
     Ok(Some(Watched { expected, free }))
-}
-
-/// Bits of the fronts of frames that a device may set as it likes.
-pub fn free_bits(bytes: &[(u16, u8)]) -> Result<Free> {
-    let refusal = || EngineError("expect: fields that may change are in too many places".into());
-    Free::new(bytes).ok_or_else(refusal)
-}
-
-pub fn table((bytes, lengths, checked_from, signed, room): TableParts) -> Result<Arc<Table>> {
-    let lengths: Vec<u16> = lengths
-        .chunks_exact(2)
-        .map(|two| u16::from_ne_bytes([two[0], two[1]]))
-        .collect();
-    Table::new(bytes, &lengths, checked_from, signed, room).map(Arc::new)
 }
 
 fn parse<T: DeserializeOwned>(json: &str, what: &str) -> Result<T> {

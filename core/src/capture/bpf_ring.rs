@@ -10,11 +10,12 @@ use std::mem::offset_of;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::capture::{CaptureRing, Direction, Frame, FrameSource, PortRing};
-use crate::clock::RealtimeOffset;
+use crate::capture::ring::CaptureRing;
+use crate::capture::source::{Direction, Frame, FrameSource, PortRing};
+use crate::clock::offset::RealtimeOffset;
 use crate::error::Result;
-use crate::port::Place;
-use crate::signature;
+use crate::frame::signature;
+use crate::interface::place::Place;
 
 /// 64 MiB hold half a second of a million small frames a second. Must be a power of two.
 const RING_BYTES: u32 = 1 << 26;

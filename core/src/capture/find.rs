@@ -8,10 +8,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::capture::Direction;
 use crate::capture::reader::{FileFrame, read};
+use crate::capture::source::Direction;
 use crate::error::Result;
-use crate::signature::{MASK_48, Parsed, Signature};
+use crate::frame::signature::{MASK_48, Parsed, Signature};
 
 /// A frame that was looked for, as it was captured at one port.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]

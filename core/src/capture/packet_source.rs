@@ -6,10 +6,10 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::capture::{Direction, Frame, FrameSource};
+use crate::capture::source::{Direction, Frame, FrameSource};
 use crate::error::Result;
-use crate::port::Place;
-use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
+use crate::interface::packet_ring::{BLOCKS, PacketRing, RingFrame};
+use crate::interface::place::Place;
 
 pub struct PacketSource {
     ring: PacketRing,

@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use crate::capture::{Direction, Frame};
-use crate::signature::{self, Parsed, Signature};
+use crate::capture::source::{Direction, Frame};
+use crate::frame::signature::{self, Parsed, Signature};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;

@@ -10,16 +10,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 
-#[cfg(bpf)]
-use crate::capture::Direction;
-#[cfg(bpf)]
-use crate::capture::PortRing;
+use crate::capture::find;
 use crate::capture::packet_source::PacketSource;
 use crate::capture::recorder::{Label, Recorder};
 use crate::capture::replay::{Limits, recorded};
-use crate::capture::{FrameSource, find};
+use crate::capture::ring::CaptureRing;
+#[cfg(bpf)]
+use crate::capture::ring::Served;
+#[cfg(bpf)]
+use crate::capture::source::Direction;
+use crate::capture::source::FrameSource;
 use crate::error::{EngineError, Result};
-use crate::port::Place;
+use crate::interface::place::Place;
 
 /// A port to capture: its place, and its label in the file.
 #[derive(Debug, Deserialize)]
@@ -27,34 +29,6 @@ use crate::port::Place;
 struct CapturedPort {
     place: Place,
     label: Label,
-}
-
-/// The frames of some ports that packet sockets do not see. The ports create it, and it is given to one `Capture`.
-#[pyclass(frozen)]
-pub struct CaptureRing {
-    #[cfg(bpf)]
-    served: Mutex<Option<Served>>,
-}
-
-#[cfg(bpf)]
-struct Served {
-    ring: Box<dyn PortRing>,
-    places: Vec<Place>,
-    direction: Direction,
-}
-
-#[cfg(bpf)]
-impl CaptureRing {
-    /// `places`: the ports that the program serves, all in one namespace.
-    pub fn new(ring: Box<dyn PortRing>, places: Vec<Place>, direction: Direction) -> Self {
-        CaptureRing {
-            served: Mutex::new(Some(Served {
-                ring,
-                places,
-                direction,
-            })),
-        }
-    }
 }
 
 /// A capture of `ports_json` (a list of objects: `place`, `label`) and of `rings` into a new pcapng file.

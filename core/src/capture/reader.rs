@@ -11,7 +11,7 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, PcapError};
 use pcap_parser::{PcapNGOption, create_reader};
 
-use crate::capture::Direction;
+use crate::capture::source::Direction;
 use crate::error::{EngineError, Result};
 
 const BUFFER_BYTES: usize = 1 << 20;

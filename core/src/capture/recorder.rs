@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-use crate::affinity;
 use crate::capture::pcapng::{PcapngWriter, Statistics};
-use crate::capture::{Frame, FrameSource};
+use crate::capture::source::{Frame, FrameSource};
+use crate::host::affinity;
 
 /// Interval between two reads of the sources; short compared with the time in which their rings fill up.
 const LOOK: Duration = Duration::from_millis(2);

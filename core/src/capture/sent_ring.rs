@@ -5,10 +5,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::capture::{Direction, Frame, FrameSource, PortRing};
-use crate::clock::RealtimeOffset;
-use crate::port::Place;
-use crate::signature;
+use crate::capture::source::{Direction, Frame, FrameSource, PortRing};
+use crate::clock::offset::RealtimeOffset;
+use crate::frame::signature;
+use crate::interface::place::Place;
 
 /// Half a second of a million small frames a second.
 const MOST_BYTES: usize = 1 << 26;

@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use super::{counter, read};
+use crate::host::kernel_clock::read;
+
+use super::counter;
 
 /// The clock showed `clock_ns` while the counter was between `before` and `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,10 @@
 
 use serde::Serialize;
 
-use crate::clock::{Map, Reading, Taken, counter, monotonic_ns};
+use crate::host::kernel_clock::monotonic_ns;
+
+use super::counter;
+use super::map::{Map, Reading, Taken};
 
 /// Time from one anchor to the next, once the rate is known well.
 const ANCHORED_FOR_NS: f64 = 10_000_000.0;

@@ -8,7 +8,9 @@ use std::hint::black_box;
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::clock::{Clock, ClockFacts, counter, monotonic_ns};
+use crate::clock::calibrated::{Clock, ClockFacts};
+use crate::clock::counter;
+use crate::host::kernel_clock::monotonic_ns;
 
 const READS: u64 = 1000;
 /// The minimum of this many runs is kept, because an interrupt can only add time.

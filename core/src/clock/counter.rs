@@ -121,17 +121,17 @@ mod architecture {
 
     /// Never called: no counter is trusted here.
     pub fn ticks() -> u64 {
-        crate::clock::monotonic_ns()
+        crate::host::kernel_clock::monotonic_ns()
     }
 
     /// Never called: no counter is trusted here.
     pub fn unordered_ticks() -> u64 {
-        crate::clock::monotonic_ns()
+        crate::host::kernel_clock::monotonic_ns()
     }
 
     /// The kernel's clock in place of a counter: ns.
     pub fn fenced_ticks() -> u64 {
-        crate::clock::monotonic_ns()
+        crate::host::kernel_clock::monotonic_ns()
     }
 }
 

@@ -10,8 +10,10 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::{counter, monotonic_ns};
-use crate::affinity;
+use crate::host::affinity;
+use crate::host::kernel_clock::monotonic_ns;
+
+use super::counter;
 
 /// Longest time for one round: a thread that is not running has to be scheduled first.
 const PATIENCE_NS: u64 = 300_000_000;

@@ -3,7 +3,7 @@
 //! Linux slews both clocks alike, so they differ by a constant until the time of day is stepped. This file never
 //! assumes that no step happens.
 
-use super::{monotonic_ns, read};
+use crate::host::kernel_clock::{monotonic_ns, read};
 
 /// What is subtracted from a CLOCK_REALTIME stamp to convert it to CLOCK_MONOTONIC.
 ///

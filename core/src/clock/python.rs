@@ -6,11 +6,14 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
+use crate::host::kernel_clock::monotonic_ns;
+
 use super::bracket::{Bracket, brackets};
 use super::cross_core::{CrossCore, cross_core};
-use super::single_shot::{Measurement, SourceCost, Tally, empty};
+use super::single_shot::{Measurement, SourceCost, empty};
 use super::stall::{Stalls, stalls};
-use super::{counter, monotonic_ns, source};
+use super::tally::Tally;
+use super::{counter, source};
 
 /// Time over which the rate is measured where it is only used to show ticks as ns.
 const RATE_NS: u64 = 20_000_000;

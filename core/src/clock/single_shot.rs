@@ -3,17 +3,14 @@
 //! The values are stored unchanged with the frequency of each, so that the steps of the counter and the longest read
 //! stay visible. The empty bracket is measured in the same way and is never subtracted here.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use serde::Serialize;
 
 use super::source::{TimeSource, Visitor};
 use super::steps::{Steps, steps};
+use super::tally::{Tally, tally};
 use super::{cost, counter};
-
-/// Values and how often each occurred, in ascending order: (value, count).
-pub type Tally = Vec<(u64, u64)>;
 
 /// The measurement of one time source.
 #[derive(Clone, Debug, Serialize)]
@@ -61,24 +58,9 @@ fn single(reads: usize, read: impl Fn() -> u64) -> Tally {
     tally(ticks)
 }
 
-/// Sorts values into a tally.
-pub fn tally(values: impl IntoIterator<Item = u64>) -> Tally {
-    let mut counts = BTreeMap::new();
-    for value in values {
-        *counts.entry(value).or_insert(0u64) += 1;
-    }
-    counts.into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tally_counts_every_value_once() {
-        assert_eq!(tally([3, 1, 3, 2, 3]), [(1, 1), (2, 1), (3, 3)]);
-        assert_eq!(tally([]), []);
-    }
 
     #[test]
     fn every_source_of_this_machine_is_measured() {

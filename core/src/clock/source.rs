@@ -4,7 +4,9 @@
 
 use std::hint::black_box;
 
-use super::{counter, read};
+use crate::host::kernel_clock::read;
+
+use super::counter;
 
 /// Something that is done with every time source.
 pub trait Visitor {

@@ -4,8 +4,9 @@
 
 use serde::Serialize;
 
-use super::monotonic_ns;
-use super::single_shot::{Tally, tally};
+use crate::host::kernel_clock::monotonic_ns;
+
+use super::tally::{Tally, tally};
 
 /// A coarse clock steps once in 1 to 10 ms, so it is read for this long unless it steps often.
 const LOOKED_AT_NS: u64 = 100_000_000;

@@ -3,7 +3,7 @@
 
 use std::fs::read_to_string;
 
-use super::Core;
+use super::record::Core;
 use super::throttling::{Quota, quota};
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn this_kernel_tells_of_its_cores() {
-        let cpus = crate::affinity::allowed().unwrap();
+        let cpus = crate::host::affinity::allowed().unwrap();
         let (before, after) = (HostState::read(&cpus), HostState::read(&cpus));
         let cores = after.since(&before);
         assert_eq!(cores.len(), cpus.len());

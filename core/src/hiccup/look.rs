@@ -5,8 +5,8 @@
 
 use std::thread;
 
-use crate::affinity;
-use crate::clock::monotonic_ns;
+use crate::host::affinity;
+use crate::host::kernel_clock::monotonic_ns;
 
 /// What was seen on one CPU.
 #[derive(Clone, Debug, Default)]

@@ -9,9 +9,8 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use crate::affinity;
-use crate::clock::monotonic_ns;
-use crate::precedence;
+use crate::host::kernel_clock::monotonic_ns;
+use crate::host::{affinity, precedence};
 
 /// Rounds of one piece: 1 to 3 µs, a hundred times as long as reading the clock.
 const ROUNDS: u64 = 2000;

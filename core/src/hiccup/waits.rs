@@ -27,7 +27,7 @@ pub struct Waits {
 impl Waits {
     pub fn begin() -> Self {
         Waits {
-            ran_ns: crate::clock::thread_cpu_ns(),
+            ran_ns: crate::host::kernel_clock::thread_cpu_ns(),
             run_delay_ns: run_delay_ns(),
             involuntary_switches: involuntary_switches(),
         }
@@ -65,7 +65,7 @@ fn involuntary_switches() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::affinity;
+    use crate::host::affinity;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]

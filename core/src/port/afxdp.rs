@@ -2,12 +2,10 @@
 //!
 //! One socket for each queue serves both directions of a port.
 
-mod interface;
+pub mod interface;
 mod memory;
 mod nic;
 mod receive;
 mod ring;
 mod socket;
 mod transmit;
-
-pub use interface::Sockets;

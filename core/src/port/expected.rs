@@ -2,9 +2,9 @@
 //!
 //! The receive program (`bpf/receive.c`) makes the same checks in the same order; both must be changed together.
 
-use crate::port::Arrival;
-use crate::signature::{self, Parsed, Signature};
-use crate::view::{Fronts, Views, covered};
+use crate::frame::signature::{self, Parsed, Signature};
+use crate::frame::view::{Fronts, Views, covered};
+use crate::port::arrival::Arrival;
 
 /// Bytes of a VLAN tag, which a port may remove before anything else sees the frame.
 pub const VLAN_TAG_BYTES: u16 = 4;

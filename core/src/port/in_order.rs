@@ -3,7 +3,7 @@
 //! Each queue has a CPU of its own, which stamps a frame and hands it over a little later, so that frames of two queues
 //! may be handed over in another order than they arrived. They wait here for as long as that may take.
 
-use crate::port::Arrival;
+use crate::port::arrival::Arrival;
 
 /// `A` is an arrival, or one with its view.
 pub struct InOrder<A = Arrival> {

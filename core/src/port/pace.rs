@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::clock::{Clock, sleep_until};
-use crate::departures::{Departure, Departures};
+use crate::clock::calibrated::Clock;
 use crate::error::{EngineError, Result};
+use crate::frame::signature::{LENGTH, Signature};
 use crate::hiccup::speed::Meter;
-use crate::histogram::Histogram;
-use crate::port::{Control, Load};
-use crate::record::{SHIFTS, Sent};
-use crate::signature::{LENGTH, Signature};
+use crate::host::kernel_clock::sleep_until;
+use crate::latency::histogram::Histogram;
+use crate::port::transmit::{Control, Load, SHIFTS, Sent};
+use crate::trial::departures::{Departure, Departures};
 
 /// A sleep may end this much late; the thread spins for the rest of a wait.
 const SPIN_NS: u64 = 80_000;

@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::chance::{GOLDEN, mix};
+
 use super::device::{ConnectionSettings, WhenFull};
 
 const PS_PER_S: f64 = 1e12;
@@ -155,10 +157,8 @@ impl ConnectionTable {
 
     /// A hash of the number (splitmix64).
     fn bucket(&self, number: u32) -> u64 {
-        let mut value = (u64::from(number) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (value ^ (value >> 31)) % u64::from(self.settings.buckets.unwrap_or(1))
+        let value = mix((u64::from(number) + 1).wrapping_mul(GOLDEN));
+        value % u64::from(self.settings.buckets.unwrap_or(1))
     }
 }
 

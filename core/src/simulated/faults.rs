@@ -2,9 +2,10 @@
 //!
 //! Each random number belongs to the sequence number of a frame. This file decides; it never moves a frame.
 
+use crate::chance::{self, Chance, Concern, Draws};
+
 use super::device::{Distribution, Scatter};
 use super::path::Path;
-use crate::chance::{self, Chance, Concern, Draws};
 
 /// Separates the random numbers of the streams of a trial.
 pub const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;

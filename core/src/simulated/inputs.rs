@@ -7,9 +7,10 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::chance::{Concern, Draws};
+
 use super::device;
 use super::output_port::Queued;
-use crate::chance::{Concern, Draws};
 
 pub struct Inputs {
     /// The queues by port.

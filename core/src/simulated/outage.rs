@@ -2,7 +2,7 @@
 //!
 //! This file knows times and never holds a frame.
 
-use crate::record::Trial;
+use crate::trial::Trial;
 
 use super::device::Device;
 

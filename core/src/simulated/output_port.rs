@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::outage::Outage;
 use super::queues::{Coming, Queues};
 use super::shared_output::SharedOutput;
-use super::transit::{Class, Transit};
+use super::transit::{Class, SentFrame, Transit};
 
 pub struct OutputPort {
     /// Index of the tester's port behind it.
@@ -40,15 +40,6 @@ pub struct Queued {
     pub turn: u64,
     pub frame: SentFrame,
     pub class: u32,
-}
-
-#[derive(Clone, Copy)]
-pub struct SentFrame {
-    pub stream: u32,
-    pub sequence: u64,
-    pub sent_ps: u64,
-    /// What the device did to it (`marks`).
-    pub marks: u8,
 }
 
 struct LateFrame {

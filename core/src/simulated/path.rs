@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::record::Trial;
+use crate::trial::Trial;
 
 use super::device::{Device, Forwarding, Jitter, Loss, Mode};
 use super::wire_ps;

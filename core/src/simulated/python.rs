@@ -11,19 +11,21 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::account::frame_log::FrameLog;
+use crate::account::record::Record;
+use crate::account::watch::{StreamSeen, Watch};
 use crate::error::Result;
-use crate::frame_log::FrameLog;
-use crate::record::{Record, Trial};
-use crate::table::Table;
+use crate::frame::table::{Table, TableParts};
+use crate::frame::view::free_bits;
+use crate::trial::Trial;
 
 use super::bridge::Addresses;
 use super::connections::ConnectionTable;
 use super::device::{Code, Device};
 use super::path::paths;
 use super::rewriting::{Choice, Watching};
-use super::run::{Scene, run};
-use crate::watch::{StreamSeen, Watch};
-use crate::wire::{TableParts, free_bits, table};
+use super::run::run;
+use super::scene::Scene;
 
 /// Frames as they are sent, as they are expected, bytes of their fronts with the bits that may change, and frames after
 /// each rewriting, which comes as JSON of a `Choice`.
@@ -77,7 +79,7 @@ impl Simulation {
         })
     }
 
-    /// Begins a trial, given as JSON of `record::Trial`, and returns at once. `addresses_json` (JSON of
+    /// Begins a trial, given as JSON of `trial::Trial`, and returns at once. `addresses_json` (JSON of
     /// `bridge::Addresses`) is given if the device decides by addresses.
     /// Where changes are watched, `frames` has the tables that are sent and those that are expected, as `Wire.start`
     /// takes them, bytes of the latter with the bits that may change, and JSON of a `rewriting::Choice` with the tables after each rewriting. `log` and `changed_only` are
@@ -297,7 +299,8 @@ fn watching(
     (sent, expected, free, rewritten): WatchedParts,
     log: Option<Arc<FrameLog>>,
 ) -> PyResult<Watching> {
-    let tables = |parts: Vec<TableParts>| parts.into_iter().map(table).collect::<Result<Vec<_>>>();
+    let tables =
+        |parts: Vec<TableParts>| parts.into_iter().map(Table::of).collect::<Result<Vec<_>>>();
     let sent = tables(sent)?;
     let expected = tables(expected)?;
     let made = rewritten.into_iter().map(|(choice, parts)| {

@@ -7,13 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::marks::{CE, REMARKED};
+use crate::account::marks::{CE, REMARKED};
+use crate::marker::{Action, Marker};
 
 use super::device::{Code, Device, QueueSettings, SchedulerKind, Stall};
-use super::output_port::SentFrame;
 use super::server::{Server, Service};
 use super::token_bucket::TokenBucket;
-use crate::marker::{Action, Marker};
+use super::transit::SentFrame;
 
 pub struct Queues {
     server: Server,

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::account::changes::{Changes, ChangesRecord, EXPECTED, views};
+use crate::account::frame_log::{Entry, FrameLog};
+use crate::account::tracking::Outcome;
 use crate::chance::{Chance, Concern};
-use crate::changes::{Changes, ChangesRecord, EXPECTED, views};
-use crate::frame_log::{Entry, FrameLog};
-use crate::record::Trial;
-use crate::signature;
-use crate::table::Table;
-use crate::tracking::Outcome;
-use crate::view::{Free, Fronts, LONGEST};
+use crate::frame::signature;
+use crate::frame::table::Table;
+use crate::frame::view::{Free, Fronts, LONGEST};
+use crate::trial::Trial;
 
 use super::faults::STREAM_STEP;
 

@@ -2,8 +2,9 @@
 //!
 //! Times are rounded to a picosecond from an exact multiple of the period, so that rounding errors do not accumulate.
 
-use crate::histogram::Histogram;
-use crate::record::{Sent, Stream};
+use crate::latency::histogram::Histogram;
+use crate::port::transmit::Sent;
+use crate::trial::Stream;
 
 use super::wire_ps;
 

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::departures::{Departures, PATIENCE};
-use crate::histogram::Histogram;
-use crate::record::{SHIFTS, Sent, Trial};
-use crate::switches::Switches;
+use crate::latency::histogram::Histogram;
+use crate::port::transmit::{SHIFTS, Sent};
+use crate::trial::Trial;
+use crate::trial::departures::{Departures, PATIENCE};
+use crate::trial::switches::Switches;
 
 use super::device::Host;
 use super::server::{Server, Service};

@@ -5,8 +5,9 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use crate::record::{Transmitter, Trial};
-use crate::switches::Switches;
+use crate::account::record::Transmitter;
+use crate::trial::Trial;
+use crate::trial::switches::Switches;
 
 use super::STAMP;
 use super::device::Host;

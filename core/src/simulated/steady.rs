@@ -5,11 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::loss_watch::{LOOK_NS, LossWatch};
-use crate::marks::MarksRecord;
-use crate::record::{Receiver, Record, StreamRecord, Transmitter, Trial};
-use crate::tracking::Tracker;
-use crate::watch::Watch;
+use crate::account::loss_watch::{LOOK_NS, LossWatch};
+use crate::account::marks::MarksRecord;
+use crate::account::record::{Receiver, Record, StreamRecord, Transmitter};
+use crate::account::tracking::Tracker;
+use crate::account::watch::Watch;
+use crate::trial::Trial;
 
 use super::faults::Faults;
 use super::output::Output;

@@ -9,28 +9,28 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use crate::loss_watch::{LOOK_NS, LossWatch};
-use crate::record::{Receiver, Record};
-use crate::switches::Switches;
-use crate::watch::Watch;
+use crate::account::egress::Egress;
+use crate::account::loss_watch::{LOOK_NS, LossWatch};
+use crate::account::record::{Receiver, Record};
+use crate::account::watch::Watch;
+use crate::chance::{Concern, Draws};
+use crate::trial::switches::Switches;
 
 use super::bridge::{Bridge, Verdict};
-use super::classes::Classes;
 use super::connections::ConnectionTable;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
 use super::outage::Outage;
-use super::output_port::{OutputPort, Queued, SentFrame};
+use super::output_port::{OutputPort, Queued};
 use super::path::Path;
 use super::queues::Queues;
-use super::run::Scene;
+use super::scene::Scene;
 use super::sender::Leaving;
 use super::senders::Senders;
 use super::server::Service;
 use super::shared_output::SharedOutput;
-use super::transit::{Belonging, Class, Transit};
+use super::transit::{Belonging, Class, Classes, SentFrame, Transit};
 use super::{BATCH, STAMP};
-use crate::chance::{Concern, Draws};
 
 /// While no stream is running, how soon a stream that is started is noticed.
 const PAUSED: Duration = Duration::from_micros(200);
@@ -589,7 +589,7 @@ impl<'a> DeviceState<'a> {
                 .store(tracker.received_frames(), Ordering::Relaxed);
             seen.forwarded
                 .store(tracker.forwarded_frames(), Ordering::Relaxed);
-            seen.tell_arrived(transit.egress());
+            seen.tell_arrived(transit.egress().into_iter().flat_map(Egress::frames));
         }
     }
 

@@ -1,19 +1,31 @@
 //! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
 //! account.
 
-use crate::egress::Egress;
-use crate::marks::Marks;
-use crate::record::{BranchRecord, Connections, Stream, StreamRecord, Trial};
-use crate::tracking::Tracker;
+use std::collections::BTreeMap;
+
+use crate::account::egress::Egress;
+use crate::account::marks::Marks;
+use crate::account::record::{BranchRecord, StreamRecord};
+use crate::account::tracking::Tracker;
+use crate::trial::{Connections, Stream, Trial};
 
 use super::cuts::Cuts;
-use super::device::Code;
+use super::device::{Code, Distribution, Jitter};
 use super::faults::Faults;
-use super::output_port::SentFrame;
 use super::path::Path;
 use super::rewriting::Watched;
 use super::server::Service;
 use super::{stamped, wire_ps};
+
+/// A frame on its way to an output port.
+#[derive(Clone, Copy)]
+pub struct SentFrame {
+    pub stream: u32,
+    pub sequence: u64,
+    pub sent_ps: u64,
+    /// What the device did to it (`marks`).
+    pub marks: u8,
+}
 
 /// Frames of one size between one pair of ports, computed once.
 pub struct Class {
@@ -37,6 +49,35 @@ impl Class {
             refused: path.refuses(frame_bytes),
             is_large: path.is_large(frame_bytes),
         }
+    }
+}
+
+/// Each size between each pair of ports once.
+#[derive(Default)]
+pub struct Classes {
+    pub all: Vec<Class>,
+    pub index: BTreeMap<((usize, usize), u32), u32>,
+}
+
+impl Classes {
+    pub fn of(&mut self, path: &Path, pair: (usize, usize), frame_bytes: u32) -> u32 {
+        *self.index.entry((pair, frame_bytes)).or_insert_with(|| {
+            self.all.push(Class::new(path, frame_bytes));
+            self.all.len() as u32 - 1
+        })
+    }
+
+    /// The shortest time after which a frame to `port` is ready.
+    pub fn least_latency_ps(&self, port: usize, path: &Path) -> u64 {
+        let shortens = |jitter: &Jitter| jitter.distribution == Distribution::Normal;
+        if path.jitter().is_some_and(shortens) {
+            return 0;
+        }
+        let to_port = self.index.iter().filter(|((pair, _), _)| pair.1 == port);
+        to_port
+            .map(|(_, class)| self.all[*class as usize].latency_ps)
+            .min()
+            .unwrap_or(0)
     }
 }
 
@@ -182,7 +223,7 @@ impl Transit {
             codes: Vec::new(),
             marks: trial.marks.then(Marks::default),
             among: stream.among.clone(),
-            egress: stream.egress(),
+            egress: Egress::of(stream),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Control messages of `sendmsg` and `recvmsg`, which accompany the bytes of a packet.
 
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 
-use super::address::from_kernel;
+use super::address::{KernelAddress, from_kernel};
 
 /// asm-generic/socket.h, since Linux 6.13: the caller's number for the stamps of a packet.
 const SCM_TS_OPT_ID: i32 = 81;
@@ -81,11 +83,45 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// Receives into `room`: returns the number of bytes, what came beside them, from whom they are, and what `at_return`
+    /// says as soon as the kernel has returned.
+    pub fn receive<T>(
+        socket: RawFd,
+        room: &mut [u8],
+        flags: libc::c_int,
+        at_return: impl FnOnce() -> T,
+    ) -> io::Result<(usize, Self, KernelAddress, T)> {
+        let mut control = Room::new();
+        let mut from = KernelAddress::empty();
+        let mut part = libc::iovec {
+            iov_base: room.as_mut_ptr().cast(),
+            iov_len: room.len(),
+        };
+        // SAFETY: msghdr is integers and pointers, for which all zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = (&raw mut from.storage).cast();
+        message.msg_namelen = from.length;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        // SAFETY: the kernel writes no more than the lengths given, into room that outlives the call.
+        let bytes = unsafe { libc::recvmsg(socket, &raw mut message, flags) };
+        let Ok(bytes) = usize::try_from(bytes) else {
+            return Err(io::Error::last_os_error());
+        };
+        let told = at_return();
+        from.length = message.msg_namelen;
+        // SAFETY: as recvmsg left it, and the room is still there.
+        let beside = unsafe { Beside::of(&message) };
+        Ok((bytes, beside, from, told))
+    }
+
     /// Reads what the kernel wrote for `message`.
     ///
     /// # Safety
     /// `message` must be as `recvmsg` left it, with its control buffer still there.
-    pub unsafe fn of(message: &libc::msghdr) -> Self {
+    unsafe fn of(message: &libc::msghdr) -> Self {
         let mut beside = Beside::default();
         // SAFETY: the macros walk the messages that the kernel wrote; each is as long as its type.
         unsafe {

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::clock::Clock;
+use crate::clock::calibrated::Clock;
 
-use super::address::KernelAddress;
 use super::clocks::UserStamps;
-use super::control::{Beside, Room};
+use super::control::Beside;
 
 /// The most packets whose stamps are awaited; stamps of older packets never arrive.
 const AWAITED: usize = 65_536;
@@ -159,32 +158,11 @@ impl ErrorQueue {
     /// Reads all entries of the error queue.
     pub fn drain(&mut self, socket: &OwnedFd, clock: &mut Clock) {
         let mut quoted = [0u8; QUOTED_BYTES];
-        let mut room = Room::new();
-        loop {
-            let mut name = KernelAddress::empty();
-            let mut part = libc::iovec {
-                iov_base: quoted.as_mut_ptr().cast(),
-                iov_len: quoted.len(),
-            };
-            // SAFETY: msghdr is integers and pointers, for which all zero is a value.
-            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-            message.msg_name = (&raw mut name.storage).cast();
-            message.msg_namelen = name.length;
-            message.msg_iov = &raw mut part;
-            message.msg_iovlen = 1;
-            message.msg_control = room.0.as_mut_ptr().cast();
-            message.msg_controllen = room.0.len() as _;
-            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-            // SAFETY: the kernel writes no more than the lengths given, into room that outlives the call.
-            let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
-            let Ok(bytes) = usize::try_from(bytes) else {
-                return;
-            };
-            let user = UserStamps::now(clock);
-            // SAFETY: as recvmsg left it, and the room is still there.
-            let beside = unsafe { Beside::of(&message) };
-            let destination = (message.msg_namelen > 0).then(|| name.get()).flatten();
-            self.take(beside, destination, &quoted[..bytes], user);
+        let (socket, flags) = (socket.as_raw_fd(), libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
+        while let Ok((bytes, beside, destination, user)) =
+            Beside::receive(socket, &mut quoted, flags, || UserStamps::now(clock))
+        {
+            self.take(beside, destination.get(), &quoted[..bytes], user);
         }
     }
 

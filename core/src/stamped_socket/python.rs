@@ -8,11 +8,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::EngineError;
+use crate::host::kernel_clock::monotonic_ns;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::{IcmpError, Kind, Options, Outgoing, Packet, Sent, StampedSocket as Socket};
-use crate::clock::monotonic_ns;
 
 /// A packet that was sent, or was not (`error`). Stamps that are missing are `None`.
 #[pyclass(frozen, get_all)]

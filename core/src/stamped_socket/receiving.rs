@@ -4,11 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::clock::Clock;
+use crate::clock::calibrated::Clock;
 
-use super::address::KernelAddress;
 use super::clocks::UserStamps;
-use super::control::{Beside, Room};
+use super::control::Beside;
 
 /// A packet that arrived.
 #[derive(Clone, Debug)]
@@ -31,34 +30,15 @@ pub fn receive(
     clock: &mut Clock,
     room: &mut [u8],
 ) -> io::Result<Option<(Packet, Option<u32>)>> {
-    let mut control = Room::new();
-    let mut name = KernelAddress::empty();
-    let mut part = libc::iovec {
-        iov_base: room.as_mut_ptr().cast(),
-        iov_len: room.len(),
-    };
-    // SAFETY: msghdr is integers and pointers, for which all zero is a value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_name = (&raw mut name.storage).cast();
-    message.msg_namelen = name.length;
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len() as _;
-    // SAFETY: the kernel writes no more than the lengths given, into room that outlives the call.
-    let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
-    let Ok(bytes) = usize::try_from(bytes) else {
-        return match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            error => Err(error),
+    let (socket, flags) = (socket.as_raw_fd(), libc::MSG_DONTWAIT);
+    let (bytes, beside, source, user) =
+        match Beside::receive(socket, room, flags, || UserStamps::now(clock)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            other => other?,
         };
-    };
-    let user = UserStamps::now(clock);
-    // SAFETY: as recvmsg left it, and the room is still there.
-    let beside = unsafe { Beside::of(&message) };
     let packet = Packet {
         data: room[..bytes].to_vec(),
-        source: (message.msg_namelen > 0).then(|| name.get()).flatten(),
+        source: source.get(),
         ttl: beside.ttl,
         kernel_ns: beside.kernel_ns,
         hardware_ns: beside.hardware_ns,

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::clock::{Clock, RealtimeOffset, monotonic_ns};
-use crate::netns;
-use crate::port::{Engine, Place};
-use crate::stamping::{Direction, HardwareStamps};
+use crate::clock::calibrated::Clock;
+use crate::clock::offset::RealtimeOffset;
+use crate::host::kernel_clock::monotonic_ns;
+use crate::host::netns;
+use crate::interface::place::{Engine, Place};
+use crate::interface::stamping::hardware::{Direction, HardwareStamps};
 
 use super::address::KernelAddress;
 use super::clocks::UserStamps;

@@ -9,13 +9,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::account::tracking::Tracker;
+
 use super::pace::Pace;
 use super::report::{Datagrams, ReceiverReport, SenderReport};
 use super::send_buffer::SendBuffer;
 use super::socket::{SK_MEMINFO_DROPS, again, memory, set};
 use super::usage::Usage;
 use super::waiting::wait;
-use crate::tracking::Tracker;
 
 /// Bytes of the token and the number.
 pub const HEADER_BYTES: usize = 16;

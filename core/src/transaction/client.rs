@@ -4,21 +4,21 @@ mod slot;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsRawFd;
 
 use serde::Serialize;
 
 use slot::{Slot, State};
 
+use crate::host::epoll::{Epoll, NO_EVENT};
+use crate::host::kernel_clock::monotonic_ns;
+use crate::stream::usage::Usage;
+
+use super::arrivals::Arrivals;
 use super::row::{Failure, Row, UNKNOWN};
 use super::stamped::{
-    EVENTS, Events, Poll, connecting, kept_error, left, reads, receive, send, stamp,
-    stamps_ahead_ns,
+    connecting, kept_error, left, reads, receive, send, stamp, stamps_ahead_ns, watch,
 };
 use super::{GREETING, HEAD_BYTES, Kind, Plan, head};
-use crate::clock::monotonic_ns;
-use crate::http_load::arrivals::Arrivals;
-use crate::stream::usage::Usage;
 
 const ROOM: usize = 1 << 16;
 /// Connections that are opened at the same time before the first transaction: fewer than what listens keeps waiting.
@@ -61,7 +61,7 @@ pub fn transact(plan: Plan) -> Result<(Vec<Row>, ClientReport), String> {
 
 struct Client {
     plan: Plan,
-    poll: Poll,
+    epoll: Epoll,
     slots: Vec<Slot>,
     free: VecDeque<usize>,
     /// Slots whose transaction failed at once: they wait for the next look, so that failures are no busy loop.
@@ -92,7 +92,7 @@ impl Client {
             .per_second
             .map(|rate| Arrivals::new(rate, plan.poisson, 0, 1, plan.seed));
         Ok(Client {
-            poll: Poll::new()?,
+            epoll: Epoll::new()?,
             slots: (0..plan.connections).map(|_| Slot::new()).collect(),
             free: (0..plan.connections).collect(),
             paused: Vec::new(),
@@ -265,7 +265,7 @@ impl Client {
     fn open(&mut self, place: usize) {
         self.slots[place].state = State::Connecting;
         let made = connecting(self.plan.kind, self.plan.server).and_then(|socket| {
-            self.poll.watch(socket.as_raw_fd(), self.plan.kind, place)?;
+            watch(&self.epoll, &socket, self.plan.kind, place)?;
             Ok(socket)
         });
         let socket = match made {
@@ -341,8 +341,8 @@ impl Client {
 
     /// Waits for events for at most `ns`, and goes on with their slots.
     fn look(&mut self, ns: u64) -> io::Result<()> {
-        let mut events: Events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        let found = self.poll.wait(ns, &mut events)?;
+        let mut events = [NO_EVENT; 256];
+        let found = self.epoll.wait(Some(ns), &mut events)?;
         for event in &events[..found] {
             let place = event.u64 as usize;
             if self.slots[place].state == State::Connecting {

@@ -9,10 +9,12 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
-use super::shares::{Shares, SharesReport};
-use super::stamped::{EVENTS, Poll, at_once, left, reads, real_ns, receive, send, stamp};
-use super::{GREETING, HEAD_BYTES, Kind, Service, check_sizes};
+use crate::host::epoll::{Epoll, NO_EVENT};
 use crate::stream::usage::Usage;
+
+use super::shares::{Shares, SharesReport};
+use super::stamped::{at_once, left, reads, real_ns, receive, send, stamp, watch};
+use super::{GREETING, HEAD_BYTES, Kind, Service, check_sizes};
 
 /// How often it looks whether it must end.
 const LOOK_NS: u64 = 20_000_000;
@@ -139,15 +141,15 @@ struct Connection {
 
 impl AtWork {
     fn connections(&mut self, listener: &OwnedFd, stop: &AtomicBool) -> io::Result<()> {
-        let poll = Poll::new()?;
-        poll.watch(listener.as_raw_fd(), Kind::Kept, LISTENER)?;
+        let epoll = Epoll::new()?;
+        watch(&epoll, listener, Kind::Kept, LISTENER)?;
         // The place of a connection is one less than its number.
         let mut connections: Vec<Option<Connection>> = Vec::new();
         let mut free = Vec::new();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let mut events = [NO_EVENT; 256];
         let mut more = false;
         while !stop.load(Ordering::Relaxed) {
-            let found = poll.wait(if more { 0 } else { LOOK_NS }, &mut events)?;
+            let found = epoll.wait(Some(if more { 0 } else { LOOK_NS }), &mut events)?;
             for event in &events[..found] {
                 let number = event.u64 as usize;
                 if number == LISTENER {
@@ -169,7 +171,7 @@ impl AtWork {
                         connections.push(None);
                         connections.len() - 1
                     });
-                    poll.watch(connection.socket.as_raw_fd(), Kind::Kept, place + 1)?;
+                    watch(&epoll, &connection.socket, Kind::Kept, place + 1)?;
                     connections[place] = Some(connection);
                 }
             }
@@ -319,12 +321,12 @@ impl AtWork {
         if self.service.stamps {
             stamp(socket)?;
         }
-        let poll = Poll::new()?;
-        poll.watch(socket.as_raw_fd(), Kind::Udp, LISTENER)?;
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let epoll = Epoll::new()?;
+        watch(&epoll, socket, Kind::Udp, LISTENER)?;
+        let mut events = [NO_EVENT; 256];
         let (mut answers, mut next) = (VecDeque::<Answer>::new(), 0u32);
         while !stop.load(Ordering::Relaxed) {
-            poll.wait(LOOK_NS, &mut events)?;
+            epoll.wait(Some(LOOK_NS), &mut events)?;
             while let Ok(received) = receive(socket.as_raw_fd(), &mut self.room) {
                 let read = real_ns();
                 let from = received.from.get().map(|address| address.ip());

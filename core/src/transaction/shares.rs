@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::histogram::{Buckets, Histogram};
+use crate::latency::histogram::{Buckets, Histogram};
 
 /// Times between four moments of a transaction in the server's host: the kernel had the request, the program had read
 /// it, it called to send the response, the response left. Only transactions with both of the kernel's stamps count.

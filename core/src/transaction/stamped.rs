@@ -5,11 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::Kind;
-use crate::clock::{monotonic_ns, read};
+use crate::host::epoll::Epoll;
+use crate::host::kernel_clock::{monotonic_ns, read};
 use crate::stamped_socket::address::KernelAddress;
-use crate::stamped_socket::control::{Beside, Room};
+use crate::stamped_socket::control::Beside;
 use crate::stream::socket::set;
+
+use super::Kind;
 
 /// Stamps of the kernel alone; those of packets that left come back without the packet, with the number of its last
 /// byte (TCP) or of the datagram (UDP), counted from 0 when this is set.
@@ -127,7 +129,8 @@ pub struct Received {
 }
 
 pub fn receive(socket: RawFd, room: &mut [u8]) -> io::Result<Received> {
-    message(socket, room, libc::MSG_DONTWAIT).map(|(count, beside, from)| Received {
+    let (count, beside, from, ()) = Beside::receive(socket, room, libc::MSG_DONTWAIT, || ())?;
+    Ok(Received {
         count,
         stamp: beside.kernel_ns,
         from,
@@ -138,7 +141,7 @@ pub fn receive(socket: RawFd, room: &mut [u8]) -> io::Result<Received> {
 pub fn left(socket: RawFd) -> Option<(u32, u64)> {
     loop {
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        let (_, beside, _) = message(socket, &mut [], flags).ok()?;
+        let (_, beside, ..) = Beside::receive(socket, &mut [], flags, || ()).ok()?;
         // Other entries are ICMP errors, which the socket reports itself.
         if let (Some((error, _)), Some(stamp)) = (beside.error, beside.kernel_ns)
             && error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING
@@ -148,36 +151,6 @@ pub fn left(socket: RawFd) -> Option<(u32, u64)> {
     }
 }
 
-fn message(
-    socket: RawFd,
-    room: &mut [u8],
-    flags: libc::c_int,
-) -> io::Result<(usize, Beside, KernelAddress)> {
-    let mut control = Room::new();
-    let mut from = KernelAddress::empty();
-    let mut part = libc::iovec {
-        iov_base: room.as_mut_ptr().cast(),
-        iov_len: room.len(),
-    };
-    // SAFETY: msghdr is integers and pointers, for which all zero is a value.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = (&raw mut from.storage).cast();
-    header.msg_namelen = from.length;
-    header.msg_iov = &raw mut part;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = control.0.len() as _;
-    // SAFETY: the kernel writes no more than the lengths given, into room that outlives the call.
-    let count = unsafe { libc::recvmsg(socket, &raw mut header, flags) };
-    let Ok(count) = usize::try_from(count) else {
-        return Err(io::Error::last_os_error());
-    };
-    from.length = header.msg_namelen;
-    // SAFETY: as recvmsg left it, and the room is still there.
-    let beside = unsafe { Beside::of(&header) };
-    Ok((count, beside, from))
-}
-
 /// Whether an event may mean that there is something to read, or an error: not one that only says that there is room,
 /// or that a stamp came, which was `taken`.
 pub fn reads(events: u32, taken: bool) -> bool {
@@ -185,64 +158,10 @@ pub fn reads(events: u32, taken: bool) -> bool {
     events & data != 0 || (events & libc::EPOLLERR as u32 != 0 && !taken)
 }
 
-/// An epoll descriptor.
-pub struct Poll(OwnedFd);
-
-/// Events that one call of `Poll::wait` returns at most.
-pub const EVENTS: usize = 256;
-pub type Events = [libc::epoll_event; EVENTS];
-
-impl Poll {
-    pub fn new() -> io::Result<Self> {
-        // SAFETY: returns a new descriptor or an error, and touches no memory.
-        match unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) } {
-            ..0 => Err(io::Error::last_os_error()),
-            // SAFETY: a descriptor that was just made and belongs to nobody else.
-            made => Ok(Poll(unsafe { OwnedFd::from_raw_fd(made) })),
-        }
-    }
-
-    /// Tells what changes at the socket, until it is closed; of a UDP socket not that there is room again, which is so
-    /// after each datagram.
-    pub fn watch(&self, socket: RawFd, kind: Kind, number: usize) -> io::Result<()> {
-        let room = if kind == Kind::Udp { 0 } else { libc::EPOLLOUT };
-        let wanted = libc::EPOLLIN | room | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event {
-            events: wanted as u32,
-            u64: number as u64,
-        };
-        let (epoll, add) = (self.0.as_raw_fd(), libc::EPOLL_CTL_ADD);
-        // SAFETY: the kernel reads the event, which lives across the call.
-        match unsafe { libc::epoll_ctl(epoll, add, socket, &mut event) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// Waits for at most `ns`. Returns how many events there are.
-    pub fn wait(&self, ns: u64, events: &mut Events) -> io::Result<usize> {
-        let timeout = libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-        };
-        // SAFETY: the kernel writes at most EVENTS events and reads the timeout; both live across the call.
-        let found = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.0.as_raw_fd(),
-                events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                &raw const timeout,
-                std::ptr::null::<libc::sigset_t>(),
-                0usize,
-            )
-        };
-        match usize::try_from(found) {
-            Ok(found) => Ok(found),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-                error => Err(error),
-            },
-        }
-    }
+/// Lets an epoll tell what changes at the socket, until it is closed; of a UDP socket not that there is room again, which
+/// is so after each datagram.
+pub fn watch(epoll: &Epoll, socket: &OwnedFd, kind: Kind, number: usize) -> io::Result<()> {
+    let room = if kind == Kind::Udp { 0 } else { libc::EPOLLOUT };
+    let wanted = libc::EPOLLIN | room | libc::EPOLLRDHUP | libc::EPOLLET;
+    epoll.watch(socket.as_raw_fd(), wanted, number as u64)
 }

@@ -1,7 +1,7 @@
 """ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) for hosts at a port whose frames go through a mailbox.
 
 Frames come from any sender: reading one must never raise, and frames that a host must ignore are ignored. It opens
-nothing and reads no clock. The software engines do the same in core/src/neighbour.rs.
+nothing and reads no clock. The software engines do the same in core/src/interface/neighbour.rs.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class HostRange:
         return ip.version == self.first.version and int(self.first) <= int(ip) <= int(self.last)
 
     def plain(self) -> dict[str, str | int | None]:
-        """The range in the form that `core/src/neighbour.rs` reads."""
+        """The range in the form that `core/src/interface/neighbour.rs` reads."""
         return {"mac": self.mac, "first": str(self.first), "last": str(self.last), "vlan": self.vlan}
 
 

@@ -27,7 +27,7 @@ SHARE = 0.05
 STOP_NS = 50_000
 """The thread did not run for at least this time: the kernel's timer and its interrupts take less."""
 LONG_STOP_NS = 1_000_000
-"""A sender that was stopped for longer does not catch up, but postpones its frames (`core/src/departures.rs`)."""
+"""A sender that was stopped for longer does not catch up, but postpones its frames (`core/src/trial/departures.rs`)."""
 QUIET = 0.005
 """The largest share of a CPU that a quiet host takes: the permitted error of a trial's load."""
 _MOST_CPUS = 16

@@ -21,7 +21,7 @@ EVERY_S = 0.02
 STREAMS = ("keisoku-stream-",)
 """Beginnings of the names of threads that carry streams (core/src/stream)."""
 REQUESTS = ("keisoku-http-",)
-"""Of those that request files (core/src/http_load)."""
+"""Of those that request files (core/src/system/http_load)."""
 _FIND_S = 1.0
 """Time between searches for processes of other programs."""
 _OWN = Path("/proc/self/task")

@@ -4,20 +4,20 @@
 use std::collections::HashMap;
 use std::io;
 
-use aya::Ebpf;
 use aya::maps::XskMap;
 
 use crate::error::{EngineError, Result};
-use crate::netns;
+use crate::host::netns;
+use crate::interface::place::Place;
 use crate::port::afxdp::nic::queues_and_mtu;
 use crate::port::afxdp::receive::AfXdpReceive;
 use crate::port::afxdp::socket::{self, Receiving, Room, Sending};
-use crate::port::afxdp::transmit::AfXdpTransmit;
-use crate::port::layout::{QUEUES, REDIRECT_OBJECT};
-use crate::port::mapped::Mapped;
-use crate::port::xdp_receive::attach;
-use crate::port::xdp_transmit::load;
-use crate::port::{Place, Receive, Transmit};
+use crate::port::afxdp::transmit::{AfXdpTransmit, Outlet};
+use crate::port::bpf::layout::{QUEUES, REDIRECT_OBJECT};
+use crate::port::bpf::mapped::Mapped;
+use crate::port::bpf::program::{attach, load};
+use crate::port::receive::Receive;
+use crate::port::transmit::Transmit;
 
 /// Memory for received frames of a port, for all queues together: a tenth of a second of a million small frames a
 /// second, which a reader that looks every 5 ms may miss.
@@ -34,32 +34,6 @@ const LARGE_CHUNK_BYTES: u32 = 4096;
 const HEADROOM_BYTES: u32 = 256;
 /// Ethernet header, two VLAN tags and the stamp of the program.
 const BESIDE_MTU_BYTES: u32 = 14 + 8 + 8;
-
-/// How an interface's sender uses it.
-pub struct Outlet {
-    pub sending: Sending,
-    pub place: Place,
-    pub interface: u32,
-    mtu: u32,
-    /// With zero copy some drivers send only while a program is attached, which lives as long as this value.
-    _program: Option<Ebpf>,
-}
-
-impl Outlet {
-    /// The longest frame that can be sent.
-    pub fn longest(&self) -> usize {
-        self.sending.longest().min(self.mtu as usize + 14 + 8)
-    }
-
-    /// Whether a higher MTU would let longer frames be sent.
-    pub fn limited_by_mtu(&self) -> bool {
-        self.longest() < self.sending.longest()
-    }
-
-    pub fn failure(&self, error: &io::Error) -> EngineError {
-        self.place.refusal("send on an AF_XDP socket", error)
-    }
-}
 
 type Name = (Option<String>, String);
 

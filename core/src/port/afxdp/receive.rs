@@ -9,16 +9,20 @@ use std::time::Duration;
 
 use aya::Ebpf;
 
-use crate::capture::{CaptureRing, Direction, bpf_ring};
-use crate::clock::monotonic_ns;
+use crate::capture::bpf_ring;
+use crate::capture::ring::CaptureRing;
+use crate::capture::source::Direction;
 use crate::error::Result;
+use crate::frame::view::Fronts;
+use crate::host::kernel_clock::monotonic_ns;
+use crate::interface::place::Place;
 use crate::port::afxdp::socket::Receiving;
-use crate::port::expected::VLAN_TAG_BYTES;
+use crate::port::arrival::Arrival;
+use crate::port::bpf::layout::{Redirector, STAMP_BYTES};
+use crate::port::bpf::mapped::Mapped;
+use crate::port::expected::{Expected, VLAN_TAG_BYTES};
 use crate::port::in_order::InOrder;
-use crate::port::layout::{Redirector, STAMP_BYTES};
-use crate::port::mapped::Mapped;
-use crate::port::{Arrival, Expected, Place, Receive};
-use crate::view::Fronts;
+use crate::port::receive::Receive;
 
 /// A frame is in its socket's ring at most this long after its stamp: the driver shows the frames of a poll together.
 const DELAY_NS: u64 = 1_000_000;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::interface::packet_socket::set;
 use crate::port::afxdp::memory::Memory;
 use crate::port::afxdp::ring::{self, Consumer, Producer};
-use crate::port::packet_socket::set;
 
 /// Frames that are handed over together.
 const MOST_A_CALL: u32 = 64;

@@ -11,16 +11,18 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+use aya::Ebpf;
+
+use crate::capture::ring::CaptureRing;
 use crate::capture::sent_ring::{self, SentFrames};
-use crate::capture::{CaptureRing, Direction};
-use crate::departures::Departure;
+use crate::capture::source::Direction;
 use crate::error::{EngineError, Result};
-use crate::port::afxdp::interface::Outlet;
+use crate::frame::signature::Signature;
+use crate::interface::place::Place;
 use crate::port::afxdp::socket::Sending;
 use crate::port::pace::{Delayed, Next, Pace, PortCounts, Progress, sign};
-use crate::port::{Control, Ended, Load, Place, Transmit};
-use crate::record::Sent;
-use crate::signature::Signature;
+use crate::port::transmit::{Control, Ended, Load, Sent, Transmit};
+use crate::trial::departures::Departure;
 
 /// A descriptor whose address lies behind all memory: the kernel discards it.
 const NOWHERE: libc::xdp_desc = libc::xdp_desc {
@@ -30,6 +32,32 @@ const NOWHERE: libc::xdp_desc = libc::xdp_desc {
 };
 /// How often frames that zero copy has submitted are looked for at the end of a load.
 const LAST_LOOKS: u32 = 1_000_000;
+
+/// How an interface's sender uses it.
+pub struct Outlet {
+    pub sending: Sending,
+    pub place: Place,
+    pub interface: u32,
+    pub mtu: u32,
+    /// With zero copy some drivers send only while a program is attached, which lives as long as this value.
+    pub _program: Option<Ebpf>,
+}
+
+impl Outlet {
+    /// The longest frame that can be sent.
+    pub fn longest(&self) -> usize {
+        self.sending.longest().min(self.mtu as usize + 14 + 8)
+    }
+
+    /// Whether a higher MTU would let longer frames be sent.
+    pub fn limited_by_mtu(&self) -> bool {
+        self.longest() < self.sending.longest()
+    }
+
+    pub fn failure(&self, error: &io::Error) -> EngineError {
+        self.place.refusal("send on an AF_XDP socket", error)
+    }
+}
 
 pub struct AfXdpTransmit {
     outlets: Vec<Line>,

@@ -1,6 +1,6 @@
 """`SerialLine`: two routers with a line between them that takes 8·L/C for each packet and marks by a known rule.
 
-The line is that of core/src/serial_link, which the lab makes before the device is built. The rest acts on the
+The line is that of core/src/lab/serial_link, which the lab makes before the device is built. The rest acts on the
 namespaces of the device, never on the host's own.
 """
 

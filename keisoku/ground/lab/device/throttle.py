@@ -13,7 +13,7 @@ from keisoku import units
 from keisoku.ground.lab.device.parameter import between, text_for
 
 CATCH_UP_NS, CATCH_UP_FRAMES = 200_000, 64
-"""What a sender may catch up at once, the longer of both times (core/src/departures.rs)."""
+"""What a sender may catch up at once, the longer of both times (core/src/trial/departures.rs)."""
 _MARGIN = 1.5
 """The burst without another one, in times of that: a sender's batches come on top."""
 _LONGEST_BYTES = 1518 + 20

@@ -1,6 +1,6 @@
 """`PathLab`: a tester, routers and a target in a row, joined by links whose truth is known.
 
-The links themselves are in core/src/serial_link. Packets on the path are IPv4.
+The links themselves are in core/src/lab/serial_link. Packets on the path are IPv4.
 """
 
 from __future__ import annotations

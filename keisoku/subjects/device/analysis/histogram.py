@@ -9,7 +9,7 @@ from keisoku.subjects.device.record.counts import Buckets
 
 
 def merged(histograms: Sequence[Buckets]) -> Buckets:
-    """One histogram with the counts of all; they share one layout of buckets (`core/src/histogram.rs`)."""
+    """One histogram with the counts of all; they share one layout of buckets (`core/src/latency/histogram.rs`)."""
     counts: Counter[tuple[int, int]] = Counter()
     for histogram in histograms:
         for lower, upper, count in zip(histogram.lower_ns, histogram.upper_ns, histogram.counts, strict=True):

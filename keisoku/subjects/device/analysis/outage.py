@@ -58,7 +58,7 @@ class Between:
 NOTHING = Between(0.0, 0.0, 0.0)
 _ROUNDING_NS = 2.0
 _CATCH_UP_NS, _CATCH_UP_FRAMES = 200_000, 64
-"""A sender that is later than the longer of both times postpones its schedule (core/src/departures.rs)."""
+"""A sender that is later than the longer of both times postpones its schedule (core/src/trial/departures.rs)."""
 
 
 @dataclass(frozen=True)

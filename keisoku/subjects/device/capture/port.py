@@ -46,7 +46,7 @@ class CapturePort:
 
     @property
     def place(self) -> dict[str, object]:
-        """As `core/src/port/place.rs` reads it."""
+        """As `core/src/interface/place.rs` reads it."""
         namespace = None if self.namespace is None else str(self.namespace)
         return {"engine": "packet", "interface": self.interface, "namespace": namespace}
 

@@ -119,7 +119,7 @@ class TwoHostWire:
     """Has the calls of the core's `Wire`, for one port that sends and one that receives there."""
 
     def __init__(self, places: Sequence[Mapping[str, Any]], host: ReceivingHost, clock: Clock | None = None) -> None:
-        """`places`: as `core/src/port/open.rs` reads them; of the port there only what its opening needs. Without a
+        """`places`: as `core/src/port/opening.rs` reads them; of the port there only what its opening needs. Without a
         `clock` there are no one-way latencies."""
         self._clock = clock
         self._near = Wire(json.dumps([places[SENDS]]), [SENDS], [])

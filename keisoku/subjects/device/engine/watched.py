@@ -23,7 +23,7 @@ from keisoku.subjects.device.record.changes import StreamChanges
 from keisoku.subjects.device.record.trial import Facts, Trial
 
 MOST_FREE_WORDS, WORD_BYTES = 6, 8
-"""Fields that may become anything are in so many words of a frame at most (core/src/view.rs)."""
+"""Fields that may become anything are in so many words of a frame at most (core/src/frame/view.rs)."""
 Parts = tuple[bytes, bytes, int, bool, int]
 """A table as the core takes it."""
 

@@ -48,7 +48,7 @@ _WARM_UP_STREAM = 0
 _WARM_UP_DRAIN_NS = NS_PER_S // 100
 _BEYOND_ANY_PORT_FPS = 100e6
 _REFUSED = "hardware refused: "
-"""How a receiver reports this (`core/src/stamping/received.rs`)."""
+"""How a receiver reports this (`core/src/interface/stamping/received.rs`)."""
 LEARNING_FRAMES = 10
 """In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
 _ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "connections", "multicast", "switches"})
@@ -61,7 +61,7 @@ Rewrites = Callable[[Sequence[Frames], int], None]
 
 
 OpensWire = Callable[[Sequence[dict[str, object]], list[int], list[int]], Wire]
-"""Opens ports, as `core/src/port/open.rs` reads them, of which some send and some receive."""
+"""Opens ports, as `core/src/port/opening.rs` reads them, of which some send and some receive."""
 
 
 def opened_here(places: Sequence[dict[str, object]], transmitting: list[int], receiving: list[int]) -> Wire:

@@ -66,7 +66,7 @@ class WiredPort:
             )
 
     def place(self, capture_bytes: int = 0) -> dict[str, object]:
-        """As `core/src/port/open.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
+        """As `core/src/port/opening.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
         namespace = None if self.namespace is None else str(self.namespace)
         return {
             "engine": self.engine,

@@ -1,6 +1,6 @@
 """What arrived otherwise than expected, as an engine counts it: pairs of an expected frame and the one that came.
 
-Mirrors `core/src/changes.rs`. What a pair means is decided in `keisoku/ground/frame/difference.py`.
+Mirrors `core/src/account/changes.rs`. What a pair means is decided in `keisoku/ground/frame/difference.py`.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class Interval(_Model):
 
 
 class Tracked(_Model):
-    """The receiver's account of one stream; see `core/src/tracking.rs` for each count."""
+    """The receiver's account of one stream; see `core/src/account/tracking.rs` for each count."""
 
     received_frames: int
     forwarded_frames: int

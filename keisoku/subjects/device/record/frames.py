@@ -19,7 +19,7 @@ from keisoku.errors import EngineError
 from keisoku.subjects.device.record.trial import Facts
 
 DUPLICATE, CORRUPT, REORDERED, LOST = 1, 2, 4, 8
-"""Bits of `flags`: as `core/src/frame_log.rs` has them, and LOST."""
+"""Bits of `flags`: as `core/src/account/frame_log.rs` has them, and LOST."""
 
 ENTRY = np.dtype(
     [

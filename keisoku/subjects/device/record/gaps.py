@@ -1,6 +1,6 @@
 """Missing sequence numbers of a stream: gaps, and many of them in little memory.
 
-Mirrors `Gap` of `core/src/gaps.rs`. Holds facts only; never computes.
+Mirrors `Gap` of `core/src/account/gaps.rs`. Holds facts only; never computes.
 """
 
 from __future__ import annotations

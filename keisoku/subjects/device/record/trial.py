@@ -1,7 +1,7 @@
 """One trial: its settings (`Trial`), its outcome (`Facts`), and both with context (`TrialRecord`).
 
-Mirrors `core/src/record.rs`. Holds counts and intentions; its few properties are definitions of the
-RFCs; everything else belongs to `analysis`. It never uses an engine.
+Mirrors `core/src/trial.rs` and `core/src/account/record.rs`. Holds counts and intentions; its few properties are
+definitions of the RFCs; everything else belongs to `analysis`. It never uses an engine.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind
 
 
 class Stream(_Model):
-    """One stream of a trial as an engine receives it: see `core/src/record.rs`."""
+    """One stream of a trial as an engine receives it: see `core/src/trial.rs`."""
 
     transmit: int
     receive: int
@@ -265,7 +265,7 @@ class Trial(_Model):
         compares: bool = False,
         words: tuple[int, int] | None = None,
     ) -> str:
-        """The load in the form of `core/src/record.rs`; `seed` is for random pacing and a simulated device's
+        """The load in the form of `core/src/trial.rs`; `seed` is for random pacing and a simulated device's
         choices. `promiscuous` are ports that must receive frames for all addresses; `compares`: headers are compared,
         though no row is kept of changed frames; `words`: where two words of a
         frame are that are kept of each variant."""

@@ -41,7 +41,7 @@ class Account:
 
 
 def account(record: TrialRecord) -> Account:
-    """The balance of one trial (`core/src/tracking.rs` guarantees that it is zero)."""
+    """The balance of one trial (`core/src/account/tracking.rs` guarantees that it is zero)."""
     tracked = record.facts.tracked
     sent = record.facts.expected_frames
     explained = tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals

@@ -1,4 +1,4 @@
-"""keisoku's own client (core/src/http_load): HTTP/1.1, closed or open loop, nothing to install."""
+"""keisoku's own client (core/src/system/http_load): HTTP/1.1, closed or open loop, nothing to install."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from keisoku.subjects.device.record.changes import Kind, StreamChanges
 MOST_BYTES = 1518
 """With FCS: longer frames do not fit into the mailbox."""
 _WORD_BYTES = 8
-"""As in `core/src/changes.rs`: the front of a frame is its header in whole words."""
+"""As in `core/src/account/changes.rs`: the front of a frame is its header in whole words."""
 _DIGEST_BITS = 16
 _ZERO = (0, 0xFFFF)
 

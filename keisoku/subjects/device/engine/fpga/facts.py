@@ -21,7 +21,7 @@ from keisoku.subjects.device.record.gaps import Gap
 
 BINS = 2048
 MOST_GAPS = 1 << 16
-"""Listed one by one; of more, each stretch of 2^15 numbers has a bitmap, as in `core/src/gaps.rs`."""
+"""Listed one by one; of more, each stretch of 2^15 numbers has a bitmap, as in `core/src/account/gaps.rs`."""
 _CELL = 1 << 15
 
 
@@ -188,7 +188,7 @@ def _with_unnamed(gaps: list[Gap], count: int, offered: int) -> list[Gap]:
 
 
 def _ranges(numbers: Sequence[int], count: int) -> Ranges:
-    """In order of time, in the form of `core/src/ranges.rs`."""
+    """In order of time, in the form of `core/src/account/ranges.rs`."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] + 1 == number:
