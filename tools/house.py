@@ -78,7 +78,7 @@ def _names(tree: ast.Module, module: str, path: Path, files: Mapping[str, Path])
             base = ".".join([*(of if node.level else []), *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMED.fullmatch(node.value):
-            yield node.value.partition(":")[0]
+            yield from {node.value.partition(":")[0]} & files.keys()
         elif isinstance(node, ast.JoinedStr):
             parts = [part.value if isinstance(part, ast.Constant) else None for part in node.values]
             if isinstance(parts[0], str) and parts[0].startswith("keisoku."):

@@ -13,8 +13,8 @@ import click
 from keisoku.faces.cli.amount import AMOUNT, amount
 from keisoku.faces.cli.exit_code import FAILED, MEASURED, MISSED
 from keisoku.faces.cli.standard_output import told as on_standard_output
+from keisoku.ground.run.outcome import Outcome
 from keisoku.language import translated
-from keisoku.running.measurement.carry_out import Outcome
 
 _OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),

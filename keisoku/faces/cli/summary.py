@@ -19,9 +19,9 @@ from keisoku.ground.report.table import Table, all_tables, main_table
 from keisoku.ground.report.text import aligned
 from keisoku.ground.report.verdict import JUDGED_LOUDLY, verdict_text
 from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.language import joined, phrase, plural, translated
-from keisoku.running.measurement.carry_out import Outcome
 from keisoku.running.measurement.table import of_run
 
 MOST_LINES = 20
