@@ -12,11 +12,12 @@ from support.listening import Listening
 from support.virtual_path import VirtualHop, VirtualPath
 
 from keisoku.errors import EngineError, KeisokuError
+from keisoku.ground import entry
 from keisoku.ground.entry import ENDS, Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.outcome import Outcome
-from keisoku.running.measurement import carry_out, entry
+from keisoku.running.measurement import carry_out
 from keisoku.running.measurement.carry_out import findings_of
 from keisoku.running.measurement.within import TimeIsUp
 from keisoku.subjects.clock import rated
