@@ -8,7 +8,7 @@ BUILT := $(VENV)/.built
 unexport PYTHONDONTWRITEBYTECODE
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo check test test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint clean wheel deb test-install
+.PHONY: setup demo check test test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint house clean wheel deb test-install
 
 setup: $(BUILT)
 
@@ -96,6 +96,11 @@ lint: $(BUILT)
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	python3 tools/house.py --without-rust
+
+# Lines, rooms, floors and arrows of the house; a circle among its modules ends it.
+house:
+	@python3 tools/house.py
 
 # An hour at the highest load without loss, and property tests too long for `make test`; SOAK='--minutes 5' is shorter.
 soak: $(BUILT)

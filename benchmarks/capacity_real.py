@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from keisoku.ground.entry import Work
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
@@ -44,7 +45,7 @@ def main() -> None:
                     continue
                 try:
                     settings = parsed(MEASUREMENT.settings, {"host": f"{lab.target_address}@{lab.tester_namespace}"})
-                    (result,) = carry_out(MEASUREMENT, settings, Path(folder) / "run").results
+                    (result,) = carry_out(Work(MEASUREMENT, settings, Path(folder) / "run")).results
                 finally:
                     server.terminate()
         for row, truth_bps in zip(result.rows, (up, down), strict=True):

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.disturber import Disturber
 
+from keisoku.ground.entry import Work
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
@@ -56,7 +57,7 @@ def measured(dut: str, seed: int, disturbed: bool, folder: Path) -> dict[str, di
     path = folder / f"{seed}"
     with Disturber(seed=seed) if disturbed else nullcontext():
         device = find("device")
-        run = carry_out(device, parsed(device.settings, plan(dut, seed)), path)
+        run = carry_out(Work(device, parsed(device.settings, plan(dut, seed)), path))
     found = {}
     for result in run.results:
         row = result.rows[0]

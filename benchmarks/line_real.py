@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.kernel_nat import KINDS, OTHER, prepare
 from support.serving import serving
 
+from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.report import digits
@@ -59,7 +60,7 @@ def _one(seed: int) -> None:
             measurement = find("line")
             host = f"{lab.target_address}@{lab.tester_namespace}"
             given = {"host": host, "port": server.port, "rounds": 1, "ramp_s": 0.8, "duration_s": 0.8, "within_s": 90.0}
-            done = carry_out(measurement, parsed(measurement.settings, given), Path(folder) / "run")
+            done = carry_out(Work(measurement, parsed(measurement.settings, given), Path(folder) / "run"))
     rows = {(row.group, row.case): row for row in done.results[0].rows}
     for case, rate in rates.items():
         _print(seed, case, f"{rate:.2f} Mb/s", 1e4 * round(100 * rate), rows[RATE, case].figures["capacity"])

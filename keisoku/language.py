@@ -113,6 +113,11 @@ def translated(text: str) -> str:
     return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
 
 
+def all_translated(texts: Iterable[str]) -> list[str]:
+    """Each of the texts in the chosen language: what is laid out together is translated together, before."""
+    return [translated(text) for text in texts]
+
+
 def language() -> str:
     """The chosen one of `LANGUAGES`."""
     return _chosen

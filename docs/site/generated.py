@@ -18,7 +18,8 @@ import click
 
 from keisoku.faces.cli.main import GROUPS
 from keisoku.faces.cli.main import keisoku as group
-from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES, OF_RUNS, find
 from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
 
 MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from keisoku.errors import PlanError
+from keisoku.errors import KeisokuError, PlanError, shown
 from keisoku.ground.host.context import host_context
+from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.report.plot import Plot
+from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import Criterion, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
@@ -59,7 +61,7 @@ class Answer:
 
 
 class Work(Generic[Settings_]):
-    """A measurement in progress: the directory of its rows, and the receivers of its messages."""
+    """A measurement in progress: the directory of its rows, and its observer."""
 
     def __init__(
         self,
@@ -67,32 +69,27 @@ class Work(Generic[Settings_]):
         settings: Settings_,
         out: Path | None = None,
         resumed: RunDirectory | None = None,
-        tell: Callable[[str], None] = lambda line: None,
-        warn: Callable[[str], None] = lambda line: None,
-        observer: Any = None,
-        begun: Callable[[RunDirectory], None] = lambda directory: None,
-        came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
+        observer: Observer | None = None,
         waited_s: float = 0.0,
-        answers: Callable[[RunDirectory], Answer] | None = None,
     ) -> None:
+        """Into the directory `out` (default: a new one in `runs`), or on in the directory `resumed`.
+
+        `waited_s`: how many seconds whoever asked has waited already, as for the start of the program.
+        """
         self.measurement, self.settings = measurement, settings
-        self.tell = tell
-        """Receives a line for the user: before `begin` of the plan, then what is done now, until the next line."""
-        self.warn = warn
-        """Receives a line that the user must not miss, such as a fault it met or a file it kept: it stays."""
-        self.came_to = came_to
-        """Is given how far the measurement has come: how much is done, of how much, and the same in words."""
-        self.observer = observer
-        """Receives details of the progress; its type depends on the measurement."""
+        self.observer = observer or Observer()
+        """Is told how the measurement goes on."""
         self.resumed = resumed
         """The run that is continued; None: a new one."""
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
         self.latest: Answer | None = None
         """The last answer; None before the first one."""
-        self._answers = answers or (lambda directory: Answer(measurement.analyse(directory)))
-        self._out, self._begun = out, begun
-        self._since_s, self._waited_s = monotonic(), waited_s
+        self.answers: Callable[[RunDirectory], Answer] = lambda directory: Answer(self.measurement.analyse(directory))
+        """What makes an answer of the rows that there are."""
+        self.waited_before_s = waited_s
+        """Seconds that whoever asked had waited before."""
+        self._out, self._since_s = out, monotonic()
 
     def elapsed_s(self) -> float:
         """Seconds of this host since the measurement was asked for."""
@@ -100,14 +97,14 @@ class Work(Generic[Settings_]):
 
     def waited_s(self) -> float:
         """Seconds that whoever asked has waited by now, the start of the program included."""
-        return self._waited_s + self.elapsed_s()
+        return self.waited_before_s + self.elapsed_s()
 
     def answer(self) -> None:
         """Answers from the rows that there are, if they are enough: what is given if the time is up before a later
         answer is there (`Measurement.keeps_time`)."""
         assert self.directory is not None, "rows are in a directory"
         with suppress(PlanError):
-            self.latest = self._answers(self.directory)
+            self.latest = self.answers(self.directory)
 
     @property
     def path(self) -> Path:
@@ -132,7 +129,7 @@ class Work(Generic[Settings_]):
                 self.settings.plain(),
                 {**host_context(), **context, **started},
             )
-        self._begun(self.directory)
+        self.observer.begun(self.directory)
         return self.directory
 
 
@@ -226,6 +223,21 @@ class Measurement(Generic[Settings_]):
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
     """Stores further parts of a result, such as a calibration; returns a sentence with the place."""
 
+    def findings(self, directory: RunDirectory) -> Findings:
+        """What the raw rows of a run say, each result with its sentence. Raises PlanError if it holds too little."""
+        try:
+            found = self.analyse(directory)
+        except KeisokuError:
+            raise
+        except Exception as error:
+            raise _not_understood(directory, error) from error
+        figures = [self.figure_of(result.measurement, directory.plan) for result in found.results]
+        told = [
+            result if result.sentence else result.model_copy(update={"sentence": sentence(result, figure)})
+            for result, figure in zip(found.results, figures, strict=True)
+        ]
+        return replace(found, results=told)
+
     def run_name(self, settings: Settings_) -> str:
         """Name of a directory that the user did not name."""
         return self.name if self.named is None else self.named(settings)
@@ -252,3 +264,10 @@ class Measurement(Generic[Settings_]):
 
     def _figures_of(self, plan: Mapping[str, Any]) -> Mapping[str, str]:
         return {self.name: self.figure} if self.figures is None else self.figures(plan)
+
+
+def _not_understood(directory: RunDirectory, error: Exception) -> PlanError:
+    """For records that no measurement writes, as after a fault of the disk: whoever reads many runs goes on."""
+    said = shown(f"{type(error).__name__}: {' '.join(str(error).split())}")
+    problem = f"{directory.path} holds records that cannot be analysed ({said})"
+    return PlanError("run", problem, "measure again if they are damaged, and report it as an error if they are not")

@@ -17,7 +17,8 @@ from support.every_kind import OTHERS, PROCEDURES
 from support.serving import serving
 
 from keisoku.ground.host.place import Place
-from keisoku.running.measurement.table import DEVICE, MODULES
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.plan.procedure import PROCEDURES as TABLE
 from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server

@@ -14,7 +14,8 @@ from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 from keisoku.ground.entry import Findings
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.running.measurement.carry_out import page
-from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES, OF_RUNS
 
 
 def of_measurement(folder: Path, name: str) -> str:

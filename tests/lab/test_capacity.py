@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.serving import serving
 
+from keisoku.ground.entry import Work
 from keisoku.ground.host.namespace import FOLDER
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.lab import PathLab
@@ -33,7 +34,7 @@ with_udpst = pytest.mark.skipif(not os.environ.get(UDPST), reason=f"{UDPST} name
 def measured(lab: PathLab, out: Path, **more: object) -> Result:
     measurement = find("stream capacity")
     host = f"{lab.target_address}@{lab.tester_namespace}"
-    (result,) = carry_out(measurement, parsed(measurement.settings, {"host": host, **more}), out).results
+    (result,) = carry_out(Work(measurement, parsed(measurement.settings, {"host": host, **more}), out)).results
     return result
 
 

@@ -9,12 +9,14 @@ import pytest
 from support.serving import serving
 
 from keisoku.errors import EngineError
+from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import parsed
-from keisoku.running.measurement.carry_out import Outcome, analyse, carry_out
+from keisoku.running.measurement.carry_out import analyse, carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.subjects.line.responsiveness.probing import DELAYS, PHASES, begin
@@ -36,7 +38,7 @@ def carried_out(path: str, out: Path, **more: Any) -> Outcome:
             measurement = find("line responsiveness")
             host = f"{lab.target_address}@{lab.tester_namespace}"
             values = {"host": host, "port": server.port, **QUICK, **more}
-            return carry_out(measurement, parsed(measurement.settings, values), out)
+            return carry_out(Work(measurement, parsed(measurement.settings, values), out))
 
 
 def row_of(result: Result, group: str, case: str) -> Row:

@@ -18,6 +18,7 @@ from support.command_line import journal_of, keisoku
 from support.serving import serving
 
 from keisoku.errors import EngineError, KeisokuError
+from keisoku.ground.entry import Work
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import ControlError
@@ -222,7 +223,7 @@ def test_every_trial_is_kept_at_once_and_an_interrupted_campaign_is_continued(
         )
         with monkeypatch.context() as patched, pytest.raises(KeisokuError, match=r"interrupted; .*--resume"):
             patched.setattr(StreamSession, "measure", interrupted)
-            carry_out(find("stream tcp"), settings, tmp_path / "run")
+            carry_out(Work(find("stream tcp"), settings, tmp_path / "run"))
         kept = RunDirectory.open(tmp_path / "run").rows(TABLE).to_pylist()
         assert [row["message_bytes"] for row in kept] == done and len(done) == 4
         (found,) = resume(tmp_path / "run").results
@@ -280,7 +281,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
         if ftp:
             stack.enter_context(FtpServer(Namespace(far), files))
             values |= {"over": "ftp", "ftp_directory": "files"}
-        outcome = carry_out(find("stream file"), FileSettings.model_validate(values), tmp_path / "run")
+        outcome = carry_out(Work(find("stream file"), FileSettings.model_validate(values), tmp_path / "run"))
     # What was not kept goes when the server notices that the client is gone, before it ends.
     came = hashlib.sha256((files / "came.bin").read_bytes()).digest()
     assert came == hashlib.sha256(source.read_bytes()).digest()

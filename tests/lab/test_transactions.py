@@ -13,6 +13,7 @@ from support.command_line import keisoku
 from support.serving import serving
 
 from keisoku.errors import EngineError
+from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.ground.lab.path.hop import Hop
@@ -92,7 +93,7 @@ def test_a_known_delay_is_in_every_transaction_and_is_the_networks(tmp_path: Pat
     with _far([Hop(1_000_000_000, propagation_ns=DELAY_NS)]) as (place, port):
         measurement = find(f"stream {kind}")
         values = {"host": place, "port": port, "duration_s": 0.15, "repetitions": 6}
-        done = carry_out(measurement, parsed(measurement.settings, values), tmp_path / "run")
+        done = carry_out(Work(measurement, parsed(measurement.settings, values), tmp_path / "run"))
     rows = done.directory.rows(TRANSACTIONS).to_pandas()
     assert (rows["failure"] == 0).all()
     # A host that is late only adds to these.
@@ -111,7 +112,9 @@ def test_lost_datagrams_are_failures_with_their_reason_and_the_others_go_on(tmp_
     with _far([Hop(1_000_000_000, loss=0.2)]) as (place, port):
         measurement = find("stream udp-rr")
         values = {"host": place, "port": port, "duration_s": 0.3, "repetitions": 2, "timeout_s": 0.02}
-        done = carry_out(measurement, parsed(measurement.settings, {**values, "connections": 10}), tmp_path / "run")
+        done = carry_out(
+            Work(measurement, parsed(measurement.settings, {**values, "connections": 10}), tmp_path / "run")
+        )
     (result,) = done.results
     (row,) = [row for row in result.rows if row.case == "transaction"]
     kept = done.directory.rows(TRANSACTIONS).to_pandas()
@@ -124,7 +127,7 @@ def test_lost_datagrams_are_failures_with_their_reason_and_the_others_go_on(tmp_
 def test_a_run_goes_on_after_the_trials_that_it_holds(tmp_path: Path, bare: tuple[str, int]) -> None:
     measurement = find("stream rr")
     values = {"host": bare[0], "port": bare[1], "duration_s": 0.05, "repetitions": 2}
-    done = carry_out(measurement, parsed(measurement.settings, values), tmp_path / "run")
+    done = carry_out(Work(measurement, parsed(measurement.settings, values), tmp_path / "run"))
     before = done.directory.rows(TRANSACTIONS)
     # Killed between the rows of a trial and the row that makes it count.
     (done.directory.path / TRIALS / "00000002.parquet").unlink()

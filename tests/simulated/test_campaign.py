@@ -16,6 +16,7 @@ import keisoku as ks
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import parsed
 from keisoku.running.campaign.settings import CampaignSettings, cells, ordered
+from keisoku.running.measurement.table import find
 
 SLOW = """link_bits_per_second = 1e9
 [output]
@@ -141,7 +142,7 @@ def test_what_cannot_be_measured_is_said_before_the_first_run(here: Path) -> Non
 def test_an_order_is_a_function_of_the_seed(here: Path) -> None:
     def order(**more: Any) -> list[str]:
         settings = parsed(CampaignSettings, PLAN | {"repetitions": 4} | more)
-        return [run.name for run in ordered(settings, cells(settings))]
+        return [run.name for run in ordered(settings, cells(settings, find))]
 
     assert order() == order() != order(seed=2)
     assert order(order="random") == order(order="random")

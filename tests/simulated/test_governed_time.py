@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from keisoku.ground.entry import Work
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
@@ -40,5 +41,5 @@ def test_a_busy_host_no_longer_makes_governing_longer_than_asked_for(
 
     monkeypatch.setattr(set_up, "open_system", slow)
     entry = find("system govern")
-    carry_out(entry, parsed(entry.settings, {"system": "sim:e4", "duration_s": 60.0}), tmp_path / "run")
+    carry_out(Work(entry, parsed(entry.settings, {"system": "sim:e4", "duration_s": 60.0}), tmp_path / "run"))
     assert 60 <= ended[0] < 60 + 2 * (1 + PAUSE_S)

@@ -6,13 +6,16 @@ import random
 from pathlib import Path
 
 import pytest
+from support.listening import Listening
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.errors import PlanError
+from keisoku.ground.entry import Work
 from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.running.measurement.carry_out import carry_out as run_measurement
-from keisoku.running.measurement.table import DEVICE, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import find
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.method.loss import STOPPED, STOPPED_WITHOUT_LOSS
@@ -165,10 +168,10 @@ def test_a_host_that_never_stops_a_sender_changes_nothing() -> None:
 
 def test_no_look_at_the_real_host_is_needed_in_virtual_time(tmp_path: Path) -> None:
     own = plan("trial", dut="sim:gs908e", frame_bytes=[64], trial={"trial_s": 0.01})
-    told: list[str] = []
-    outcome = run_measurement(find(DEVICE), own, tmp_path / "run", tell=told.append)
+    observer = Listening()
+    outcome = run_measurement(Work(find(DEVICE), own, tmp_path / "run", observer=observer))
     assert "host_look" not in outcome.directory.context
-    assert not any(line.startswith("host ") for line in told)
+    assert not any(line.startswith("host ") for line in observer.told)
 
 
 def test_a_procedure_meets_the_stops_of_its_devices_host() -> None:

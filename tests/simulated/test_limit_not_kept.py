@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import EngineError
+from keisoku.ground.entry import Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.running.measurement.carry_out import carry_out, resume
 from keisoku.running.measurement.table import find
@@ -52,7 +53,7 @@ def test_intervals_after_a_limit_was_lifted_do_not_claim_it(
     forgetful: list[Mapping[str, float | None]], tmp_path: Path
 ) -> None:
     settings = GovernSettings(system="sim:e4", duration_s=150, **SEARCH)
-    (result,) = carry_out(find("system govern"), settings, tmp_path / "run").results
+    (result,) = carry_out(Work(find("system govern"), settings, tmp_path / "run")).results
     intervals = kept_intervals(RunDirectory.open(tmp_path / "run"))
     found = lost(intervals)
     assert found and result.flagged("limit-not-kept")
@@ -66,7 +67,7 @@ def test_a_search_does_not_use_what_was_observed_without_the_limit(
     forgetful: list[Mapping[str, float | None]], tmp_path: Path
 ) -> None:
     settings = LimitSettings(system="sim:e4", budget=14, repetitions=2, **SEARCH)
-    (result,) = carry_out(find("system limit"), settings, tmp_path / "run").results
+    (result,) = carry_out(Work(find("system limit"), settings, tmp_path / "run")).results
     intervals = kept_intervals(RunDirectory.open(tmp_path / "run"))
     assert lost(intervals) and result.flagged("limit-not-kept") and result.flagged("limit")
     assert all(kept.as_asked(["fast"]) for kept in intervals if kept.used)
@@ -77,4 +78,4 @@ def test_a_limit_that_never_stays_ends_the_run(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(VirtualSystem, "limit", lambda self, limits: None)
     settings = LimitSettings(system="sim:e4", **SEARCH)
     with pytest.raises(EngineError, match=r"was set 5 times and did not stay"):
-        carry_out(find("system limit"), settings, tmp_path / "run")
+        carry_out(Work(find("system limit"), settings, tmp_path / "run"))

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.listening import Listening
 from support.virtual_path import VirtualHop, VirtualPath
 
 from keisoku.errors import EngineError, KeisokuError
-from keisoku.ground.entry import ENDS
+from keisoku.ground import entry
+from keisoku.ground.entry import ENDS, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.running.measurement import carry_out, entry
-from keisoku.running.measurement.carry_out import Outcome, findings_of
+from keisoku.ground.run.outcome import Outcome
+from keisoku.running.measurement import carry_out
+from keisoku.running.measurement.carry_out import findings_of
 from keisoku.running.measurement.within import TimeIsUp
 from keisoku.subjects.clock import rated
 from keisoku.subjects.path.one_packet import measurement, probing
@@ -97,7 +101,7 @@ def _on(
     host: VirtualHost,
     path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    warn: Callable[[str], None] = lambda line: None,
+    observer: Observer | None = None,
     budget_s: float = 6.0,
     within_s: float | None = None,
     waited_s: float = 0.0,
@@ -111,7 +115,7 @@ def _on(
     monkeypatch.setattr(probing, "fit_path", host.computes(fit_path, 30e3))
     monkeypatch.setattr(measurement, "fit_path", host.computes(fit_path, 225e3))
     settings = OnePacketSettings(host="10.0.2.1", budget_s=budget_s, within_s=within_s, precision_percent=0.01)
-    return carry_out.carry_out(MEASUREMENT, settings, path, warn=warn, waited_s=waited_s)
+    return carry_out.carry_out(Work(MEASUREMENT, settings, path, observer=observer, waited_s=waited_s))
 
 
 @pytest.mark.parametrize(
@@ -122,14 +126,14 @@ def test_a_host_that_became_busy_in_the_run_took_longer_than_its_budget(
     busy_from_s: float, times: float, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight times as long from 4 s on took 6.7 s of 6 s: nothing ended an answer that took longer than was foretold."""
-    host, warned = VirtualHost(busy_from_s, times), list[str]()
-    outcome = _on(host, tmp_path / "run", monkeypatch, warned.append)
+    host, observer = VirtualHost(busy_from_s, times), Listening()
+    outcome = _on(host, tmp_path / "run", monkeypatch, observer)
     assert 4e9 <= host.path.now <= 6e9
     (result,) = outcome.results
     assert result.rows
     assert bool(result.flagged("unfinished")) != whole
-    assert len(warned) == (not whole)
-    assert all("this is the last answer before; 'keisoku analyse" in line for line in warned)
+    assert len(observer.warned) == (not whole)
+    assert all("this is the last answer before; 'keisoku analyse" in line for line in observer.warned)
 
 
 def test_a_budget_beyond_within_leaves_time_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import keisoku as ks
 from keisoku.errors import KeisokuError
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.running.measurement.carry_out import carry_out, resume
 from keisoku.running.measurement.table import find
@@ -98,7 +99,7 @@ def interrupted(monkeypatch, kind, after, *asked):
 
     with monkeypatch.context() as patched:
         patched.setattr(VirtualSystem, "observe", observed)
-        return carry_out(find(kind), *asked)
+        return carry_out(Work(find(kind), *asked))
 
 
 @pytest.mark.parametrize("after", [2, 30])

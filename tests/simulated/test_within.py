@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from support import tiny_measurement
+from support.listening import Listening
 from support.tiny_measurement import TickSettings
 
 import keisoku as ks
@@ -19,9 +20,11 @@ from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.running.measurement.carry_out import Outcome, analyse, carry_out, resume
-from keisoku.running.measurement.table import DEVICE, MODULES, find
+from keisoku.running.measurement.carry_out import analyse, carry_out, resume
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES, find
 from keisoku.running.measurement.within import fitted, no_longer_than
 from keisoku.subjects.clock.stability.measurement import MEASUREMENT as STABILITY
 from keisoku.subjects.clock.stability.settings import StabilitySettings
@@ -61,8 +64,8 @@ def spent_s(outcome: Outcome) -> float:
 
 
 def measured(plan: Plan, out: Path) -> tuple[Outcome, list[str]]:
-    said: list[str] = []
-    return carry_out(find(DEVICE), plan, out, tell=said.append), said
+    observer = Listening()
+    return carry_out(Work(find(DEVICE), plan, out, observer=observer)), observer.told
 
 
 @pytest.mark.parametrize(
@@ -287,7 +290,7 @@ def test_a_profile_lengthens_nothing_and_every_procedure_has_one(name: str) -> N
 
 def typed(monkeypatch: pytest.MonkeyPatch, *arguments: str, terminal: bool = False) -> Plan:
     plans: list[Plan] = []
-    monkeypatch.setattr(procedures, "carry_out", lambda measurement, plan, *_, **__: plans.append(plan))
+    monkeypatch.setattr(procedures, "carry_out", lambda work: plans.append(work.settings))
     monkeypatch.setattr(procedures, "show", lambda *_: 0)
     monkeypatch.setattr(procedures, "somebody_waits", lambda: terminal)
     done = CliRunner().invoke(keisoku, ["throughput", *arguments])
@@ -356,16 +359,16 @@ def endless(rows: bool) -> Measurement[TickSettings]:
 
 def test_what_takes_longer_is_ended_and_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODULES, tiny_measurement.NAME, tiny_measurement.__name__)
-    began_s, said = time.monotonic(), list[str]()
-    outcome = carry_out(endless(rows=True), TickSettings(within_s=3), tmp_path / "run", warn=said.append)
+    began_s, observer = time.monotonic(), Listening()
+    outcome = carry_out(Work(endless(rows=True), TickSettings(within_s=3), tmp_path / "run", observer=observer))
     assert 2.8 <= time.monotonic() - began_s < 10
     assert outcome.results[0].rows[0].figures["mean"].value > 0
-    assert said[-1] == "the time of 3 s is over: what was measured until now is analysed"
+    assert observer.warned[-1] == "the time of 3 s is over: what was measured until now is analysed"
 
 
 def test_what_measured_nothing_in_its_time_says_so(tmp_path: Path) -> None:
     with pytest.raises(KeisokuError, match=r"the time of 0\.2 s is over, and nothing was measured"):
-        carry_out(endless(rows=False), TickSettings(within_s=0.2), tmp_path / "run")
+        carry_out(Work(endless(rows=False), TickSettings(within_s=0.2), tmp_path / "run"))
 
 
 def test_a_time_that_is_not_over_interrupts_nothing() -> None:

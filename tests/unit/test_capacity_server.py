@@ -19,6 +19,7 @@ from support.serving import serving
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.faces.cli.stream.serve import command
+from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import parsed
@@ -192,7 +193,7 @@ def test_a_whole_measurement_signed_and_analysed_again(signed: CapacityServer, t
     key.write_bytes(KEY + b"\n")
     measurement = find("stream capacity")
     values = {"host": HERE, "port": signed.port, "duration_s": 1, "sub_interval_s": 0.25, "key_file": str(key)}
-    done = carry_out(measurement, parsed(measurement.settings, values), tmp_path / "run")
+    done = carry_out(Work(measurement, parsed(measurement.settings, values), tmp_path / "run"))
     (result,) = done.results
     for row in result.rows:
         assert row.figures["maximum"].value > 10e6 and "busy" in row.remark

@@ -24,10 +24,10 @@ from keisoku.ground.report.comparison import (
 )
 from keisoku.ground.run.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.difference import Better, Margin, Verdict, change, difference, ranked, ratio, verdict
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.running.measurement.carry_out import Outcome
 from keisoku.running.measurement.comparable import (
     check_machine,
     check_settings,
@@ -36,7 +36,9 @@ from keisoku.running.measurement.comparable import (
     machine_notes,
     result_of,
 )
+from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.side_by_side import side_by_side_findings
+from keisoku.running.measurement.table import find
 from keisoku.subjects.device.measurement import marked
 from keisoku.subjects.device.record.run import DeviceRun
 
@@ -353,12 +355,12 @@ def test_what_only_one_run_has_is_said() -> None:
 def test_different_traffic_cannot_be_compared(plans: tuple[dict[str, Any], dict[str, Any]], named: str) -> None:
     runs = [of_plan(plan) for plan in plans]
     with pytest.raises(PlanError, match=named):
-        check_settings(runs, ["a", "b"], ["latency"])
+        check_settings(runs, ["a", "b"], ["latency"], find(DEVICE).same)
 
 
 def test_settings_that_differ_harmlessly_are_named() -> None:
     runs = [of_plan({"latency": {"repetitions": count}}) for count in (20, 3)]
-    assert check_settings(runs, ["a", "b"], ["latency"]) == ["latency.repetitions: 20 of a, 3 of b"]
+    assert check_settings(runs, ["a", "b"], ["latency"], find(DEVICE).same) == ["latency.repetitions: 20 of a, 3 of b"]
 
 
 def test_runs_of_different_methods_cannot_be_compared() -> None:

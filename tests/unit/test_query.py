@@ -17,7 +17,8 @@ import keisoku as ks
 from keisoku.errors import EngineError, PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.running.measurement.query import figures, query
+from keisoku.ground.run.figure_table import figures
+from keisoku.running.measurement.query import query
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, SCHEMA, FrameWriter
 from keisoku.subjects.device.record.trial_log import TrialLog

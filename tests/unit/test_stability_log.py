@@ -24,6 +24,8 @@ from support.power_law_clocks import power_law_phase
 from keisoku import _core
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.running.measurement import carry_out
 from keisoku.subjects.clock.host_clocks import clock_source
@@ -329,17 +331,18 @@ def test_a_criterion_that_is_missed_is_exit_code_1_and_one_that_cannot_be_is_tol
 @calibrates
 def test_a_log_that_the_user_interrupts_says_how_to_go_on_and_goes_on(tmp_path: Path) -> None:
     """Interrupted after 20 readings; the rest is logged by resuming."""
-    said: list[float] = []
+    come: list[float] = []
 
-    def came_to(done: float, whole: float, text: str) -> None:
-        said.append(done)
-        if len(said) == 20:
-            raise KeyboardInterrupt
+    class Leaving(Observer):
+        def came_to(self, done: float, whole: float, said: str) -> None:
+            come.append(done)
+            if len(come) == 20:
+                raise KeyboardInterrupt
 
     settings = StabilitySettings(duration_s=0.3, every_s=0.005, reference="raw")
     run = tmp_path / "run"
     with pytest.raises(KeisokuError, match=rf"interrupted; .*'keisoku analyse {run}'.*'keisoku run --resume {run}'"):
-        carry_out.carry_out(MEASUREMENT, settings, run, came_to=came_to)
+        carry_out.carry_out(Work(MEASUREMENT, settings, run, observer=Leaving()))
     directory = RunDirectory.open(run)
     kept = directory.rows(TABLE).num_rows
     assert 10 <= kept <= 20

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keisoku.ground.entry import Work
 from keisoku.ground.host.activity import ActivityWatch
 from keisoku.ground.host.context import host_context
 from keisoku.ground.run.result import Result
@@ -74,7 +75,7 @@ def test_a_load_of_an_absent_server_ends_with_exit_code_2(tmp_path: Path) -> Non
         port = free.getsockname()[1]
     target = (f"http://127.0.0.1:{port}/",)
     settings = LoadSettings(target=target, duration_s=0.2, repetitions=2, rest_s=0, concurrency=(2,))
-    outcome = carry_out(find("system load"), settings, tmp_path / "run")
+    outcome = carry_out(Work(find("system load"), settings, tmp_path / "run"))
     assert (
         "the server never answered in 2 of 2 runs" in outcome.failure and "connections were refused" in outcome.failure
     )

@@ -9,14 +9,28 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.faces.api.asking import plan_of
 from keisoku.faces.api.measured import Measured
+from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.running.measurement import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
-from keisoku.running.measurement.table import DEVICE, MODULES, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES, find
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.procedure import PROCEDURES
 
 _OF_PAIRS = set(PairedSettings.model_fields) - {"of", "a", "b", "seed", "repeat"}
+
+
+class _OfTrials(Observer):
+    """Gives the details to an observer of trials, which is told nothing else."""
+
+    def __init__(self, trials: Any) -> None:
+        self._trials = trials
+
+    @property
+    def details(self) -> Any:
+        return self._trials
 
 
 def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = None, **settings: Any) -> Measured:
@@ -35,7 +49,7 @@ def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = No
     """
     name, asked = _asked(what, settings)
     path = None if out is None else Path(out)
-    return Measured(carry_out.carry_out(find(name), asked, path, observer=observer))
+    return Measured(carry_out.carry_out(Work(find(name), asked, path, observer=_OfTrials(observer))))
 
 
 def ab(
@@ -61,7 +75,7 @@ def ab(
     elif a:
         raise PlanError("a", "side A is the run of `against`", "leave out a")
     asked = parsed(PairedSettings, {"of": name, "seed": getattr(side_b, "seed", 1), **sides, **own})
-    return Measured(carry_out.carry_out(find("ab"), asked, None if out is None else Path(out)))
+    return Measured(carry_out.carry_out(Work(find("ab"), asked, None if out is None else Path(out))))
 
 
 def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:
@@ -69,7 +83,7 @@ def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:
 
     `changes` are settings that may differ now, such as the `duration_s` of a log that is continued.
     """
-    return Measured(carry_out.resume(Path(run), changes, observer=observer))
+    return Measured(carry_out.resume(Path(run), changes, observer=_OfTrials(observer)))
 
 
 def load(run: Path | str) -> Measured:

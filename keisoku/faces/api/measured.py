@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import plural
-from keisoku.running.measurement.carry_out import Outcome, findings_of, page
+from keisoku.running.measurement.carry_out import findings_of, page
 from keisoku.running.measurement.table import of_run
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import click
 from keisoku.errors import PlanError
 from keisoku.faces.cli.measuring import MeasuringCommand, settings_of, values_of
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.progress import watching
-from keisoku.ground.entry import Measurement
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
@@ -75,7 +75,7 @@ def command(
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))
         with watching() as display:
-            outcome = carry_out(find("ab"), asked, out, **display.receivers)
+            outcome = carry_out(Work(find("ab"), asked, out, observer=display))
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))

@@ -12,7 +12,7 @@ from keisoku.faces.cli.columns import columns
 from keisoku.ground.report import digits
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.running.measurement.table import DEVICE
+from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.subjects.device.calibration.cable_series import CableSeries, cable_series
 from keisoku.subjects.device.record.run import DeviceRun
 

@@ -11,7 +11,8 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.progress import watching
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Work
 from keisoku.running.campaign.settings import NAME
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.plan_file import read
@@ -48,5 +49,5 @@ def command(plan_file: Path, within: str | None, cluster: str | None, out: Path 
     if measurement.name != NAME:
         raise PlanError("measurement", f"{plan_file} is a plan of {measurement.name}", "use 'keisoku run PLAN.toml'")
     with watching() as display:
-        outcome = carry_out(measurement, settings, out, **display.receivers)
+        outcome = carry_out(Work(measurement, settings, out, observer=display))
     sys.exit(show(outcome, as_json))

@@ -28,9 +28,10 @@ from keisoku.ground.report.comparison import (
 from keisoku.ground.report.finding import Finding, print_findings
 from keisoku.ground.run.comparison import regressions
 from keisoku.ground.run.names import names_of
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.statistics.difference import Margin
 from keisoku.language import translated
-from keisoku.running.measurement.carry_out import Outcome, findings_of, load, page
+from keisoku.running.measurement.carry_out import findings_of, load, page
 from keisoku.running.measurement.regression import judged_against
 from keisoku.running.measurement.side_by_side import side_by_side_findings
 

@@ -13,8 +13,8 @@ from keisoku.faces.cli.out_file import write_out
 from keisoku.ground.run.comparison import Judged
 from keisoku.ground.run.names import names_of
 from keisoku.running.measurement.carry_out import load
+from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.regression import judged_against
-from keisoku.running.measurement.table import DEVICE
 
 FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram")
 

@@ -60,16 +60,16 @@ class Live(Lines):
         """Draws now."""
         self._region.refresh()
 
-    def tell(self, said: str) -> None:
+    def tell(self, line: str) -> None:
         """The plan stays above the table; later sentences are replaced by the next one, and stay only with -v."""
         if self._measures:
-            self._said = said
+            self._said = line
         if self.verbose or not self._measures:
-            self.console.print(Text(translated(said)))
+            self.console.print(Text(translated(line)))
 
-    def warn(self, said: str) -> None:
+    def warn(self, line: str) -> None:
         """Above the table, where it stays."""
-        self.console.print(Text(translated(said)))
+        self.console.print(Text(translated(line)))
 
     def begun(self, directory: RunDirectory) -> None:
         """What is told from now on is of the moment."""
@@ -177,9 +177,3 @@ class Live(Lines):
             ProgressBar(total=100.0, completed=self.percent(), width=20), Text(translated(joined(", ", words)))
         )
         return grid
-
-
-def live(verbose: bool = False) -> Lines:
-    """On standard error; plain lines where rich finds no terminal, such as TERM=dumb."""
-    console = Console(stderr=True)
-    return Live(console, verbose) if console.is_terminal and not console.is_dumb_terminal else Lines(verbose)

@@ -18,9 +18,9 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.progress import watching
 from keisoku.faces.cli.waited import waited_s
-from keisoku.ground.entry import Measurement
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
@@ -211,7 +211,7 @@ def command(name: str) -> click.Command:
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
-                outcome = carry_out(*asked(**given), out, waited_s=waited_s(), **display.receivers)
+                outcome = carry_out(Work(*asked(**given), out, observer=display, waited_s=waited_s()))
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))

@@ -1,20 +1,23 @@
 """What every measuring command does with a finished run: it prints the run, on one screen or as JSON, and sets the exit
-code."""
+code. Standard output may be full or closed: the error then names the run."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from keisoku.errors import KeisokuError
 from keisoku.faces.cli.amount import AMOUNT, amount
 from keisoku.faces.cli.exit_code import FAILED, MEASURED, MISSED
-from keisoku.faces.cli.standard_output import told as on_standard_output
+from keisoku.ground.run.outcome import Outcome
 from keisoku.language import translated
-from keisoku.running.measurement.carry_out import Outcome
 
 _OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
@@ -29,7 +32,7 @@ def output_options() -> tuple[Callable[..., Any], ...]:
 
 def show(outcome: Outcome, as_json: bool) -> int:
     """Prints the results and the verdicts on criteria; returns the exit code."""
-    with on_standard_output(outcome.directory.path):
+    with _on_standard_output(outcome.directory.path):
         if as_json:
             click.echo(json.dumps(as_plain(outcome), indent=1))
         else:
@@ -50,6 +53,20 @@ def show(outcome: Outcome, as_json: bool) -> int:
         click.echo(f"keisoku: {translated(outcome.failure)}", err=True)
         return FAILED
     return MEASURED if outcome.met else MISSED
+
+
+@contextmanager
+def _on_standard_output(kept_in: Path) -> Iterator[None]:
+    """Flushes what is printed inside. Raises KeisokuError, naming the run, if this is not possible."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = io.StringIO()  # the rest cannot be written at exit either
+        raise KeisokuError(
+            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
+            f" the result is kept in {kept_in}"
+        ) from error
 
 
 def as_plain(outcome: Outcome) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from keisoku.errors import PlanError
 from keisoku.faces.cli.measuring import MeasuringCommand, settings_of, values_of
 from keisoku.faces.cli.options import measuring, plan_of, seconds
 from keisoku.faces.cli.outcome import show
-from keisoku.faces.cli.progress import watching
-from keisoku.ground.entry import Measurement
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import RunSettings
 from keisoku.running.measurement.carry_out import carry_out
-from keisoku.running.measurement.table import DEVICE, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import find
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.procedure import Procedure
 
@@ -58,7 +59,7 @@ def command(procedure: Procedure) -> click.Command:
     def run(**given: Any) -> None:
         measurement, plan = asked(**given)
         with watching() as display:
-            outcome = carry_out(measurement, plan, given["out"], **display.receivers)
+            outcome = carry_out(Work(measurement, plan, given["out"], observer=display))
         sys.exit(show(outcome, given["as_json"]))
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"

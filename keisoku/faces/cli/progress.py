@@ -1,7 +1,7 @@
 """What a running measurement says, as short lines: for files, pipes, and `--plain`.
 
-`watching` gives the receiver of all progress: of trials (it is the runner's observer), of shares (`came_to`) and of
-sentences (`tell`, `warn`). It writes to standard error only; results go to standard output.
+It observes all progress: of trials, of shares (`came_to`) and of sentences (`tell`, `warn`). It
+writes to standard error only; results go to standard output.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from keisoku.faces.cli.amount import amount
 from keisoku.faces.cli.folded import folded
 from keisoku.faces.cli.interruption import check
+from keisoku.ground.observer import Observer
 from keisoku.language import joined, phrase, plural
 from keisoku.units import time_text
 
@@ -118,7 +118,7 @@ class Rows:
         return _counted(valid, repeated)
 
 
-class Lines:
+class Lines(Observer):
     """Prints lines of at most 100 characters: sentences, a row when it begins and ends, and with -v every trial.
 
     Use as a context manager.
@@ -148,24 +148,13 @@ class Lines:
             self.rows.ended()
             self._print(_over(row))
 
-    @property
-    def receivers(self) -> dict[str, Any]:
-        """Everything that `carry_out` tells, by the names of its parameters."""
-        return {
-            "tell": self.tell,
-            "warn": self.warn,
-            "begun": self.begun,
-            "came_to": self.came_to,
-            "observer": self,
-        }
-
-    def tell(self, said: str) -> None:
+    def tell(self, line: str) -> None:
         """A sentence of the measurement: its plan, and then what is done now."""
-        self._print(said)
+        self._print(line)
 
-    def warn(self, said: str) -> None:
+    def warn(self, line: str) -> None:
         """A sentence that the user must not miss."""
-        self._print(said)
+        self._print(line)
 
     def begun(self, directory: RunDirectory) -> None:
         """The plan is told, and measuring begins."""
@@ -245,16 +234,6 @@ class Lines:
 
     def _print(self, said: str) -> None:
         print(folded(said, sys.stderr, indent="  ", most=WIDTH), file=sys.stderr, flush=True)
-
-
-def watching() -> Lines:
-    """The receiver of progress for this command: a live table on a terminal, lines otherwise and with --plain."""
-    asked = amount()
-    if asked.plain or not sys.stderr.isatty():
-        return Lines(asked.verbose)
-    from keisoku.faces.cli.live import live  # what draws on terminals is loaded for terminals only
-
-    return live(asked.verbose)
 
 
 def standing(of: Standing) -> str:

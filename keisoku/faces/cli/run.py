@@ -10,8 +10,9 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.progress import watching
 from keisoku.faces.cli.waited import waited_s
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Work
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.carry_out import resume as go_on
 from keisoku.running.measurement.plan_file import read
@@ -56,7 +57,7 @@ def command(
         limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
         measurement, settings = read(plan_file, limit)
         with watching() as display:
-            outcome = carry_out(measurement, settings, out, waited_s=waited_s(), **display.receivers)
+            outcome = carry_out(Work(measurement, settings, out, observer=display, waited_s=waited_s()))
     else:
         assert resume is not None
         if out is not None:
@@ -65,7 +66,7 @@ def command(
         changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
         try:
             with watching() as display:
-                outcome = go_on(resume, changes, **display.receivers)
+                outcome = go_on(resume, changes, display)
         except PlanError as error:
             if error.field not in changes:
                 raise

@@ -15,7 +15,7 @@ import click
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.faces.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.faces.cli.columns import columns
-from keisoku.faces.cli.progress import watching
+from keisoku.faces.cli.watching import watching
 from keisoku.ground.run.directory import free_path
 from keisoku.language import joined, phrase, plural, translated
 
@@ -67,7 +67,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         raise PlanError("--out", f"{directory} already holds a study", "choose another directory")
     with watching() as display:
         try:
-            outcomes = [carry_out(study, directory, display.receivers) for study in studies]
+            outcomes = [carry_out(study, directory, display) for study in studies]
         except KeyboardInterrupt:
             raise KeisokuError(f"interrupted: finished runs are kept in {directory}") from None
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]

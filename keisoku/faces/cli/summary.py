@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.text import Text
 
 from keisoku.faces.cli.folded import wide_lines
-from keisoku.ground.report.digits import MARKS
-from keisoku.ground.report.table import Table, all_tables, main_table
+from keisoku.ground.report.table import Table, all_tables, in_language, main_table
 from keisoku.ground.report.text import aligned
 from keisoku.ground.report.verdict import JUDGED_LOUDLY, verdict_text
 from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
-from keisoku.language import joined, phrase, plural, translated
-from keisoku.running.measurement.carry_out import Outcome
+from keisoku.language import all_translated, joined, phrase, plural, translated
 from keisoku.running.measurement.table import of_run
 
 MOST_LINES = 20
@@ -51,28 +50,33 @@ class Summary:
 
         Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
         """
-        end = [*_counted(self.counts, width), translated(report_line(self.report))]
-        top = _cut([_short(said, width) for said in self.criteria], _CRITERIA, _more_criteria, width)
+        counted = [_counted(self.counts)] if self.counts else []
+        report, *said = all_translated([report_line(self.report), *counted, *self.criteria, *self.sentences])
+        counted, said = said[: len(counted)], said[len(counted) :]
+        criteria, sentences = said[: len(self.criteria)], said[len(self.criteria) :]
+        table = None if self.table is None else in_language(self.table)
+        end = [*(line for text in counted for line in _folded(text, width)), report]
+        top = _cut([_short(text, width) for text in criteria], _CRITERIA, _more_criteria, width)
         room = MOST_LINES - len(top) - len(end)
-        wanted = len(self._table(MOST_LINES, width))
-        said = [line for sentence in self.sentences for line in _folded(sentence, width)]
-        top += _cut(said, max(_SENTENCES, room - wanted), _more_lines, width)
-        return [*top, *self._table(MOST_LINES - len(top) - len(end), width), *end]
+        wanted = len(self._rows(table, MOST_LINES, width))
+        folded = [line for sentence in sentences for line in _folded(sentence, width)]
+        top += _cut(folded, max(_SENTENCES, room - wanted), _more_lines, width)
+        return [*top, *self._rows(table, MOST_LINES - len(top) - len(end), width), *end]
 
-    def _table(self, room: int, width: int) -> list[str]:
+    def _rows(self, table: Table | None, room: int, width: int) -> list[str]:
         """Title, heads, rows, and what its marks mean; then how much is left out."""
-        if self.table is None:
+        if table is None:
             return []
-        heads, rows, kept = aligned(self.table, width, self.main)
-        title = self.table.title
-        if kept < len(self.table.heads):
-            columns = phrase("({kept} of {every} columns)", kept=kept, every=len(self.table.heads))
-            title = joined(" ", [title, columns]) if title else columns
+        heads, rows, kept = aligned(table, width, self.main)
+        title = table.title
+        if kept < len(table.heads):
+            columns = translated(phrase("({kept} of {every} columns)", kept=kept, every=len(table.heads)))
+            title = f"{title} {columns}" if title else columns
         marks = [
             line
-            for mark in self.table.marks
-            if any(mark in row for row in rows)
-            for line in _folded(joined(" ", [mark, MARKS[mark]]), width)
+            for mark in table.marks
+            if any(mark.split(" ")[0] in row for row in rows)
+            for line in _folded(mark, width)
         ]
         before = [_short(line, width) for line in (title, *heads)]
         shown = room - len(before) - len(marks)
@@ -132,9 +136,8 @@ def _counts(results: Sequence[Result]) -> list[str]:
     return found
 
 
-def _counted(counts: Sequence[str], width: int) -> list[str]:
-    said = phrase("{counts}: see the report, or use -v", counts=joined(", ", counts))
-    return _folded(said, width) if counts else []
+def _counted(counts: Sequence[str]) -> str:
+    return phrase("{counts}: see the report, or use -v", counts=joined(", ", counts))
 
 
 def _more_tables(count: int) -> str:
@@ -154,9 +157,9 @@ def _more_lines(count: int) -> str:
 
 
 def _in_the_report(more: Sequence[str]) -> str:
-    """That so much is only there: of one kind, or of two."""
+    """That so much is only there, of one kind or of two, in the reader's language."""
     what = more[0] if len(more) == 1 else phrase("{first} and {second}", first=more[0], second=more[1])
-    return phrase("… {what} in the report", what=what)
+    return translated(phrase("… {what} in the report", what=what))
 
 
 def _cut(lines: list[str], most: int, more: Callable[[int], str], width: int) -> list[str]:
@@ -166,12 +169,10 @@ def _cut(lines: list[str], most: int, more: Callable[[int], str], width: int) ->
 
 
 def _folded(said: str, width: int) -> list[str]:
-    said = translated(said)
     if not said.isascii() and cell_len(said) != len(said):
         return wide_lines(said, width, "  ")
     return textwrap.wrap(said, width, subsequent_indent="  ")
 
 
 def _short(said: str, width: int) -> str:
-    said = translated(said)
     return said if cell_len(said) <= width else f"{chop_cells(said, width - 1)[0]}…"

@@ -25,9 +25,10 @@ from keisoku.ground.report.part import Part, Section, run_part
 from keisoku.ground.report.trend import RULE, as_json, plots, sentence, table
 from keisoku.ground.run.comparison import figures_by_key
 from keisoku.ground.run.names import names_of
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.trend import Trend, trends
 from keisoku.language import phrase, plural, translated
-from keisoku.running.measurement.carry_out import Outcome, load
+from keisoku.running.measurement.carry_out import load
 from keisoku.running.measurement.comparable import check_settings, common_results, result_of
 from keisoku.running.measurement.table import find
 
@@ -62,7 +63,7 @@ def command(
     found = sorted(map(load, runs), key=lambda run: str(run.directory.context.get("started_at", "")))
     names = [run.directory.path.name for run in found]
     results = common_results(found, names)
-    notes = check_settings(found, names, results)
+    notes = check_settings(found, names, results, find(found[0].directory.measurement).same)
     devices = list(dict.fromkeys(str(run.directory.context.get("device", "")) for run in found))
     if len(devices) > 1:
         raise PlanError("runs", f"they are of {devices[0]} and of {devices[1]}", "give runs of one device")

@@ -14,11 +14,14 @@ from typing import Any, Literal
 
 from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
 from keisoku.faces.service.document import Judged, RunStatus
-from keisoku.ground.entry import Measurement
+from keisoku.ground.entry import Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RUNS, RunDirectory, free_path
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.running.measurement.carry_out import Outcome, carry_out
-from keisoku.running.measurement.table import DEVICE, find
+from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import find
 from keisoku.subjects.device.engine.engine import Progress
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -141,7 +144,7 @@ class _Cancelled(Exception):
     """Raised by a run's observer to end the run."""
 
 
-class _Run:
+class _Run(Observer):
     """One run: its thread and its status. It observes its own trials."""
 
     def __init__(self, path: Path, measurement: Measurement[Any], settings: RunSettings) -> None:
@@ -225,16 +228,7 @@ class _Run:
         state: Literal["finished", "cancelled", "failed"] = "failed"
         error: KeisokuError | None = None
         try:
-            found = carry_out(
-                self._measurement,
-                self._settings,
-                self.path,
-                tell=self._told,
-                warn=self._told,
-                observer=self,
-                came_to=self._came_to,
-                begun=self._has_begun,
-            )
+            found = carry_out(Work(self._measurement, self._settings, self.path, observer=self))
             state = "finished"
         except _Cancelled:
             state = "cancelled"
@@ -252,21 +246,26 @@ class _Run:
                 ]
         self._begun.set()
 
-    def _has_begun(self, directory: RunDirectory) -> None:
+    def begun(self, directory: RunDirectory) -> None:
+        """The ports are open, and the directory exists."""
         self._opened = True
         self._begun.set()
 
-    def _came_to(self, done: float, whole: float, said: str) -> None:
+    def came_to(self, done: float, whole: float, said: str) -> None:
         """How far the measurement has come."""
         self._check()
         with self._lock:
             self._doing, self._come = said or self._doing, done / whole if whole else None
 
-    def _told(self, line: str) -> None:
+    def tell(self, line: str) -> None:
         """The measurement's own description of its current step."""
         self._check()
         with self._lock:
             self._doing = line
+
+    def warn(self, line: str) -> None:
+        """Shown as the current step as well."""
+        self.tell(line)
 
 
 def _share(progress: Progress) -> float | None:

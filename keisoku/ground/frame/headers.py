@@ -15,8 +15,6 @@ from keisoku.ground.frame import field as fields
 from keisoku.ground.frame.payload import FCS_BYTES, SIGNATURE_BYTES, ones_complement_sum, payload
 from keisoku.ground.frame.stack import Stack, layers_of
 
-ROOM_BYTES = 4
-"""Of the FCS for which an inner frame may keep room."""
 LOCAL_EXPERIMENTAL = 0x88B5
 """EtherType that IEEE 802 reserves for local experiments."""
 EXPERIMENTAL_PROTOCOL = 253
@@ -69,7 +67,7 @@ class Headers:
         self._packet = self._packet / Raw()
         *self.layers, self._raw = layers_of(self._packet)
         frame, other = (self._with(probe) for probe in _PROBES)
-        self.room_bytes = ROOM_BYTES if frame.endswith(_PROBES[0] + bytes(ROOM_BYTES)) else 0
+        self.room_bytes = FCS_BYTES if frame.endswith(_PROBES[0] + bytes(FCS_BYTES)) else 0
         room = bytes(self.room_bytes)
         self.header_bytes = len(frame) - len(_PROBES[0] + room)
         if not (frame.endswith(_PROBES[0] + room) and other.endswith(_PROBES[1] + room)):

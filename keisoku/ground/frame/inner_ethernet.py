@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scapy.layers.l2 import Ether
 
-from keisoku.ground.frame.headers import ROOM_BYTES
+from keisoku.ground.frame.payload import FCS_BYTES
 
 
 class InnerEther(Ether):
@@ -18,4 +18,4 @@ class InnerEther(Ether):
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         """Outer lengths include this room, inner lengths do not."""
-        return bytes(pkt + pay + bytes(ROOM_BYTES))
+        return bytes(pkt + pay + bytes(FCS_BYTES))

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from rich.console import Console
 from rich.text import Text
 
-from keisoku.ground.report.digits import MARKS
 from keisoku.ground.report.table import Table
 from keisoku.ground.report.text import print_table
-from keisoku.language import translated
+from keisoku.language import all_translated
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,10 @@ class Finding:
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
     """Prints the section on a terminal, or as plain aligned lines."""
     for finding in findings:
-        heading = f"{translated(finding.title)}: {translated(finding.subtitle)}"
-        console.print(Text(heading, style="bold"), soft_wrap=True)
+        title, subtitle, *notes = all_translated([finding.title, finding.subtitle, *finding.notes])
+        console.print(Text(f"{title}: {subtitle}", style="bold"), soft_wrap=True)
         for table in finding.tables:
             print_table(table, console)
-            for mark in table.marks:
-                console.print(Text(f"{mark} {translated(MARKS[mark])}", style="dim"), soft_wrap=True)
-        for note in finding.notes:
-            console.print(translated(note), markup=False, highlight=False, soft_wrap=True)
+        for note in notes:
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
         console.print()

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
 import tomlkit
 
-import keisoku
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import MEANING
 from keisoku.ground.report.finding import Finding
@@ -79,7 +79,7 @@ def render(
         long_table=LONG_TABLE,
         title=title or joined(", ", dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
-        version=keisoku.__version__,
+        version=version("keisoku"),
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
         judged=JUDGED,
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],

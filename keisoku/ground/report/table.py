@@ -13,7 +13,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.heads import HEADS
 from keisoku.ground.run.result import Flag, Line, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, translated
+from keisoku.language import all_translated, joined, phrase
 
 COLUMNS = {
     "start": phrase("From"),
@@ -248,13 +248,14 @@ def head(name: str, of_frames: bool = True) -> str:
 
 
 def in_language(table: Table) -> Table:
-    """The table as a reader of the chosen language sees it."""
-    return Table(
-        translated(table.title),
-        [Head(translated(head.title), translated(head.unit)) for head in table.heads],
-        [[translated(cell) for cell in row] for row in table.rows],
-        table.marks,
-    )
+    """The table as a reader of the chosen language sees it; each mark is a line that begins with it and explains it."""
+    titles, units = [head.title for head in table.heads], [head.unit for head in table.heads]
+    cells, marks = [cell for row in table.rows for cell in row], [digits.MARKS[mark] for mark in table.marks]
+    said = iter(all_translated([table.title, *titles, *units, *cells, *marks]))
+    title, titles, units = next(said), [next(said) for _ in titles], [next(said) for _ in units]
+    rows = [[next(said) for _ in row] for row in table.rows]
+    explained = [f"{mark} {next(said)}" for mark in table.marks]
+    return Table(title, [Head(*head) for head in zip(titles, units, strict=True)], rows, explained)
 
 
 def flag_text(flag: Flag) -> str:

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from keisoku.ground.report.digits import MARKS
 from keisoku.ground.report.table import WORDS, Table, all_tables, flag_text, in_language
 from keisoku.ground.run.result import Result
-from keisoku.language import phrase, translated
+from keisoku.language import all_translated, phrase
 
 _GAP = "  "
 
@@ -25,39 +24,36 @@ def print_results(results: Sequence[Result], console: Console) -> None:
     for result in results:
         for table in all_tables(result):
             print_table(table, console)
-            for mark in table.marks:
-                _print(console, Text(f"{mark} {translated(MARKS[mark])}", style="dim"))
-        if result.sentence:
-            _print(console, phrase("in short: {sentence}", sentence=result.sentence))
-        for flag in result.flags:
-            _print(console, phrase("flag {name}: {text}", name=flag.name, text=flag_text(flag)))
-        for text in result.deviations:
-            _print(console, phrase("deviation: {text}", text=text))
-        for text in result.remarks:
-            _print(console, phrase("remark: {text}", text=text))
-        _print(console, "")
+        said = [phrase("in short: {sentence}", sentence=result.sentence)] if result.sentence else []
+        said += [phrase("flag {name}: {text}", name=flag.name, text=flag_text(flag)) for flag in result.flags]
+        said += [phrase("deviation: {text}", text=text) for text in result.deviations]
+        said += [phrase("remark: {text}", text=text) for text in result.remarks]
+        for line in (*all_translated(said), ""):
+            _print(console, line)
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Its title, and its rows in the form for this console."""
+    """Its title, its rows in the form for this console, and what its marks mean."""
+    words = [head.title in WORDS for head in table.heads]
+    table = in_language(table)
     if table.title:
-        _print(console, Text(translated(table.title), style="bold"))
+        _print(console, Text(table.title, style="bold"))
     if console.is_terminal:
-        console.print(_rich(table))
+        console.print(_rich(table, words))
     else:
         heads, rows, _ = aligned(table)
         for line in (*heads, *rows):
             _print(console, line)
+    for mark in table.marks:
+        _print(console, Text(mark, style="dim"))
 
 
 def _print(console: Console, line: str | Text) -> None:
-    console.print(line if isinstance(line, Text) else translated(line), markup=False, highlight=False, soft_wrap=True)
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _rich(table: Table) -> RichTable:
+def _rich(table: Table, every_words: Sequence[bool]) -> RichTable:
     shown = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    every_words = [head.title in WORDS for head in table.heads]
-    table = in_language(table)
     for head, words in zip(table.heads, every_words, strict=True):
         title = Text(head.title, style="bold")
         if head.unit:
@@ -69,12 +65,11 @@ def _rich(table: Table) -> RichTable:
 
 
 def aligned(table: Table, width: int | None = None, main: int = 0) -> tuple[list[str], list[str], int]:
-    """Titles and below them units, as on a page; rows; and how many columns they have: as many as fit into `width`
-    characters, at least one.
+    """Of a table in the reader's language, as many columns as fit into `width` characters, at least one: titles and
+    below them units, as on a page; rows; and how many columns they have.
 
     Where not all fit, the first one and `main` are kept before the others.
     """
-    table = in_language(table)
     heads = [[head.title for head in table.heads], [head.unit for head in table.heads]]
     heads = [line for line in heads if any(line)]
     grid = [*heads, *table.rows]

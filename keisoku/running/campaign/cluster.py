@@ -24,13 +24,15 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase
 from keisoku.running.campaign.log import Log
 from keisoku.running.campaign.security import security
 from keisoku.running.campaign.settings import CampaignSettings, Cell, Planned
 from keisoku.running.measurement.part_run import completed, may_do_better
-from keisoku.running.measurement.table import asked, find
+from keisoku.running.measurement.plan_values import Find
+from keisoku.running.measurement.repetition import repeated
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -47,6 +49,8 @@ class _Task:
     run: str
     measurement: str
     plan: dict[str, Any] = field(repr=False)
+    find: Find = field(repr=False)
+    """What finds the entry of the measurement; a function, of which the worker is sent the name."""
     version: str
     topic: str
     """Of Dask's events, where the worker says that it begins."""
@@ -76,7 +80,11 @@ class _Event:
 
 
 def on_cluster(
-    work: Work[CampaignSettings], log: Log, left: Sequence[Planned], settings_of: Callable[[Planned], RunSettings]
+    work: Work[CampaignSettings],
+    log: Log,
+    left: Sequence[Planned],
+    settings_of: Callable[[Planned], RunSettings],
+    find: Find,
 ) -> None:
     """Carries out the runs at the workers of the cluster. Raises PlanError if it cannot be reached or used.
 
@@ -84,7 +92,7 @@ def on_cluster(
     """
     assert work.settings.cluster is not None
     with _connected(work.settings.cluster) as client:
-        _Campaign(client, work, log, left, settings_of).carry_out()
+        _Campaign(client, work, log, left, settings_of, find).carry_out()
 
 
 class _Campaign:
@@ -97,8 +105,10 @@ class _Campaign:
         log: Log,
         left: Sequence[Planned],
         settings_of: Callable[[Planned], RunSettings],
+        find: Find,
     ) -> None:
         self._client, self._work, self._log, self._settings_of = client, work, log, settings_of
+        self._find = find
         self._topic = f"keisoku-{uuid4().hex}"
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._places = {run.name: place for place, run in enumerate(left)}
@@ -149,11 +159,13 @@ class _Campaign:
     def _say_who_waits(self, cell: Cell, workers: dict[str, Any]) -> None:
         if not any(set(cell.resources) <= set(each["resources"]) for each in workers.values()):
             names = ", ".join(cell.resources)
-            self._work.warn(phrase("{cell} waits for a worker that announces {names}", cell=cell.name, names=names))
+            self._work.observer.warn(
+                phrase("{cell} waits for a worker that announces {names}", cell=cell.name, names=names)
+            )
 
     def _submit(self, run: Planned) -> None:
         settings = self._settings_of(run)
-        task = _Task(run.name, run.cell.entry.name, settings.plain(), version("keisoku"), self._topic)
+        task = _Task(run.name, run.cell.entry.name, settings.plain(), self._find, version("keisoku"), self._topic)
         key = f"{self._topic}-{run.name}-{self._attempts[run.name]}"
         future = self._client.submit(
             carried_out_here,
@@ -204,7 +216,7 @@ class _Campaign:
             made = future.result()
         future.release()
         for said in made.warned:
-            self._work.warn(phrase("{run}: {said}", run=run.name, said=said))
+            self._work.observer.warn(phrase("{run}: {said}", run=run.name, said=said))
         if not made.failed:
             assert self._work.directory is not None
             unpack(made.packed, self._work.directory.path / run.name)
@@ -213,16 +225,26 @@ class _Campaign:
             self._submit(run)
 
 
+class _Warned(Observer):
+    """Keeps what whoever asked for a run must not miss."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warn(self, line: str) -> None:
+        self.lines.append(line)
+
+
 def carried_out_here(task: _Task) -> _Made:
     """The run, measured in a folder of this worker, which is packed and removed."""
     from distributed import get_worker
 
     worker = get_worker()
     worker.log_event(task.topic, {"key": worker.get_current_task(), "worker": worker.address})
-    since, warned = time.monotonic(), list[str]()
+    since, warned = time.monotonic(), _Warned()
 
     def made(**found: Any) -> _Made:
-        return _Made(round(time.monotonic() - since, 3), worker.address, warned=tuple(warned), **found)
+        return _Made(round(time.monotonic() - since, 3), worker.address, warned=tuple(warned.lines), **found)
 
     if task.version != version("keisoku"):
         mine = version("keisoku")
@@ -231,9 +253,9 @@ def carried_out_here(task: _Task) -> _Made:
     with TemporaryDirectory(prefix="keisoku-run-") as folder:
         path = Path(folder) / "run"
         try:
-            entry = find(task.measurement)
+            entry = task.find(task.measurement)
             settings = parsed(entry.settings, task.plan)
-            completed(Work(asked(entry, settings.repeat), settings, path, warn=warned.append))
+            completed(Work(repeated(entry, settings.repeat), settings, path, observer=warned))
             return made(packed=packed(path))
         except KeisokuError as error:
             return made(failed=str(error), final=not may_do_better(error))

@@ -73,8 +73,8 @@ class Log:
         self._directory.append_line(RUNS, json.dumps(line).encode())
         self._count(run.cell.name, bool(failed))
         if failed:
-            self._work.warn(phrase("{run} failed: {why}", run=run.name, why=failed))
-        self._work.came_to(self.share[0], 1.0, run.name)
+            self._work.observer.warn(phrase("{run} failed: {why}", run=run.name, why=failed))
+        self._work.observer.came_to(self.share[0], 1.0, run.name)
         self._tell()
 
     def _count(self, cell: str, failed: bool) -> None:
@@ -86,8 +86,8 @@ class Log:
         self._standings[cell] = replace(self._standings[cell], **changes)
 
     def _tell(self) -> None:
-        if isinstance(self._work.observer, Standings):
-            self._work.observer.stands(list(self._standings.values()))
+        if isinstance(details := self._work.observer.details, Standings):
+            details.stands(list(self._standings.values()))
 
 
 def lines(directory: RunDirectory) -> list[dict[str, Any]]:

@@ -11,12 +11,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.report.part import Part, Section, plain_part, result_tables
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.figure_table import figures
+from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import joined, phrase, plural
 from keisoku.running.campaign.cluster import on_cluster
@@ -24,28 +27,33 @@ from keisoku.running.campaign.log import Log, lines
 from keisoku.running.campaign.result import Found, plot_name, summarised
 from keisoku.running.campaign.settings import NAME, CampaignSettings, Cell, Planned, cells, ordered
 from keisoku.running.measurement.part_run import again, carried_out, may_do_better, results_of
-from keisoku.running.measurement.query import figures
+from keisoku.running.measurement.plan_values import Find
+from keisoku.running.measurement.repetition import repeated
 from keisoku.running.measurement.within import TimeIsUp, fitted, no_longer_than
 from keisoku.units import time_text
 
+_TITLE = "Campaign"
 
-def measure(work: Work[CampaignSettings]) -> None:
+
+def _measure(find: Find, work: Work[CampaignSettings]) -> None:
     """Every run that is not finished yet, until all are, or the time is over."""
     settings = work.settings
-    every = cells(settings)
+    every = cells(settings, find)
     done = set() if work.directory is None else {line["run"] for line in lines(work.directory) if not line["failed"]}
     left = [run for run in ordered(settings, every) if run.name not in done]
-    work.tell(_said_before(settings, left))
+    work.observer.tell(_said_before(settings, left))
     log = Log(work, work.begin({}), every)
     share_s = None if settings.within_s is None else settings.within_s / _in_a_row(settings, every)
-    carry_out = _in_turn if settings.cluster is None else on_cluster
     try:
         with no_longer_than(settings.within_s):
-            carry_out(work, log, left, lambda run: drawn(settings, run, share_s))
+            if settings.cluster is None:
+                _in_turn(work, log, left, lambda run: drawn(settings, run, share_s))
+            else:
+                on_cluster(work, log, left, lambda run: drawn(settings, run, share_s), find)
     except TimeIsUp:
         assert settings.within_s is not None
         over = phrase("the time of {time} is over", time=time_text(settings.within_s))
-        work.warn(phrase("{over}: what was measured until now is analysed", over=over))
+        work.observer.warn(phrase("{over}: what was measured until now is analysed", over=over))
 
 
 def _in_a_row(settings: CampaignSettings, every: Sequence[Cell]) -> int:
@@ -75,7 +83,9 @@ def _in_turn(
         attempts[run.name] += 1
         log.begins(run)
         try:
-            carried_out(work, run.cell.entry, settings_of(run), run.name, log.share, run.name)
+            settings = settings_of(run)
+            entry = repeated(run.cell.entry, settings.repeat)
+            carried_out(work, entry, settings, run.name, log.share, run.name)
         except (PlanError, EngineError) as error:
             log.ended(run, time.monotonic() - since, str(error))
             if attempts[run.name] < work.settings.attempts and may_do_better(error):
@@ -84,17 +94,22 @@ def _in_turn(
             log.ended(run, time.monotonic() - since)
 
 
-def analyse(directory: RunDirectory) -> Findings:
+def _analyse(find: Find, directory: RunDirectory) -> Findings:
     """The results of all runs that are finished, and an account of the others."""
     settings = parsed(CampaignSettings, directory.plan)
-    found = {cell.name: Found(cell) for cell in cells(settings)}
+    found = {cell.name: Found(cell) for cell in cells(settings, find)}
     for line in sorted(lines(directory), key=lambda line: line["number"]):
         of = found[line["cell"]]
         if line["failed"]:
             of.failed.append(line["failed"])
         else:
-            of.runs.append(results_of(of.cell.entry, directory.path / line["run"]))
+            of.runs.append(_results(of.cell, directory, line))
     return Findings(*summarised(list(found.values()), settings.repetitions))
+
+
+def _results(cell: Cell, directory: RunDirectory, line: Mapping[str, Any]) -> list[Result]:
+    part = RunDirectory.open(directory.path / line["run"])
+    return results_of(repeated(cell.entry, part.plan.get("repeat")), part)
 
 
 def _said_before(settings: CampaignSettings, left: Sequence[Planned]) -> str:
@@ -134,7 +149,7 @@ def _seconds(left: Sequence[Planned]) -> float | None:
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
     """A section for each result, with its plot."""
-    plain = plain_part([(directory, found.results, []) for directory, found in runs], MEASUREMENT.title, "", "")
+    plain = plain_part([(directory, found.results, []) for directory, found in runs], _TITLE, "", "")
     sections = [
         Section(
             f"{plot_name(result.measurement)}-{number}",
@@ -150,29 +165,29 @@ def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
     return replace(plain, sections=sections)
 
 
-def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
+def _figures(find: Find, plan: Mapping[str, Any]) -> Mapping[str, str]:
     """The main figure of each result of the cells, and that of the account."""
     found = {NAME: "missing"}
-    for cell in cells(parsed(CampaignSettings, plan)):
+    for cell in cells(parsed(CampaignSettings, plan), find):
         own = cell.of.plain()
         found |= {name: cell.entry.figure_of(name, own) for name in cell.entry.results_of(own)}
     return found
 
 
-def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
+def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
     """`runs`: the figures of every finished run; `attempts`: every attempt at a run."""
     settings = parsed(CampaignSettings, directory.plan)
 
     def runs() -> Any:
         import pyarrow as pa
 
-        of = {cell.name: cell for cell in cells(settings)}
+        of = {cell.name: cell for cell in cells(settings, find)}
         parts = []
         for line in lines(directory):
             if line["failed"]:
                 continue
             cell = of[line["cell"]]
-            table = figures(results_of(cell.entry, directory.path / line["run"]))
+            table = figures(_results(cell, directory, line))
             named = {
                 "run": line["run"],
                 "device": cell.device,
@@ -194,18 +209,20 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
     return {"runs": runs, "attempts": attempts}
 
 
-MEASUREMENT = Measurement(
-    name=NAME,
-    title="Campaign",
-    settings=CampaignSettings,
-    measure=measure,
-    analyse=analyse,
-    summary="Measures devices by plans and settings, as often as the plan says, in an order that is drawn.",
-    figure="missing",
-    figures=_figures,
-    part=_part,
-    tables=_tables,
-    resumes=True,
-    ends_in_time=True,
-    named=lambda settings: f"campaign-{'-'.join(settings.devices)}"[:60],
-)
+def of_runs(find: Find) -> Measurement[CampaignSettings]:
+    """The entry, which measures by runs of the entries that `find` gives."""
+    return Measurement(
+        name=NAME,
+        title=_TITLE,
+        settings=CampaignSettings,
+        measure=partial(_measure, find),
+        analyse=partial(_analyse, find),
+        summary="Measures devices by plans and settings, as often as the plan says, in an order that is drawn.",
+        figure="missing",
+        figures=partial(_figures, find),
+        part=_part,
+        tables=partial(_tables, find),
+        resumes=True,
+        ends_in_time=True,
+        named=lambda settings: f"campaign-{'-'.join(settings.devices)}"[:60],
+    )

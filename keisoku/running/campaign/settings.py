@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, model_validator
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Measurement
 from keisoku.ground.run.settings import RunSettings, not_an_option
-from keisoku.running.measurement.plan_file import of_values
+from keisoku.running.measurement.plan_values import Find, of_values
 
 NAME = "campaign"
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
@@ -106,7 +106,7 @@ class Planned:
         return f"{self.cell.name}.{self.number:03d}"
 
 
-def cells(settings: CampaignSettings) -> list[Cell]:
+def cells(settings: CampaignSettings, find: Find) -> list[Cell]:
     """Every combination, in the order of the plan. Raises PlanError if one of them cannot be carried out."""
     found = []
     for device, measurement, setting in product(settings.devices, settings.measurements, settings.settings or [""]):
@@ -128,7 +128,7 @@ def cells(settings: CampaignSettings) -> list[Cell]:
         if "require" in values:
             raise PlanError(f"{where}.require", "criteria are the campaign's", "write them at the top of the plan")
         try:
-            entry, of = of_values(values)
+            entry, of = of_values(values, find)
         except PlanError as error:
             raise PlanError(f"{where}.{error.field}", error.problem, error.remedy) from error
         if entry.name == NAME:

@@ -10,23 +10,25 @@ from keisoku.errors import PlanError
 from keisoku.ground.entry import Measurement
 from keisoku.ground.host.context import host_context
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings
 from keisoku.language import phrase
-from keisoku.running.measurement.carry_out import Outcome, load
 from keisoku.running.measurement.comparable import check_machine, check_settings, differences_of_machines
 from keisoku.running.measurement.repetition import kept_results
 
 
 def kept_runs(path: Path, entry: Measurement[Any], settings: RunSettings) -> list[list[Result]]:
     """The results of the run, or of each repetition of it. Raises PlanError for a run of anything else."""
-    kept = load(path)
-    if kept.directory.measurement != entry.name:
-        problem = f"{path} is a run of {kept.directory.measurement}, not of {entry.name}"
+    kept = RunDirectory.open(path)
+    results = kept.results()
+    if kept.measurement != entry.name:
+        problem = f"{path} is a run of {kept.measurement}, not of {entry.name}"
         raise PlanError("--against", problem, "give a run of the same measurement")
-    now = Outcome(RunDirectory(path, entry.name, settings.plain(), {}), [], [])
-    check_settings([now, kept], [phrase("the new runs"), str(path)], [each.measurement for each in kept.results])
-    return kept_results(entry, kept.directory)
+    both = [Outcome(RunDirectory(path, entry.name, settings.plain(), {}), [], []), Outcome(kept, results, [])]
+    names = [result.measurement for result in results]
+    check_settings(both, [phrase("the new runs"), str(path)], names, entry.same)
+    return kept_results(entry, kept)
 
 
 def check_this_machine(path: Path) -> None:

@@ -5,20 +5,20 @@ It prints nothing: commands, Python and the server each show the outcome in thei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keisoku.errors import EngineError, KeisokuError, PlanError, shown
+from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.ground.entry import Answer, Findings, Measurement, Work, for_answers_s
+from keisoku.ground.observer import Observer
 from keisoku.ground.report.csv import write_csv
-from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.language import joined, phrase
+from keisoku.language import phrase
 from keisoku.running.measurement.table import asked, find, of_run
 from keisoku.running.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
 from keisoku.units import time_text
@@ -27,58 +27,22 @@ if TYPE_CHECKING:
     from keisoku.ground.report.finding import Finding
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A run that was measured or analysed."""
+def carry_out(work: Work[Any]) -> Outcome:
+    """Measures what the work is, and analyses it.
 
-    directory: RunDirectory
-    results: list[Result]
-    verdicts: list[Verdict]
-    """Verdicts on the criteria that the plan requires."""
-
-    @property
-    def met(self) -> bool:
-        """Whether every criterion was met."""
-        return all(verdict.met for verdict in self.verdicts)
-
-    @property
-    def failure(self) -> str:
-        """Why nothing of what was asked for was measured; empty if some of it was."""
-        reasons = [result.failure or result.nothing_because for result in self.results]
-        return joined("; ", reasons) if all(reasons) else ""
-
-
-def carry_out(
-    measurement: Measurement[Any],
-    settings: RunSettings,
-    out: Path | None = None,
-    resume: RunDirectory | None = None,
-    tell: Callable[[str], None] = lambda line: None,
-    warn: Callable[[str], None] = lambda line: None,
-    observer: Any = None,
-    begun: Callable[[RunDirectory], None] = lambda directory: None,
-    came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
-    waited_s: float = 0.0,
-) -> Outcome:
-    """Measures into the directory `out` (default: a new one in `runs`), or continues `resume`.
-
-    `tell` receives lines for the user: until `begun` has received the directory what is going to be done, and then what
-    is done now. `warn` receives lines that the user must not miss, `came_to` the progress (how much is done, of how
-    much, and the same in words), and `observer` the details. `waited_s`: how long whoever asked has waited already, as
-    for the start of the program. Raises PlanError if the
-    settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError when interrupted, with
-    what is kept and how to continue.
+    Raises PlanError if the settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError
+    when interrupted, with what is kept and how to continue.
     """
-    measurement = asked(measurement, settings.repeat)
-    measurement.criteria(settings.plain())  # an impossible criterion is reported before measuring
-    wanted = settings
-    if resume is None and not measurement.ends_in_time:
-        settings = fitted(measurement, wanted)
-        if beforehand := said_before(measurement, wanted, settings):
-            tell(beforehand)
-    work = Work(measurement, settings, out, resume, tell, warn, observer, begun, came_to, waited_s, _answer)
-    whole_s = _whole_s(measurement, settings)
-    left_s = for_answers_s(whole_s, waited_s) if whole_s is not None and measurement.keeps_time else whole_s
+    wanted, observer = work.settings, work.observer
+    measurement = work.measurement = asked(work.measurement, wanted.repeat)
+    measurement.criteria(wanted.plain())  # an impossible criterion is reported before measuring
+    if work.resumed is None and not measurement.ends_in_time:
+        work.settings = fitted(measurement, wanted)
+        if beforehand := said_before(measurement, wanted, work.settings):
+            observer.tell(beforehand)
+    work.answers = _answer
+    whole_s = _whole_s(measurement, work.settings)
+    left_s = for_answers_s(whole_s, work.waited_before_s) if whole_s is not None and measurement.keeps_time else whole_s
     if left_s is not None and left_s <= 0:  # the measurement itself says that nothing is left, and ends
         left_s = None
     try:
@@ -92,12 +56,12 @@ def carry_out(
         if work.directory is None or not work.directory.holds_rows:
             raise KeisokuError(f"within: {over}, and nothing was measured; give more time") from error
         if not measurement.keeps_time:
-            warn(phrase("{over}: what was measured until now is analysed", over=over))
+            observer.warn(phrase("{over}: what was measured until now is analysed", over=over))
         elif work.latest is None:
             kept = f"'keisoku analyse {work.directory.path}' shows what was measured"
             raise KeisokuError(f"{over}, and this host was too slow for an answer; {kept}") from error
         else:
-            warn(
+            observer.warn(
                 phrase(
                     "{over}: this is the last answer before; 'keisoku analyse {path}' takes more time, for all that was"
                     " measured",
@@ -117,7 +81,7 @@ def carry_out(
     assert work.directory is not None, "a measurement that ends without an error has called begin"
     outcome = analyse(work.directory) if work.latest is None else _written(work.directory, work.latest)
     if said := measurement.keep(outcome.directory, outcome.results):
-        warn(said)
+        observer.warn(said)
     return outcome
 
 
@@ -129,7 +93,9 @@ def _whole_s(measurement: Measurement[Any], settings: RunSettings) -> float | No
     return min((limit for limit in (settings.within_s, promised_s) if limit is not None), default=None)
 
 
-def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -> Outcome:
+def resume(
+    path: Path, changes: dict[str, Any] | None = None, observer: Observer | None = None, waited_s: float = 0.0
+) -> Outcome:
     """Continues an interrupted run; `changes` are settings that may differ now. Raises as `carry_out` does."""
     directory = RunDirectory.open(path)
     measurement = find(directory.measurement)
@@ -141,7 +107,7 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
         if name not in measurement.settings.model_fields:
             raise PlanError(name, f"{path} is a run of {measurement.name}, which has no such setting", "leave it out")
     settings = parsed(measurement.settings, {**directory.plan, **(changes or {})})
-    return carry_out(measurement, settings, resume=directory, **watching)
+    return carry_out(Work(measurement, settings, resumed=directory, observer=observer, waited_s=waited_s))
 
 
 def analyse(directory: RunDirectory) -> Outcome:
@@ -175,26 +141,7 @@ def _written(directory: RunDirectory, answer: Answer) -> Outcome:
 
 def findings_of(directory: RunDirectory) -> Findings:
     """What the raw rows of a run say, each result with its sentence. Raises PlanError if it holds too little."""
-    measurement = of_run(directory)
-    try:
-        findings = measurement.analyse(directory)
-    except KeisokuError:
-        raise
-    except Exception as error:
-        raise _not_understood(directory, error) from error
-    figures = [measurement.figure_of(result.measurement, directory.plan) for result in findings.results]
-    told = [
-        result if result.sentence else result.model_copy(update={"sentence": sentence(result, figure)})
-        for result, figure in zip(findings.results, figures, strict=True)
-    ]
-    return replace(findings, results=told)
-
-
-def _not_understood(directory: RunDirectory, error: Exception) -> PlanError:
-    """For records that no measurement writes, as after a fault of the disk: whoever reads many runs goes on."""
-    said = shown(f"{type(error).__name__}: {' '.join(str(error).split())}")
-    problem = f"{directory.path} holds records that cannot be analysed ({said})"
-    return PlanError("run", problem, "measure again if they are damaged, and report it as an error if they are not")
+    return of_run(directory).findings(directory)
 
 
 def load(path: Path) -> Outcome:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.language import phrase
-from keisoku.running.measurement.carry_out import Outcome
-from keisoku.running.measurement.table import find
 
 _SAID = ("require", "seed", "host", "dut", "system", "tx", "rx", "ports")
 """Settings that name what was measured, or on which no figure depends: differences are not reported."""
@@ -40,10 +39,12 @@ def common_results(runs: Sequence[Outcome], names: Sequence[str], same: bool = F
     return common
 
 
-def check_settings(runs: Sequence[Outcome], names: Sequence[str], results: Sequence[str]) -> list[str]:
-    """Sentences about settings that differ. Raises PlanError for different sizes, traffic or loads."""
+def check_settings(
+    runs: Sequence[Outcome], names: Sequence[str], results: Sequence[str], same: Sequence[str]
+) -> list[str]:
+    """Sentences about settings that differ. Raises PlanError for different sizes, traffic or loads, and where one of
+    `same` differs."""
     first, notes = runs[0].directory.plan, []
-    same = find(runs[0].directory.measurement).same
     for run, name in zip(runs[1:], names[1:], strict=True):
         plan = run.directory.plan
         for key in same:

@@ -11,6 +11,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase, plural
@@ -35,8 +37,8 @@ from keisoku.running.measurement.paired_result import (
 )
 from keisoku.running.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
 from keisoku.running.measurement.part_run import again, carried_out, results_of
-from keisoku.running.measurement.query import figures
-from keisoku.running.measurement.table import find
+from keisoku.running.measurement.plan_values import Find
+from keisoku.running.measurement.repetition import repeated
 
 RUNS = "runs.jsonl"
 """A line for each finished run of a side."""
@@ -44,7 +46,7 @@ _SIDES = ("a", "b")
 _RESULTS = TypeAdapter(list[list[Result]])
 
 
-def measure(work: Work[PairedSettings]) -> None:
+def _measure(find: Find, work: Work[PairedSettings]) -> None:
     """Pairs, until every figure is judged or the budget is used up."""
     settings = work.settings
     entry = find(settings.of)
@@ -89,12 +91,12 @@ def measure(work: Work[PairedSettings]) -> None:
                 count=sum(each.said.ended for each in found),
                 figures=len(found),
             )
-        work.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
+        work.observer.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
             return
 
 
-def analyse(directory: RunDirectory) -> Findings:
+def _analyse(find: Find, directory: RunDirectory) -> Findings:
     """The comparison from the runs that are finished. Raises PlanError if no pair is."""
     settings = parsed(PairedSettings, directory.plan)
     entry = find(settings.of)
@@ -167,7 +169,7 @@ def _run(
     share = used[0] if used else 0.0
     drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
     said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())
-    _, results = carried_out(work, entry, drawn, f"pair-{pair:03d}/{side}", (share, share), said)
+    _, results = carried_out(work, repeated(entry, of.repeat), drawn, f"pair-{pair:03d}/{side}", (share, share), said)
     seconds = round(time.monotonic() - since, 3)
     line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
     assert work.directory is not None, "a part that is measured has begun the whole"
@@ -216,7 +218,8 @@ def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
 
 def _results(entry: Measurement[Any], directory: RunDirectory | None, line: Mapping[str, Any]) -> list[Result]:
     assert directory is not None
-    return results_of(entry, directory.path / line["run"])
+    part = RunDirectory.open(directory.path / line["run"])
+    return results_of(repeated(entry, part.plan.get("repeat")), part)
 
 
 def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:
@@ -225,7 +228,7 @@ def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:
     return {"against": {"results": _RESULTS.dump_python(kept, mode="json"), "context": context}}
 
 
-def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
+def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
     """`pairs`: the figures of every run, with its pair and side."""
 
     def table() -> Any:
@@ -242,16 +245,19 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
     return {"pairs": table}
 
 
-MEASUREMENT = Measurement(
-    name=NAME,
-    title=phrase("Paired comparison"),
-    settings=PairedSettings,
-    measure=measure,
-    analyse=analyse,
-    summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than A.",
-    figure="change",
-    tables=_tables,
-    resumes=True,
-    ends_in_time=True,
-    named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
-)
+def of_runs(find: Find) -> Measurement[PairedSettings]:
+    """The entry, which measures by runs of the entries that `find` gives."""
+    return Measurement(
+        name=NAME,
+        title=phrase("Paired comparison"),
+        settings=PairedSettings,
+        measure=partial(_measure, find),
+        analyse=partial(_analyse, find),
+        summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than "
+        "A.",
+        figure="change",
+        tables=partial(_tables, find),
+        resumes=True,
+        ends_in_time=True,
+        named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
+    )

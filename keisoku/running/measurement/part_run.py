@@ -8,7 +8,7 @@ part does, so that what cannot be measured leaves no directory.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -16,11 +16,10 @@ from typing import Any
 
 from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.ground.entry import Measurement, Work
+from keisoku.ground.observer import Observer, PartObserver
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.running.measurement.carry_out import findings_of
-from keisoku.running.measurement.table import asked
 
 _APART = 1_000_003
 """Seeds of repetitions are apart by this prime, because each trial of a run adds its index to the run's seed."""
@@ -37,21 +36,9 @@ class _PartWork(Work[RunSettings]):
         settings: RunSettings,
         path: Path,
         resumed: RunDirectory | None,
-        came_to: Callable[[float, float, str], None],
-        said: str,
+        observer: Observer,
     ) -> None:
-        # What the first part says of the host and of its plan, all others would say again.
-        tell = whole.tell if whole.directory is None else lambda line: None
-        super().__init__(
-            measurement,
-            settings,
-            path,
-            resumed,
-            tell,
-            lambda line: whole.warn(f"{said}: {line}"),
-            whole.observer,
-            came_to=came_to,
-        )
+        super().__init__(measurement, settings, path, resumed, observer)
         self._whole = whole
 
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
@@ -59,6 +46,24 @@ class _PartWork(Work[RunSettings]):
             alike = self._whole.measurement.name == self.measurement.name
             self._whole.begin(context if alike else {})  # parts that are not alike have contexts of their own
         return super().begin(context, settings)
+
+
+class _OneOfMany(PartObserver):
+    """Observes a part. What the first part says of the host and of its plan, all others would say again."""
+
+    def __init__(self, whole: Work[Any], share: tuple[float, float], said: str) -> None:
+        super().__init__(whole.observer, *share, 1.0, said)
+        self._first, self._part = whole.directory is None, said
+
+    def tell(self, line: str) -> None:
+        if self._first:
+            super().tell(line)
+
+    def warn(self, line: str) -> None:
+        super().warn(f"{self._part}: {line}")
+
+    def begun(self, directory: RunDirectory) -> None:
+        """The whole has begun by itself."""
 
 
 def again(measurement: Measurement[Any], settings: RunSettings, number: int, seed: int, **changes: Any) -> RunSettings:
@@ -88,20 +93,13 @@ def carried_out(
     `share` is how much of the whole is done before and after it. Raises as measuring does.
     """
     path = whole.path / name
-    measurement = asked(measurement, settings.repeat)
     begun = _begun(path) if whole.directory is not None else None
     if begun is not None and measurement.resumes:
         settings = parsed(measurement.settings, begun.plan)
     elif whole.directory is not None and path.exists():
         shutil.rmtree(path)  # it was interrupted, and is no result
         begun = None
-
-    def come_to(done: float, all_: float, words: str) -> None:
-        part = done / all_ if all_ else 0.0
-        whole.came_to(share[0] + (share[1] - share[0]) * part, 1.0, f"{said}: {words}" if words else said)
-
-    come_to(0.0, 1.0, "")
-    return completed(_PartWork(whole, measurement, settings, path, begun, come_to, said))
+    return completed(_PartWork(whole, measurement, settings, path, begun, _OneOfMany(whole, share, said)))
 
 
 def completed(work: Work[Any]) -> tuple[RunDirectory, list[Result]]:
@@ -112,13 +110,13 @@ def completed(work: Work[Any]) -> tuple[RunDirectory, list[Result]]:
     work.measurement.measure(work)
     assert work.directory is not None, "a measurement that ends without an error has called begin"
     try:
-        results = findings_of(work.directory).results
+        results = work.measurement.findings(work.directory).results
     except PlanError as error:
-        work.warn(f"it gives no result: {error}")
+        work.observer.warn(f"it gives no result: {error}")
         return work.directory, []
     work.directory.finish(results)  # its page is made when it is asked for: a hundred of them would fill the disk
     if kept := work.measurement.keep(work.directory, results):
-        work.warn(kept)
+        work.observer.warn(kept)
     return work.directory, results
 
 
@@ -127,11 +125,10 @@ def may_do_better(error: Exception) -> bool:
     return isinstance(error, EngineError | Occupied)
 
 
-def results_of(measurement: Measurement[Any], path: Path) -> list[Result]:
-    """The results of the part in this directory; none if what it measured is too little for any."""
-    part = RunDirectory.open(path)
+def results_of(measurement: Measurement[Any], part: RunDirectory) -> list[Result]:
+    """The results of a part; none if what it measured is too little for any."""
     with suppress(PlanError):
-        return asked(measurement, part.plan.get("repeat")).analyse(part).results
+        return measurement.analyse(part).results
     return []
 
 

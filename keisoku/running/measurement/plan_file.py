@@ -10,8 +10,9 @@ from keisoku.errors import PlanError, shown
 from keisoku.ground.entry import Measurement
 from keisoku.ground.host.text_file import read_toml
 from keisoku.ground.run.directory import FORMAT
-from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.running.measurement.table import DEVICE, find
+from keisoku.ground.run.settings import RunSettings
+from keisoku.running.measurement.plan_values import DEVICE, of_values
+from keisoku.running.measurement.table import find
 
 
 def read(
@@ -27,16 +28,4 @@ def read(
     if version != FORMAT:
         problem = f"{path} has format {shown(version)}, and this version of keisoku reads format {FORMAT}"
         raise PlanError("format", problem, "use the version that wrote it, or remove it to have the plan read as it is")
-    return of_values({**values, **(changes or {})}, usual)
-
-
-def of_values(values: Mapping[str, Any], usual: str = DEVICE) -> tuple[Measurement[Any], RunSettings]:
-    """The same of a plan's values. Raises PlanError if they are wrong."""
-    values = dict(values)
-    name = values.pop("measurement", usual)
-    if not isinstance(name, str):
-        raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
-    measurement = find(name)
-    settings = parsed(measurement.settings, values)
-    assert isinstance(settings, RunSettings)
-    return measurement, settings
+    return of_values({**values, **(changes or {})}, find, usual)

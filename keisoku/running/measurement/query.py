@@ -6,9 +6,8 @@ Every run has the table `figures`, if it is finished, and one for each of its ra
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +19,7 @@ import pyarrow as pa
 from keisoku.errors import PlanError
 from keisoku.ground.entry import NamedQuery
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.result import Result
-from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.run.figure_table import figures
 from keisoku.running.measurement.table import of_run
 
 _Found = TypeVar("_Found")
@@ -31,24 +29,6 @@ _Standing = _Content | Mapping[int, Callable[[], pa.RecordBatchReader]]
 """The same in a query, or what opens the rows of each trial."""
 _MEMORY = "1500MB"
 """Of DuckDB for one query, so that a run with many frames can be asked on a small machine; more goes to a file."""
-_FIGURES = pa.schema(
-    [
-        ("measurement", pa.string()),
-        ("frame_bytes", pa.int64()),
-        ("group", pa.string()),
-        ("case", pa.string()),
-        ("figure", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-        ("uncertainty_k2", pa.float64()),
-        ("lower", pa.float64()),
-        ("upper", pa.float64()),
-        ("bound", pa.string()),
-        ("covers", pa.string()),
-        ("trial", pa.int64()),
-        ("remark", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -92,41 +72,6 @@ def table(path: Path, name: str) -> pa.Table:
     if isinstance(content, PlanError):
         raise content
     return arrow(path, f"select * from {name}") if isinstance(content, str) else content()
-
-
-def figures(results: Iterable[Result]) -> pa.Table:
-    """Long form, one figure in each row, with its unit and uncertainty; null: not known.
-
-    'bound' is 'at least' or 'at most' where the value is only a bound, whose open side is null; 'covers' is
-    'resolution' where the uncertainty is only that of the run's resolution.
-    """
-    rows = [
-        {
-            "measurement": result.measurement,
-            "frame_bytes": row.frame_bytes or None,
-            "group": row.group or None,
-            "case": row.case or None,
-            "figure": name,
-            "value": figure.value,
-            "unit": figure.unit,
-            "uncertainty_k2": figure.uncertainty,
-            "lower": _end(figure, 0),
-            "upper": _end(figure, 1),
-            "bound": figure.bound or None,
-            "covers": figure.covers or None,
-            "trial": row.trial,
-            "remark": row.remark or None,
-        }
-        for result in results
-        for row in result.rows
-        for name, figure in row.figures.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=_FIGURES)
-
-
-def _end(figure: Quantity, side: int) -> float | None:
-    bounds = figure.bounds
-    return bounds[side] if bounds and math.isfinite(bounds[side]) else None
 
 
 def _tables(directory: RunDirectory) -> dict[str, _Content]:

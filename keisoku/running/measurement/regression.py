@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.comparison import Judged, Key, figures_by_key, judge
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.statistics.difference import Margin
-from keisoku.running.measurement.carry_out import Outcome
 from keisoku.running.measurement.comparable import (
     check_machine,
     check_settings,
@@ -16,6 +16,7 @@ from keisoku.running.measurement.comparable import (
     machine_notes,
     result_of,
 )
+from keisoku.running.measurement.table import find
 
 
 def judged_against(
@@ -27,7 +28,7 @@ def judged_against(
     `margins` by figure, '' for all others. Raises PlanError for runs that cannot be compared.
     """
     results = common_results(both, names, same=True)
-    notes = check_settings(both, names, results)
+    notes = check_settings(both, names, results, find(both[0].directory.measurement).same)
     new_context, old_context = (run.directory.context for run in both)
     remedy = "measure both on one machine, or leave out --against, and see them side by side"
     check_machine(names[1], old_context, new_context, remedy)

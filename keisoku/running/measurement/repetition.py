@@ -19,12 +19,12 @@ from keisoku.ground.report.part import Part, Section, plain_part, result_tables
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.ground.report.table import head
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.repetition import combine, placed
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings
 from keisoku.language import phrase, plural
 from keisoku.running.measurement.part_run import again, carried_out, results_of
-from keisoku.running.measurement.query import figures
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +33,10 @@ REPETITIONS = "repetitions.jsonl"
 """A line for each finished repetition."""
 
 
-def repeated(measurement: Measurement[Any]) -> Measurement[Any]:
-    """The entry that measures another one as often as its settings say."""
+def repeated(measurement: Measurement[Any], times: int | None) -> Measurement[Any]:
+    """The entry that measures another one as often as its settings say; that one itself if that is once."""
+    if times is None or times < 2:
+        return measurement
     return replace(
         measurement,
         measure=partial(_measure, measurement),
@@ -171,7 +173,7 @@ def _results(measurement: Measurement[Any], directory: RunDirectory) -> dict[str
     names = [str(line["run"]) for line in _finished(directory)]
     if not names:
         raise PlanError("run", f"{directory.path} holds no finished repetition", "continue it with --resume")
-    found = {name: results_of(measurement, directory.path / name) for name in names}
+    found = {name: results_of(measurement, RunDirectory.open(directory.path / name)) for name in names}
     if not any(found.values()):
         measurement.analyse(RunDirectory.open(directory.path / names[0]))  # says why
     return found

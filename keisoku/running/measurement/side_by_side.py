@@ -9,8 +9,8 @@ from keisoku.errors import PlanError
 from keisoku.ground.report.comparison import in_short, ranking_json, side_by_side
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.run.comparison import compare, figures_by_key
+from keisoku.ground.run.outcome import Outcome
 from keisoku.language import plural
-from keisoku.running.measurement.carry_out import Outcome
 from keisoku.running.measurement.comparable import check_settings, common_results, machine_notes, result_of
 from keisoku.running.measurement.table import find
 
@@ -23,7 +23,8 @@ def side_by_side_findings(
     Raises PlanError for runs that cannot be compared.
     """
     results = common_results(runs, names)
-    notes = [*check_settings(runs, names, results), *machine_notes(runs, names)]
+    entry = find(runs[0].directory.measurement)
+    notes = [*check_settings(runs, names, results, entry.same), *machine_notes(runs, names)]
     of_all = [note for note in notes if not note.startswith(tuple(f"{name}." for name in results))]
     full, short, answer = [], [], []
     for name in results:
@@ -45,6 +46,6 @@ def side_by_side_findings(
         own = [note for note in notes if note.startswith(f"{name}.")] + (of_all if name == results[0] else [])
         title = found[0].title or name
         full.append(side_by_side(name, title, names, [result.line for result in found], rankings, [*said, *own]))
-        short.append(in_short(full[-1], find(runs[0].directory.measurement).figure_of(name, runs[0].directory.plan)))
+        short.append(in_short(full[-1], entry.figure_of(name, runs[0].directory.plan)))
         answer.append({"measurement": name, "figures": [ranking_json(ranking, names) for ranking in rankings]})
     return full, short, {"runs": list(names), "measurements": answer, "notes": notes}

@@ -1,4 +1,4 @@
-"""The table of measurements: every name, and the module whose `MEASUREMENT` it is, loaded when it is first used."""
+"""The table of measurements: every name, and the module that has its entry, loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
+from keisoku.running.measurement.plan_values import DEVICE
 
 if TYPE_CHECKING:
     from keisoku.ground.entry import Measurement
     from keisoku.ground.run.directory import RunDirectory
 
-DEVICE = "device"
 MODULES = {
     "clock cost": "keisoku.subjects.clock.cost.measurement",
     "clock calibrate": "keisoku.subjects.clock.calibration.measurement",
@@ -42,7 +42,8 @@ MODULES = {
 """'device' stands for all procedures (`device/plan/procedure.py`), any number of which make one run."""
 
 OF_RUNS = ("ab", "campaign")
-"""Entries that measure by runs of the others, each with a command of its own form."""
+"""Entries that measure by runs of the others, each with a command of its own form. Their modules make them of what
+finds the others."""
 
 
 def find(name: str) -> Measurement[Any]:
@@ -50,7 +51,8 @@ def find(name: str) -> Measurement[Any]:
     plain = _plain(name)
     for known, module in MODULES.items():
         if _plain(known) == plain:
-            found: Measurement[Any] = import_module(module).MEASUREMENT
+            home = import_module(module)
+            found: Measurement[Any] = home.of_runs(find) if known in OF_RUNS else home.MEASUREMENT
             return found
     close = get_close_matches(plain, [_plain(known) for known in MODULES], n=1)
     names = {_plain(known): known for known in MODULES}
@@ -60,10 +62,11 @@ def find(name: str) -> Measurement[Any]:
 
 def asked(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]:
     """The entry, or what repeats it as a whole."""
-    if repeat is None or repeat < 2:
+    if repeat is None:
         return measurement
-    repeated: Measurement[Any] = import_module("keisoku.running.measurement.repetition").repeated(measurement)
-    return repeated
+    from keisoku.running.measurement.repetition import repeated  # few runs are repeated
+
+    return repeated(measurement, repeat)
 
 
 def of_run(directory: RunDirectory) -> Measurement[Any]:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.ground.host.thread_watch import STREAMS, Look, ThreadWatch
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result
 from keisoku.running.study.cpu_wanted import CPU, wanted
 from keisoku.running.study.file import LoadStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import most_bps, with_share
 from keisoku.subjects.system.load.analysis import group_title
 from keisoku.subjects.system.load.rows import RUNS
@@ -22,7 +23,7 @@ from keisoku.subjects.system.load.schedule import ALONE, TOGETHER
 MTU = 1500
 
 
-def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
+def measure_load(step: LoadStep, path: Path, observer: Observer) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     rates = ",".join([str(step.slow_bps)] * step.slow_clients + ["none"])
     line = "" if step.server_bps is None else f"&server-rate={step.server_bps}"
@@ -31,7 +32,7 @@ def measure_load(step: LoadStep, path: Path, receivers: Receivers) -> Result:
         outcome = run_step(
             "system load",
             path,
-            receivers,
+            observer,
             target=[f"lab:system?rates={rates}&servers={step.servers}{line}"],
             with_=step.by,
             duration_s=step.duration_s,

@@ -15,10 +15,11 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.lab.path.truth import DirectionTruth
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.file import PathStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import with_share
 from keisoku.subjects.path.train.serve import Server
 
@@ -30,7 +31,7 @@ LATE = "late"
 TRIES = 3
 
 
-def measure_path(step: PathStep, path: Path, receivers: Receivers) -> Result:
+def measure_path(step: PathStep, path: Path, observer: Observer) -> Result:
     """Measures and keeps the step, and repeats it if the link itself reports late packets.
 
     The one of at most `TRIES` that counts is that with fewest of them, and its row 'link' says how many: where they are
@@ -39,7 +40,7 @@ def measure_path(step: PathStep, path: Path, receivers: Receivers) -> Result:
     tried: list[tuple[float, Result]] = []
     for number in range(1, TRIES + 1):
         own = path if number == 1 else path.with_name(f"{path.name}-{number}")
-        result, truth = _measure_once(step, own, receivers)
+        result, truth = _measure_once(step, own, observer)
         tried.append((truth.late_packets / truth.in_packets, result))
         if tried[-1][0] <= LATE_MOST:
             break
@@ -53,7 +54,7 @@ def with_least_late(tried: Sequence[tuple[float, Result]]) -> Result:
     return result.model_copy(update={"rows": [*result.rows, Row(case="link", figures=figures)]})
 
 
-def _measure_once(step: PathStep, path: Path, receivers: Receivers) -> tuple[Result, DirectionTruth]:
+def _measure_once(step: PathStep, path: Path, observer: Observer) -> tuple[Result, DirectionTruth]:
     hop = Hop(step.rate_bps, mtu=step.mtu, queue_bytes=_QUEUE_BYTES)
     with PathLab([hop]) as lab:
         server = Server(Place(lab.target_address, lab.target_namespace), 0)
@@ -63,7 +64,7 @@ def _measure_once(step: PathStep, path: Path, receivers: Receivers) -> tuple[Res
             outcome = run_step(
                 "path clocks",
                 path,
-                receivers,
+                observer,
                 host=f"{lab.target_address}@{lab.tester_namespace}",
                 port=server.port,
                 repetitions=step.repetitions,

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer, PartObserver
+from keisoku.ground.run.outcome import Outcome as RunOutcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, write_device
 from keisoku.language import phrase
-from keisoku.running.measurement.carry_out import Outcome as RunOutcome
 from keisoku.running.measurement.carry_out import carry_out as carry_out_run
-from keisoku.running.measurement.table import DEVICE, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import find
 from keisoku.running.study.cell import Cell, cells
 from keisoku.running.study.file import Step, Study
-from keisoku.running.study.step import Receivers
 from keisoku.subjects.device.plan.plan import Plan
 
 _KINDS = ("path", "stream", "transfer", "load", "web", "system")
@@ -37,42 +39,32 @@ class Outcome:
     """Differences from the experiment."""
 
 
-def carry_out(study: Study, directory: Path, receivers: Receivers) -> Outcome:
+def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     """Measures every step below `directory`. Raises PlanError or EngineError like any run."""
     device = find(DEVICE)
     runs: list[RunOutcome] = []
     results: dict[str, Result] = {}
     others = [(kind, step) for kind in _KINDS for step in getattr(study, kind)]
     count = len(study.step) + len(others)
+
+    def watched(number: int, name: str) -> Observer:
+        """The observer of a step, whose progress is that of the study."""
+        said = phrase(
+            "{study}: step {number} of {count}, {name}", study=study.name, number=number + 1, count=count, name=name
+        )
+        return PartObserver(observer, number, number + 1, count, said)
+
     for number, step in enumerate(study.step):
         path = directory / f"{study.name}-{step.name}"
-        within = _within(receivers, study, step.name, number, count)
-        runs.append(carry_out_run(device, _plan(step, path), path, **within))
+        runs.append(carry_out_run(Work(device, _plan(step, path), path, observer=watched(number, step.name))))
         results[step.name] = runs[-1].results[-1]
     for number, (kind, other) in enumerate(others, len(study.step)):
-        within = _within(receivers, study, other.name, number, count)
         measure = getattr(import_module(f"keisoku.running.study.{kind}_step"), f"measure_{kind}")
-        results[other.name] = measure(other, directory / f"{study.name}-{other.name}", within)
+        results[other.name] = measure(other, directory / f"{study.name}-{other.name}", watched(number, other.name))
     deviations = [
         f"{study.name}-{step.name}: {text}" for step in study.transfer for text in results[step.name].deviations
     ]
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study), *deviations])
-
-
-def _within(receivers: Receivers, study: Study, name: str, number: int, count: int) -> Receivers:
-    """The receivers of a step, whose progress is that of the study."""
-    whole_came_to = receivers.get("came_to")
-    if whole_came_to is None:
-        return receivers
-    said = phrase(
-        "{study}: step {number} of {count}, {name}", study=study.name, number=number + 1, count=count, name=name
-    )
-
-    def came_to(done: float, whole: float, words: str) -> None:
-        whole_came_to(number + (done / whole if whole else 0.0), count, f"{said}: {words}" if words else said)
-
-    came_to(0.0, 1.0, "")
-    return {**receivers, "came_to": came_to}
 
 
 def device_of(step: Step) -> SimulatedDevice:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
+from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.settings import parsed
-from keisoku.running.measurement.carry_out import Outcome, carry_out
+from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 
-Receivers: TypeAlias = Mapping[str, Any]
-"""Of what is said while measuring: parameters of `carry_out`."""
 
-
-def run_step(name: str, path: Path, receivers: Receivers, **settings: object) -> Outcome:
+def run_step(name: str, path: Path, observer: Observer, **settings: object) -> Outcome:
     """Carries out a measurement of the table in the directory `path`. Raises what it raises."""
     measurement = find(name)
-    return carry_out(measurement, parsed(measurement.settings, settings), path, **receivers)
+    return carry_out(Work(measurement, parsed(measurement.settings, settings), path, observer=observer))

@@ -15,10 +15,11 @@ from keisoku.ground.host.thread_watch import STREAMS, ThreadWatch
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result
 from keisoku.running.study.cpu_wanted import with_cpu
 from keisoku.running.study.file import StreamStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import ETHERNET_BYTES, most_bps, with_share
 from keisoku.subjects.stream.measure import bare_server
 from keisoku.subjects.stream.serve import StreamServer
@@ -28,13 +29,13 @@ _BUCKET_S, _QUEUE_S = 0.002, 0.02
 """A token bucket that is soon empty, and a queue that TCP keeps full without long delays."""
 
 
-def measure_stream(step: StreamStep, path: Path, receivers: Receivers) -> Result:
+def measure_stream(step: StreamStep, path: Path, observer: Observer) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with _way(step) as (host, port), ThreadWatch(STREAMS) as watch:
         outcome = run_step(
             "stream tcp",
             path,
-            receivers,
+            observer,
             host=host,
             port=port,
             size_bytes=step.sizes,

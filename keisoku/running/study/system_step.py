@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from keisoku.ground.observer import Observer
+from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.running.measurement.carry_out import Outcome
 from keisoku.running.study.file import SystemStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.subjects.system.interval_log import kept_intervals
 from keisoku.subjects.system.objective import Goal
 from keisoku.subjects.system.search.analysis import NAME
@@ -34,16 +35,16 @@ _CHANCE = 4.0
 _INTERVAL_S, _SETTLE_S = 3.0, 5.0
 
 
-def measure_system(step: SystemStep, path: Path, receivers: Receivers) -> Result:
+def measure_system(step: SystemStep, path: Path, observer: Observer) -> Result:
     """Sweeps and searches, each kept as a run of its own; the figures of both in one row."""
     system = model(step)
     steady = replace(system, server=replace(system.server, unsteady=0.0))
     swept = _limit(
-        step, steady, path, receivers, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S
+        step, steady, path, observer, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S
     ).directory
     settings = LimitSettings.model_validate(swept.plan)
     points = curve(kept_intervals(swept), settings.weighted_objective, settings.client)
-    search = _limit(step, system, path.with_name(f"{path.name}-search"), receivers).directory
+    search = _limit(step, system, path.with_name(f"{path.name}-search"), observer).directory
     found = again(LimitSettings.model_validate(search.plan), kept_intervals(search))
     assert isinstance(found, LimitFound)
     return Result(measurement=NAME, rows=[Row(frame_bytes=step.file_bytes, figures=figures(points, found))])
@@ -92,7 +93,7 @@ def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[flo
     return [point.requests for point in points], [point.governed for point in points]
 
 
-def _limit(step: SystemStep, system: SystemModel, path: Path, receivers: Receivers, **settings: object) -> Outcome:
+def _limit(step: SystemStep, system: SystemModel, path: Path, observer: Observer, **settings: object) -> Outcome:
     """One run of 'system limit' on this system, whose description is kept beside the run's directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     described = path.with_name(f"{path.name}.toml")
@@ -100,7 +101,7 @@ def _limit(step: SystemStep, system: SystemModel, path: Path, receivers: Receive
     return run_step(
         NAME,
         path,
-        receivers,
+        observer,
         system=f"sim:{described}",
         client=["fast"],
         floor_bps=step.floor_bps,

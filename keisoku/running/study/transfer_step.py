@@ -17,11 +17,12 @@ from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.ground.lab.system.ftp_server import FtpServer
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase
 from keisoku.running.study.file import TransferStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.subjects.stream.message import random_bytes
 from keisoku.subjects.stream.serve import StreamServer
 
@@ -29,7 +30,7 @@ _CHUNK = 1 << 20
 _NAME, _FOLDER = "file.bin", "came"
 
 
-def measure_transfer(step: TransferStep, path: Path, receivers: Receivers) -> Result:
+def measure_transfer(step: TransferStep, path: Path, observer: Observer) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with ExitStack() as stack:
         # Beside the run, and so on a disk that was chosen for much.
@@ -51,7 +52,7 @@ def measure_transfer(step: TransferStep, path: Path, receivers: Receivers) -> Re
         outcome = run_step(
             "stream file",
             path,
-            receivers,
+            observer,
             source=str(source),
             host=f"{TARGET_ADDRESS}@{lab.tester_namespace}",
             port=server.port,

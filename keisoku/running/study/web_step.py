@@ -10,11 +10,12 @@ from pathlib import Path
 
 from keisoku.ground.host.thread_watch import REQUESTS, ThreadWatch
 from keisoku.ground.lab.system.web_server import NGINX
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.cpu_wanted import with_cpu
 from keisoku.running.study.file import WebStep
-from keisoku.running.study.step import Receivers, run_step
+from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import ETHERNET_BYTES, TCP_HEADERS
 from keisoku.subjects.system.load.schedule import TOGETHER
 from keisoku.subjects.system.simulated.model import HEADER_BYTES, log_normal_sizes
@@ -25,14 +26,14 @@ _CONTROL_FRAMES, _SYN_OPTIONS = 3, 8
 FIN; more bytes of options in the first. The server's own FIN is in its last segment."""
 
 
-def measure_web(step: WebStep, path: Path, receivers: Receivers) -> Result:
+def measure_web(step: WebStep, path: Path, observer: Observer) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
     with ThreadWatch(REQUESTS, NGINX.name) as watch:
         outcome = run_step(
             "system load",
             path,
-            receivers,
+            observer,
             target=[f"lab:system?clients={step.clients}&rates={step.line_bps}&file={files}"],
             concurrency=[step.concurrency],
             duration_s=step.duration_s,

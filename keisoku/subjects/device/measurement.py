@@ -44,7 +44,7 @@ from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.report.flow_rows import flow_rows
 from keisoku.subjects.device.report.trial_rows import trial_rows
-from keisoku.subjects.device.runner import Unobserved, results_of, run
+from keisoku.subjects.device.runner import TrialObserver, Unobserved, results_of, run
 from keisoku.subjects.device.testbed.opening import open_testbed
 from keisoku.subjects.device.testbed.wanted import OpenedPort
 from keisoku.units import time_text
@@ -63,7 +63,7 @@ def measure(work: Work[Plan]) -> None:
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, work.tell, work.warn, _opened(work.resumed)) as engine:
+    with open_engine(plan, work.observer.tell, work.observer.warn, _opened(work.resumed)) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, None
 
@@ -75,10 +75,10 @@ def measure(work: Work[Plan]) -> None:
         if wanted is not None and plan.within_s is not None:
             plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
         if work.resumed is None and (said := announcement(plan, capabilities, bias)):
-            work.tell(said)
+            work.observer.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
         if look is not None:
-            work.tell(look.sentence(_longest_trial_ns(plan)))
+            work.observer.tell(look.sentence(_longest_trial_ns(plan)))
             context["host_look"] = look.model_dump(mode="json")
         directory = work.begin(engine.context() | context, plan)
         directory.know(
@@ -86,8 +86,10 @@ def measure(work: Work[Plan]) -> None:
             bias=_BIAS.dump_python(bias, mode="json"),
             ended="",
         )
-        refitting = Refitting(wanted, plan, capabilities, bias, directory, work.tell)
-        observer = work.observer or Unobserved()
+        refitting = Refitting(wanted, plan, capabilities, bias, directory, work.observer.tell)
+        observer = work.observer.details
+        if not isinstance(observer, TrialObserver):
+            observer = Unobserved()
         if isinstance(observer, Planning):
             observer.planned(plan.methods, plan.frame_bytes)
         if isinstance(observer, Expecting) and not virtual:

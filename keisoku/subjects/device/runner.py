@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from math import inf
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.run.directory import RunDirectory
@@ -18,10 +18,10 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.subjects.device.method.method import NoMoreTrials, begin, so_far
+from keisoku.subjects.device.method.method import begin, so_far
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Facts, NoMoreTrials, Trial, TrialRecord
 from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.record.validity import reasons
 
@@ -44,7 +44,8 @@ class Unobserved:
         """Does nothing."""
 
 
-class Observer(Protocol):
+@runtime_checkable
+class TrialObserver(Protocol):
     """Receives the runner's progress, for a terminal or an API."""
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
@@ -66,7 +67,7 @@ def run(
     engine: Engine,
     bias: Bias,
     directory: RunDirectory,
-    observer: Observer,
+    observer: TrialObserver,
     elapsed_s: Callable[[], float] = lambda: 0.0,
     plan_of: Callable[[str, float], Plan] | None = None,
 ) -> bool:
@@ -231,7 +232,7 @@ class _Trials:
         plan: Plan,
         engine: Engine,
         log: TrialLog,
-        observer: Observer,
+        observer: TrialObserver,
         recorded: Sequence[TrialRecord],
         elapsed_s: Callable[[], float],
     ) -> None:

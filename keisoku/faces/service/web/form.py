@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.running.measurement.table import DEVICE, MODULES, find
+from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.running.measurement.table import MODULES, find
 from keisoku.subjects.device.plan.procedure import PROCEDURES
 
 

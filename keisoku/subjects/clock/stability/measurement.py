@@ -50,12 +50,12 @@ def measure(work: Work[StabilitySettings]) -> None:
         logger = Logger(directory, read, clock, host_clocks, _boot())
         try:
             for logged_s in logger.run(every_s, duration_s, place(directory, every_s)):
-                work.came_to(logged_s, duration_s, phrase("{logged_s:.6g} s logged", logged_s=logged_s))
+                work.observer.came_to(logged_s, duration_s, phrase("{logged_s:.6g} s logged", logged_s=logged_s))
         except KeyboardInterrupt:
             logger.keep()
             raise
     if logger.failures:
-        work.warn(
+        work.observer.warn(
             plural(
                 "the reference did not answer {count} time; that reading is missing",
                 "the reference did not answer {count} times; those readings are missing",

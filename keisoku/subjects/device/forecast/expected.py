@@ -12,7 +12,7 @@ from keisoku.subjects.device.forecast.forecast import Forecast, forecast
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
-from keisoku.subjects.device.runner import Observer
+from keisoku.subjects.device.runner import TrialObserver
 
 _RARELY = 50
 """The time between two forecasts is at least so many times what one takes: thinking must not disturb a host that
@@ -20,7 +20,7 @@ measures."""
 
 
 @runtime_checkable
-class Expecting(Observer, Protocol):
+class Expecting(TrialObserver, Protocol):
     """An observer that shows the remaining time."""
 
     def expects(self, remaining: Forecast | None) -> None:

@@ -10,7 +10,6 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import joined, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_and_lateness
 from keisoku.subjects.device.method import deviations
-from keisoku.subjects.device.method.method import NoMoreTrials
 from keisoku.subjects.device.method.search import (
     CEILING_WITHOUT_LINK_FPS,
     RETRIES,
@@ -20,7 +19,7 @@ from keisoku.subjects.device.method.search import (
 )
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.settings import LossSettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 STOPPED = phrase("the range is wide because the host stopped the tester for moments, after which a device loses less")

@@ -19,13 +19,9 @@ from keisoku.subjects.device.method.setting import Setting, Spent
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
 
 Method = Generator[Trial, TrialRecord, Result]
-
-
-class NoMoreTrials(Exception):
-    """There are no more recorded trials, or there is no time for another one."""
 
 
 _SILENT_TRIES = 4

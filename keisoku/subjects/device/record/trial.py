@@ -595,3 +595,7 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     if trial.duration_ns - sent.going_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
         return sent.offered_frames * NS_PER_S / trial.duration_ns
     return NS_PER_S / gap_ns
+
+
+class NoMoreTrials(Exception):
+    """There are no more recorded trials, or there is no time for another one."""

@@ -68,7 +68,7 @@ def carry_out_all(
             for one in others:
                 one.keep(directory)
             done = phrase("{number} of {count} conditions", number=number + 1, count=len(plan))
-            work.came_to(number + 1, len(plan), done)
+            work.observer.came_to(number + 1, len(plan), done)
             rates |= {way: _payload_bps(phase, way) for way in WAYS if condition == way}
         session.control.ask({"do": "probes-end"})
 
@@ -77,12 +77,12 @@ def _hops(settings: ResponsivenessSettings, stack: ExitStack, work: Work[Any]) -
     """None where no hop answers, or where this process may not listen for it."""
     if not settings.max_hops:
         return None
-    work.tell(phrase("looking for the hops"))
+    work.observer.tell(phrase("looking for the hops"))
     try:
         wire = stack.enter_context(HopSockets(settings.place, settings.hop_port))
         return Hops.find(wire, settings.max_hops)
     except EngineError as error:
-        work.warn(phrase("the hops of the path are not probed: {error}", error=str(error)))
+        work.observer.warn(phrase("the hops of the path are not probed: {error}", error=str(error)))
         return None
 
 

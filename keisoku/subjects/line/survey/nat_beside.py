@@ -68,4 +68,4 @@ class NatBeside:
             directory.append(TABLE, table(self._probing.take()))
 
     def _warn(self, error: Exception) -> None:
-        self._work.warn(phrase("the NAT of the path is not looked at: {error}", error=str(error)))
+        self._work.observer.warn(phrase("the NAT of the path is not looked at: {error}", error=str(error)))

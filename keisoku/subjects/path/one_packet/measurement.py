@@ -65,9 +65,9 @@ def measure(work: Work[OnePacketSettings]) -> None:
             wire,
             settings.model_copy(update={"budget_s": budget_s}),
             keep,
-            work.tell,
+            work.observer.tell,
             found=found,
-            came_to=work.came_to,
+            came_to=work.observer.came_to,
             started_s=work.waited_s(),
             answer=work.answer,
         ).run()

@@ -6,7 +6,6 @@ It sends nothing and formats no figure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,15 +13,16 @@ from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import joined, phrase, plural, recorded
-from keisoku.subjects.path.packet_pair.bucket import Bucket, find_bucket
+from keisoku.subjects.path.packet_pair.bucket import find_bucket
+from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
 from keisoku.subjects.path.packet_pair.kind import best_kind, contributions
 from keisoku.subjects.path.packet_pair.minimum_sum import Capacity, capacity
 from keisoku.subjects.path.packet_pair.modes import Mode, local_modes
-from keisoku.subjects.path.packet_pair.serialisation import Serialisation, ip_links, serialisation, taken_alone
+from keisoku.subjects.path.packet_pair.serialisation import ip_links, serialisation, taken_alone
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 from keisoku.subjects.path.packet_pair.stages import DIRECTIONS
-from keisoku.subjects.path.train.dispersion import NONE_SENT, Dispersions, dispersions
+from keisoku.subjects.path.train.dispersion import NONE_SENT, dispersions
 from keisoku.subjects.path.train.log import Train
 from keisoku.subjects.path.train.probe import Direction
 from keisoku.subjects.path.train.run import ENDED
@@ -31,30 +31,6 @@ from keisoku.subjects.path.unfinished import unfinished
 NAME = "path packet-pair"
 _STAGES = {"train": phrase("long trains"), "pair": phrase("pairs"), "sweep": phrase("packet sizes")}
 """In the order of sending, in each direction."""
-
-
-@dataclass(frozen=True)
-class PairDirection:
-    """All that was computed of one direction, for the answer, its flags and the plots."""
-
-    direction: Direction
-    trains: Sequence[Train]
-    ip_bytes: int
-    count: int
-    """Of the trains that gave the capacity."""
-    pairs: Dispersions
-    capacity: Capacity | None
-    clock_share: float | None
-    """Relative standard deviation that timestamp noise adds to a single train's rate; None: not known."""
-    bucket: Bucket | None
-    adr_bps: tuple[float, float] | None
-    """Average dispersion rate of long trains with its standard error."""
-    modes: list[Mode]
-    sweep: dict[int, Capacity]
-    serialisation: Serialisation | None
-    ip_links: int | None
-    stamp_ns: float | None
-    """Standard deviation of one timestamp; None: not known."""
 
 
 def analyse(

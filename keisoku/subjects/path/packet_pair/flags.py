@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, recorded
 from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
+from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.kind import USELESS, contributions
 from keisoku.subjects.path.packet_pair.minimum_sum import CHECK
 from keisoku.subjects.path.packet_pair.serialisation import MARGIN
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
-
-if TYPE_CHECKING:
-    from keisoku.subjects.path.packet_pair.analysis import PairDirection
 
 WAITED, WAITED_NOISES = 0.05, 8.0
 """A first packet waited in a queue if its delay is above the least by more than this share of a dispersion, and by more

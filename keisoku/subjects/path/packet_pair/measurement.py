@@ -23,9 +23,8 @@ def measure(work: Work[PacketPairSettings]) -> None:
     with TrainSession(Place.parse(settings.host), settings.port) as session:
         run = TrainRun(work.begin(rated.context()))
         session.keep = run.append
-        run.end(
-            measure_stages(session, settings, lambda text: work.tell(phrase("measuring {text}", text=text)), run.know)
-        )
+        tell = work.observer.tell
+        run.end(measure_stages(session, settings, lambda text: tell(phrase("measuring {text}", text=text)), run.know))
 
 
 def analyse(directory: RunDirectory) -> Findings:

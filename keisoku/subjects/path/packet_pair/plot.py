@@ -14,7 +14,7 @@ from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.ground.report.points import points
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import phrase, recorded
-from keisoku.subjects.path.packet_pair.analysis import PairDirection
+from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.modes import bin_width
 
 _MEGA = 1e6

@@ -28,7 +28,7 @@ def measure(work: Work[DelaySettings]) -> None:
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
         kept += part.num_rows
-        work.came_to(kept, settings.packets, plural("{count} packet", "{count} packets", count=kept))
+        work.observer.came_to(kept, settings.packets, plural("{count} packet", "{count} packets", count=kept))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
 

@@ -24,7 +24,7 @@ def measure(work: Work[CapacitySettings]) -> None:
     directory = None
     for done, way in enumerate(settings.ways):
         said = phrase("upload") if way == "up" else phrase("download")
-        work.came_to(done, len(settings.ways), said)
+        work.observer.came_to(done, len(settings.ways), said)
         test = carry_out(place, settings.port, settings.asked(way), key, settings.key_id)
         if not test.seen:
             raise EngineError(

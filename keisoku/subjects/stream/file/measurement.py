@@ -24,7 +24,7 @@ def measure(work: Work[FileSettings]) -> None:
     settings = filled_in(work.settings)
     with StreamSession(settings.place, settings.port) as session:
         between = FileTransfer(session, settings)
-        transfer(between, settings, work.begin({}, settings), work.tell)
+        transfer(between, settings, work.begin({}, settings), work.observer.tell)
 
 
 def filled_in(settings: FileSettings) -> FileSettings:

@@ -75,7 +75,7 @@ def _measure(work: Work[_Settings]) -> None:
             directory.append(TRANSACTIONS, rows)
             directory.append(TRIALS, trial)
             counted += number > 0
-            work.came_to(
+            work.observer.came_to(
                 counted,
                 settings.repetitions,
                 phrase("{counted} of {repetitions} trials", counted=counted, repetitions=settings.repetitions),

@@ -25,11 +25,11 @@ def measure(work: Work[GovernSettings]) -> None:
     """Governs for as long as the settings say; without a duration an interruption is the normal end."""
     with set_up(work) as (system, settings, log):
         try:
-            carry_out(system, settings, log, work.tell, work.warn)
+            carry_out(system, settings, log, work.observer.tell, work.observer.warn)
         except KeyboardInterrupt:
             if settings.duration_s is not None or not log.intervals:
                 raise
-            work.warn(phrase("interrupted: the result until now follows"))
+            work.observer.warn(phrase("interrupted: the result until now follows"))
 
 
 def carry_out(

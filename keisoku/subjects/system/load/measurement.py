@@ -36,7 +36,7 @@ def measure(work: Work[LoadSettings]) -> None:
     with _aims(settings) as (aims, context, servers), SshHosts(configuration) as hosts:
         schedule = schedule_of(settings, aims)
         directory = work.begin(context, settings)
-        schedule.run(lambda *kept: append(directory, *kept), work.tell, hosts, servers)
+        schedule.run(lambda *kept: append(directory, *kept), work.observer.tell, hosts, servers)
 
 
 def schedule_of(settings: LoadSettings, aims: Sequence[Aim]) -> LoadSchedule:

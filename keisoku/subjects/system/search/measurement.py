@@ -29,7 +29,7 @@ from keisoku.subjects.system.system import System
 def measure(work: Work[LimitSettings]) -> None:
     """Searches or sweeps; what the run holds that is continued is not evaluated again."""
     with set_up(work) as (system, settings, log):
-        carry_out(system, settings, log, work.tell, work.warn)
+        carry_out(system, settings, log, work.observer.tell, work.observer.warn)
 
 
 def carry_out(
