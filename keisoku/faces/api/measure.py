@@ -64,8 +64,8 @@ def ab(
 
     `what` and `settings` are those of `measure`, for both sides; `a` and `b` hold what is different. Settings of the
     comparison are `before_a`, `before_b`, `against`, `figure`, `margin_percent`, `precision_percent`, `within_s` and
-    `pairs` (docs/comparison.md). The result has the figures `change` (B against A, in %), `a`, `b` and `worse_by`;
-    `met` is whether B is not worse by more than the margin. Raises as `measure` does.
+    `pairs` (docs/compare-two-sides.md). The result has the figures `change` (B against A, in %), `a`, `b` and
+    `worse_by`; `met` is whether B is not worse by more than the margin. Raises as `measure` does.
     """
     own = {key: settings.pop(key) for key in _OF_PAIRS if key in settings}
     name, side_b = _asked(what, {**settings, **(b or {})})
