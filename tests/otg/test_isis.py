@@ -14,10 +14,10 @@ from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.frr_isis import IsisText
-from keisoku.faces.otg.isis_states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.isis.frr import IsisText
+from keisoku.faces.otg.isis.states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.reading.conformance import checked
 
 _DATABASE = """Area tester:
 IS-IS Level-2 link-state database:

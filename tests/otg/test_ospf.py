@@ -13,9 +13,9 @@ from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.frr_ospf import OspfText
-from keisoku.faces.otg.ospf_states import lsa_state, ospf_metric
+from keisoku.faces.otg.ospf.frr import OspfText
+from keisoku.faces.otg.ospf.states import lsa_state, ospf_metric
+from keisoku.faces.otg.reading.conformance import checked
 
 _HEAD = {"advertisingRouter": "198.18.1.2", "lsaSeqNumber": "80000003", "lsaAge": 4}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keisoku.faces.otg.gnmi_path import subtrees, tree
 from keisoku.faces.otg.leaf import Path, Value, rfc7951
+from keisoku.faces.otg.serving.gnmi_path import subtrees, tree
 from keisoku.faces.otg.telemetry import Telemetry
 
 _BGP = dict.fromkeys(

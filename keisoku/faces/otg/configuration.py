@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.bgp import BgpPeer, BgpRoutes, bgp_peers
-from keisoku.faces.otg.capture import CaptureWish, wishes
-from keisoku.faces.otg.device import Address, Interface, interfaces
-from keisoku.faces.otg.flow import Flow, Names, flow
-from keisoku.faces.otg.header import NO_PAUSE
-from keisoku.faces.otg.isis import IsisRouter, IsisRoutes, isis_routers
-from keisoku.faces.otg.lag import Lag, lags
-from keisoku.faces.otg.lldp import LldpAgent, lldp_agents
-from keisoku.faces.otg.node import Node
-from keisoku.faces.otg.ospf import OspfRouter, OspfRoutes, ospf_routers
+from keisoku.faces.otg.bgp.peers import BgpPeer, BgpRoutes, bgp_peers
+from keisoku.faces.otg.capture.capture import CaptureWish, wishes
+from keisoku.faces.otg.device.device import Address, Interface, interfaces
+from keisoku.faces.otg.device.lag import Lag, lags
+from keisoku.faces.otg.flow.flow import Flow, Names, flow
+from keisoku.faces.otg.flow.header import NO_PAUSE
+from keisoku.faces.otg.isis.routers import IsisRouter, IsisRoutes, isis_routers
+from keisoku.faces.otg.lldp.agent import LldpAgent, lldp_agents
+from keisoku.faces.otg.ospf.routers import OspfRouter, OspfRoutes, ospf_routers
+from keisoku.faces.otg.reading.node import Node
 
 _SPEEDS = {
     "speed_10_fd_mbps": 10e6,

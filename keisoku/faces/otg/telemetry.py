@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from keisoku.faces.otg.bgp.leaves import bgp_leaves
+from keisoku.faces.otg.isis.leaves import isis_leaves
+from keisoku.faces.otg.lacp.leaves import lacp_leaves
 from keisoku.faces.otg.leaf import Entries, Path, Value
 from keisoku.faces.otg.leaf import plain as _plain
-from keisoku.faces.otg.protocol_telemetry import bgp_leaves, isis_leaves, lacp_leaves, lldp_leaves, ospf_leaves
+from keisoku.faces.otg.lldp.leaves import lldp_leaves
+from keisoku.faces.otg.ospf.leaves import ospf_leaves
 
 _MODULES = {
     "flows": "flow",
