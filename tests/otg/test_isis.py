@@ -75,7 +75,7 @@ def understood(config: Any) -> Configuration:
 
 
 def told(config: Any) -> IsisText:
-    return IsisText(understood(config).isis[0], {"e1": "k1"})
+    return IsisText(understood(config).routers["isis"][0], {"e1": "k1"})
 
 
 def test_a_router_in_the_words_of_frr() -> None:
@@ -208,7 +208,7 @@ def test_a_flow_to_a_range_goes_by_the_routers_first_interface() -> None:
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
-    (router,) = understood(script()).isis
+    (router,) = understood(script()).routers["isis"]
     idle = isis_metric(router, {}, {}, "", "")
     assert (idle["name"], idle["l2_sessions_up"], idle["l2_lsp_sent"], idle["gr_initiated"]) == ("isis1", 0, 0, 0)
     log = "Adjacency to 6401.0000.0002 (k1) for level-2 changed from Up to Down\nfor level-2 changed from Unknown to Up"
@@ -238,7 +238,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
 
 @given(st.lists(st.sampled_from([*_DATABASE.splitlines(), "", "  Extended Reachability: ", "  IPv6 Reachability: x"])))
 def test_whatever_frr_prints_is_read(lines: list[str]) -> None:
-    (router,) = understood(script()).isis
+    (router,) = understood(script()).routers["isis"]
     text, begun = "\n".join(lines), [place for place, line in enumerate(lines) if line.startswith("IS-IS")]
     heads = [line for line in lines[min(begun, default=len(lines)) :] if "  0x" in line]
     assert isis_metric(router, {}, {}, text, text)["l2_database_size"] == len(heads)

@@ -29,6 +29,7 @@ from keisoku.faces.otg.lacp.aggregation import PATIENCE_S
 from keisoku.faces.otg.metrics import TagWish, convergence_metrics, flow_metrics, lag_metrics, port_metrics, untracked
 from keisoku.faces.otg.reading.conformance import checked
 from keisoku.faces.otg.reading.node import Node
+from keisoku.faces.otg.routers import ROUTERS
 from keisoku.faces.otg.speaking.protocols import Protocols
 from keisoku.faces.otg.telemetry import Telemetry
 from keisoku.faces.otg.traffic.acceptance import accepted
@@ -60,7 +61,7 @@ _DRAIN_S = 5.0
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
-_SPOKEN = ("bgpv4", "bgpv6", "isis", "ospfv2", "lldp", "lacp")
+_SPOKEN = ("bgpv4", "bgpv6", *ROUTERS, "lldp", "lacp")
 """Metrics of what the tester's routers, LLDP agents and LAGs speak."""
 
 
@@ -219,7 +220,7 @@ class Controller:
                 found,
                 flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
                 self._lags(lags, found, ()),
-                **{part: self._speakers.told(part) for part in parts if part not in ("neighbours", "lags")},
+                protocols={part: self._speakers.told(part) for part in parts if part not in ("neighbours", "lags")},
             )
             gateways = [*self._gateways(4), *self._gateways(6)] if "neighbours" in parts else []
         return replace(told, neighbours=neighbour_states(gateways))

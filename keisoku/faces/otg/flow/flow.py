@@ -12,13 +12,12 @@ from keisoku.faces.otg.bgp.peers import BgpPeer
 from keisoku.faces.otg.device.device import Address, Interface
 from keisoku.faces.otg.device.lag import Lag
 from keisoku.faces.otg.device.route_range import hosts
+from keisoku.faces.otg.device.router import Router
 from keisoku.faces.otg.flow.egress import Egress, egress
 from keisoku.faces.otg.flow.header import Packet, packet
 from keisoku.faces.otg.flow.rate import Timing, frames_per_second, timing
 from keisoku.faces.otg.flow.size import frame_bytes
 from keisoku.faces.otg.flow.tag import TagClass, classes
-from keisoku.faces.otg.isis.routers import IsisRouter
-from keisoku.faces.otg.ospf.routers import OspfRouter
 from keisoku.faces.otg.reading.node import Node
 from keisoku.subjects.device.record.trial import Bursts
 
@@ -101,7 +100,7 @@ class Names:
         lags: Mapping[str, Lag],
         interfaces: Sequence[Interface],
         peers: Sequence[BgpPeer],
-        routers: Sequence[IsisRouter | OspfRouter],
+        routers: Sequence[Router],
     ) -> None:
         self._ports = {name: End(port) for name, port in ports.items()}
         self._ports |= {name: End(lag.members[0].port, lag=lag) for name, lag in lags.items()}

@@ -16,28 +16,29 @@ from keisoku.faces.otg.bgp.peers import BgpPeer, listening
 from keisoku.faces.otg.bgp.states import bgp_metric, prefix_state
 from keisoku.faces.otg.configuration import Configuration
 from keisoku.faces.otg.device.device import Address, Interface
-from keisoku.faces.otg.isis.routers import IsisRouter
-from keisoku.faces.otg.isis.states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.device.router import Router
 from keisoku.faces.otg.lacp.aggregation import Aggregation
 from keisoku.faces.otg.lldp.agents import Agents
 from keisoku.faces.otg.metrics import chosen
-from keisoku.faces.otg.ospf.routers import OspfRouter
-from keisoku.faces.otg.ospf.states import KINDS, lsa_state, ospf_metric
 from keisoku.faces.otg.reading.conformance import checked
 from keisoku.faces.otg.reading.node import Node
+from keisoku.faces.otg.routers import ROUTERS
 from keisoku.faces.otg.speaking.speaker import Speaker
 from keisoku.faces.otg.traffic.convergence import EventKind
-from keisoku.ground.lab.frr import ISISD, OSPFD, USER, other_user
+from keisoku.ground.lab.frr import USER, other_user
 from keisoku.ground.lab.tester_routers import TesterRouters
 from keisoku.subjects.device.testbed.host_port import interface_ip, resolve_mac
 from keisoku.subjects.device.testbed.testbed import Testbed
 
 Document = dict[str, Any]
 _Thing = TypeVar("_Thing")
-_WORDS = {"isis": "IS-IS router", "ospfv2": "OSPFv2 router"}
-"""Protocols of routers, by OTG's names of their metrics."""
+_PARTS = {
+    "prefixes": "bgp_prefixes",
+    **{state.part: choice for protocol in ROUTERS.values() for choice, state in protocol.states.items()},
+    "lldp_neighbours": "lldp_neighbors",
+}
+"""Parts of gNMI's tree that are states (`telemetry.PARTS`), by OTG's names of them."""
 _AGENT = "LLDP agent"
-_ADJACENCIES = "show isis neighbor detail json"
 
 
 class Protocols:
@@ -45,8 +46,7 @@ class Protocols:
 
     def __init__(self, configuration: Configuration) -> None:
         spoken = [(one.interface, one.path) for one in configuration.bgp]
-        routers: tuple[IsisRouter | OspfRouter, ...] = (*configuration.isis, *configuration.ospf)
-        for router in routers:
+        for router in (router for routers in configuration.routers.values() for router in routers):
             spoken += [(one.interface, router.path) for one in router.interfaces]
         of_kernel = [interface for interface in configuration.interfaces if interface.is_of_kernel]
         self.interfaces = {one.name: one for one in (*(interface for interface, _ in spoken), *of_kernel)}
@@ -58,12 +58,11 @@ class Protocols:
         self._speakers = _speakers(configuration, self.interfaces, silent)
         self._agents = Agents(configuration.lldp)
         self._peers: dict[str, tuple[Speaker, int]] = {}
-        self._routers_of: dict[str, dict[str, Speaker]] = {"isis": {}, "ospfv2": {}}
+        self._routers_of: dict[str, dict[str, Speaker]] = {kind: {} for kind in ROUTERS}
         for speaker in self._speakers:
             self._peers |= {peer.name: (speaker, number) for number, peer in enumerate(speaker.peers)}
-            for kind, own in (("isis", speaker.isis), ("ospfv2", speaker.ospf)):
-                if own is not None:
-                    self._routers_of[kind][own.name] = speaker
+            for kind, router in speaker.routers.items():
+                self._routers_of[kind][router.name] = speaker
 
     @property
     def run(self) -> bool:
@@ -160,7 +159,7 @@ class Protocols:
                 self._check_run("protocol.bgp.peers")
                 for speaker in dict.fromkeys(speaker for speaker, _ in peers):
                     speaker.set_peers([number for each, number in peers if each is speaker], wanted == "up")
-            case "isis" | "ospfv2" as kind:
+            case kind if kind in ROUTERS:
                 inner = state.child(kind)
                 if inner.choice() != "routers":
                     inner.refuse("there are no simulated links", "name routers", "simulated_links")
@@ -168,7 +167,7 @@ class Protocols:
                 names, wanted = [str(name) for name in asked.scalar("router_names") or []], asked.scalar("state")
                 whole.check_all_read()
                 known = {name: (name, speaker) for name, speaker in self._routers_of[kind].items()}
-                routers = _chosen(names, known, f"protocol.{kind}.routers.router_names", _WORDS[kind])
+                routers = _chosen(names, known, f"protocol.{kind}.routers.router_names", ROUTERS[kind].word)
                 self._check_run(f"protocol.{kind}.routers")
                 for name, speaker in routers:
                     speaker.set_router(name, wanted == "up")
@@ -180,7 +179,10 @@ class Protocols:
                 whole.check_all_read()
                 self.lags.set_members(names, f"protocol.lacp.{choice}.lag_member_names", wanted == "up")
             case other:
-                state.refuse("is not supported", "use all, route, lacp, bgp, isis or ospfv2", other)
+                *most, last = ROUTERS
+                state.refuse(
+                    "is not supported", f"use {', '.join(['all', 'route', 'lacp', 'bgp', *most])} or {last}", other
+                )
         return []
 
     def _set_routes(self, names: Sequence[str], advertise: bool) -> list[tuple[EventKind, str]]:
@@ -211,21 +213,22 @@ class Protocols:
         return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
-        """Metrics of peers ("bgpv4" or "bgpv6"), routers ("isis" or "ospfv2"), agents ("lldp") or members of LAGs
+        """Metrics of peers ("bgpv4" or "bgpv6"), routers (names of `ROUTERS`), agents ("lldp") or members of LAGs
         ("lacp"), by names, all without a name. Raises PlanError for an unknown name."""
         asked = request.child(choice)
         if choice == "lacp":
             return self._lacp_metrics(asked, request)
-        field = "lldp_names" if choice == "lldp" else "router_names" if choice in _WORDS else "peer_names"
+        field = "lldp_names" if choice == "lldp" else "router_names" if choice in ROUTERS else "peer_names"
         names, columns = [str(name) for name in asked.scalar(field) or []], asked.scalar("column_names") or []
         request.check_all_read()
         if choice == "lldp":
             agents = _chosen(names, self._agents.by_name, f"lldp.{field}", _AGENT)
             return [chosen(self._agents.metric(agent), columns, {"name"}) for agent in agents]
-        if choice in _WORDS:
-            routers = _chosen(names, self._routers_of[choice], f"{choice}.{field}", _WORDS[choice])
-            made = _isis_metric if choice == "isis" else _ospf_metric
-            return [chosen(made(speaker), columns, {"name"}) for speaker in routers]
+        if choice in ROUTERS:
+            protocol = ROUTERS[choice]
+            speakers = _chosen(names, self._routers_of[choice], f"{choice}.{field}", protocol.word)
+            made = [protocol.metric(speaker.routers[choice], speaker) for speaker in speakers]
+            return [chosen(metric, columns, {"name"}) for metric in made]
         known = {name: at for name, at in self._peers.items() if at[0].peers[at[1]].version == int(choice[-1])}
         peers = _chosen(names, known, f"{choice}.{field}", "BGP peer")
         told = {speaker: speaker.neighbours() for speaker in dict.fromkeys(speaker for speaker, _ in peers)}
@@ -255,13 +258,12 @@ class Protocols:
         match choice:
             case "bgp_prefixes":
                 return self.prefix_states(request)
-            case "isis_lsps" | "isis_adjacencies":
-                return self.isis_states(choice, request)
-            case "ospfv2_lsas":
-                return self.lsa_states(request)
             case "lldp_neighbors":
                 return self.lldp_states(request)
-        others = "bgp_prefixes, isis_lsps, isis_adjacencies, ospfv2_lsas or lldp_neighbors"
+        of_routers = [name for protocol in ROUTERS.values() for name in protocol.states]
+        if choice in of_routers:
+            return self.router_states(choice, request)
+        others = f"{', '.join(['bgp_prefixes', *of_routers])} or lldp_neighbors"
         request.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
 
     def prefix_states(self, request: Node) -> list[Document]:
@@ -278,35 +280,14 @@ class Protocols:
             found.append(prefix_state(peer, tables, wanted))
         return found
 
-    def isis_states(self, choice: str, request: Node) -> list[Document]:
-        """Learned LSPs ("isis_lsps") or adjacencies ("isis_adjacencies") of routers, by names, all without a name.
-
-        Raises PlanError for an unknown name.
-        """
-        names = request.child(choice).scalar("isis_router_names") or []
+    def router_states(self, choice: str, request: Node) -> list[Document]:
+        """What routers learned, by names, all without a name. Raises PlanError for an unknown name."""
+        kind = next(name for name, protocol in ROUTERS.items() if choice in protocol.states)
+        state = ROUTERS[kind].states[choice]
+        names = request.child(choice).scalar(state.names) or []
         request.check_all_read()
-        found = []
-        routers = self._routers_of["isis"]
-        for speaker in _chosen(names, routers, f"{choice}.isis_router_names", _WORDS["isis"]):
-            assert speaker.isis is not None
-            if choice == "isis_lsps":
-                texts = speaker.printed("show isis database detail"), speaker.printed("show isis hostname")
-                found.append(lsp_state(speaker.isis, *texts))
-            else:
-                kernel = {name: interface.name for name, interface in speaker.interfaces.items()}
-                found.append(adjacency_state(speaker.isis, speaker.told(_ADJACENCIES), kernel))
-        return found
-
-    def lsa_states(self, request: Node) -> list[Document]:
-        """Learned LSAs of OSPFv2 routers, by names, all without a name. Raises PlanError for an unknown name."""
-        names = request.child("ospfv2_lsas").scalar("router_names") or []
-        request.check_all_read()
-        found = []
-        for speaker in _chosen(names, self._routers_of["ospfv2"], "ospfv2_lsas.router_names", _WORDS["ospfv2"]):
-            assert speaker.ospf is not None
-            databases = {kind: speaker.told(f"show ip ospf database {kind} json") for kind in KINDS}
-            found.append(lsa_state(speaker.ospf, databases))
-        return found
+        speakers = _chosen(names, self._routers_of[kind], f"{choice}.{state.names}", ROUTERS[kind].word)
+        return [state.of(speaker.routers[kind], speaker) for speaker in speakers]
 
     def lldp_states(self, request: Node) -> list[Document]:
         """Neighbours of agents, by names, all without a name. Raises PlanError for an unknown name."""
@@ -319,36 +300,15 @@ class Protocols:
 
     def told(self, part: str) -> list[Document]:
         """All metrics or states of a part of gNMI's tree (`telemetry.PARTS`)."""
-        match part:
-            case "bgp":
-                asked = [(name, checked({name: {}}, "MetricsRequest")) for name in ("bgpv4", "bgpv6")]
-                return [metric for name, node in asked for metric in self.metrics(name, node)]
-            case "isis" | "ospfv2" | "lldp" | "lacp":
-                return self.metrics(part, checked({part: {}}, "MetricsRequest"))
-            case "lsas":
-                return self.lsa_states(checked({"ospfv2_lsas": {}}, "StatesRequest"))
-            case "lldp_neighbours":
-                return self.lldp_states(checked({"lldp_neighbors": {}}, "StatesRequest"))
-            case "prefixes":
-                return self.prefix_states(checked({"bgp_prefixes": {}}, "StatesRequest"))
-        kind = f"isis_{part}"
-        return self.isis_states(kind, checked({kind: {}}, "StatesRequest"))
+        if part in _PARTS:
+            return self.states(_PARTS[part], checked({_PARTS[part]: {}}, "StatesRequest"))
+        names = ("bgpv4", "bgpv6") if part == "bgp" else (part,)
+        asked = [(name, checked({name: {}}, "MetricsRequest")) for name in names]
+        return [metric for name, node in asked for metric in self.metrics(name, node)]
 
     def _check_run(self, field: str) -> None:
         if not self.run:
             raise PlanError(field, "the protocols are not started", "start them first")
-
-
-def _isis_metric(speaker: Speaker) -> Document:
-    assert speaker.isis is not None
-    said = speaker.told("show isis summary json"), speaker.told(_ADJACENCIES)
-    return isis_metric(speaker.isis, *said, speaker.printed("show isis database"), speaker.logged(ISISD))
-
-
-def _ospf_metric(speaker: Speaker) -> Document:
-    assert speaker.ospf is not None
-    said = speaker.told("show ip ospf neighbor json"), speaker.told("show ip ospf interface traffic json")
-    return ospf_metric(speaker.ospf, *said, speaker.logged(OSPFD), speaker.counted_lsas())
 
 
 def _speakers(
@@ -357,21 +317,24 @@ def _speakers(
     """That of devices that share a namespace, then that of each device with a router, and of each whose gateway is
     another one, as a kernel sends nothing to itself by a wire. At `silent` interfaces FRR says nothing."""
     names = {name: f"e{number}" for number, name in enumerate(interfaces)}
-    isis = {router.device: router for router in configuration.isis}
-    ospf = {router.device: router for router in configuration.ospf}
+    routers: dict[str, dict[str, Router]] = {}
+    """By the path of the device, then by the protocol."""
+    for kind, own_routers in configuration.routers.items():
+        for router in own_routers:
+            routers.setdefault(router.device, {})[kind] = router
     listen = listening(configuration.bgp, configuration.interfaces)
     own = {address.ip for one in interfaces.values() for address in one.addresses}
     facing = [one.device for one in silent if any(address.gateway in own for address in one.addresses)]
 
     def of(device: str | None, peers: Sequence[BgpPeer]) -> Speaker:
-        routers = None if device is None else isis.get(device), None if device is None else ospf.get(device)
+        own_routers = {} if device is None else routers.get(device, {})
         spoken = [peer.interface for peer in peers]
-        spoken += [one.interface for router in routers if router is not None for one in router.interfaces]
+        spoken += [one.interface for router in own_routers.values() for one in router.interfaces]
         spoken += [one for one in silent if place(one.device) == device]
         port = None if device is None else listen.get(device)
-        return Speaker({names[one.name]: one for one in spoken}, peers, *routers, listen_port=port)
+        return Speaker({names[one.name]: one for one in spoken}, peers, own_routers, listen_port=port)
 
-    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*isis, *ospf, *listen, *facing)}
+    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*routers, *listen, *facing)}
 
     def place(device: str) -> str | None:
         return device if device in devices else None

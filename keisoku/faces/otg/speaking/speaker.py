@@ -16,10 +16,8 @@ from keisoku.errors import EngineError
 from keisoku.faces.otg.bgp.frr import BgpText, view
 from keisoku.faces.otg.bgp.peers import BgpPeer
 from keisoku.faces.otg.device.device import Interface
-from keisoku.faces.otg.isis.frr import IsisText
-from keisoku.faces.otg.isis.routers import IsisRouter, IsisRoutes
-from keisoku.faces.otg.ospf.frr import OspfText
-from keisoku.faces.otg.ospf.routers import OspfRouter, OspfRoutes
+from keisoku.faces.otg.device.router import Router, RouterText
+from keisoku.faces.otg.routers import ROUTERS
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.frr import BGPD, STATICD, ZEBRA
 from keisoku.ground.lab.lsa_count import Kind
@@ -30,8 +28,6 @@ _NO_KERNEL = ("-n",)
 """What peers learn is not for the kernel of their namespace."""
 _LOGGING = ("--log", "stdout", "--log-level", "informational")
 
-RouterText = IsisText | OspfText
-"""A router of a protocol that routers speak among themselves."""
 Ask = Callable[..., str]
 """What FRR's daemons of the namespace answer to commands."""
 Where = Callable[[Interface], tuple[str, Path | None]]
@@ -45,21 +41,19 @@ class Speaker:
         self,
         interfaces: Mapping[str, Interface],
         peers: Sequence[BgpPeer],
-        isis: IsisRouter | None,
-        ospf: OspfRouter | None,
+        routers: Mapping[str, Router],
         listen_port: int | None = None,
     ) -> None:
-        """`interfaces` by the names that they have in the kernel. `listen_port`: where others can begin sessions with
-        the peers, which are then of one device; None: they cannot."""
-        self.interfaces, self.peers, self.isis, self.ospf = interfaces, peers, isis, ospf
+        """`interfaces` by the names that they have in the kernel, `routers` by their protocols. `listen_port`: where
+        others can begin sessions with the peers, which are then of one device; None: they cannot."""
+        self.interfaces, self.peers, self.routers = interfaces, peers, routers
         self._listen_port = listen_port
         self.names = {interface.name: name for name, interface in interfaces.items()}
         self._bgp = BgpText(peers, self.names, listens=listen_port is not None)
-        self._texts: dict[str, RouterText] = {}
-        if isis is not None:
-            self._texts[isis.name] = IsisText(isis, self.names)
-        if ospf is not None:
-            self._texts[ospf.name] = OspfText(ospf, self.names)
+        self._texts: dict[str, RouterText] = {
+            router.name: ROUTERS[kind].text(router, self.names) for kind, router in routers.items()
+        }
+        self._named = {router.name: router for router in routers.values()}
         self.ask: Ask | None = None
         self.log: Callable[[Program], str] | None = None
         """What a daemon logged."""
@@ -93,7 +87,8 @@ class Speaker:
         if self._texts:
             texts[STATICD] = "".join(f"{line}\n" for text in self._texts.values() for line in text.static())
         placed = [_placed(where, name, interface) for name, interface in self.interfaces.items()]
-        at = [self.names[one.interface.name] for one in self.ospf.interfaces] if self.ospf is not None else []
+        counted = [router for kind, router in self.routers.items() if ROUTERS[kind].counts_lsas]
+        at = [self.names[one.interface.name] for router in counted for one in router.interfaces]
         return RouterPlace(placed, texts, options, networks, at)
 
     def routes(self) -> Mapping[str, tuple[int | str, int]]:
@@ -101,9 +96,8 @@ class Speaker:
         found: dict[str, tuple[int | str, int]] = {}
         for number, peer in enumerate(self.peers):
             found |= {each.name: (number, place) for place, each in enumerate(peer.routes)}
-        for name, text in self._texts.items():
-            own: Sequence[IsisRoutes | OspfRoutes] = text.router.routes
-            found |= {each.name: (name, place) for place, each in enumerate(own)}
+        for name, router in self._named.items():
+            found |= {each.name: (name, place) for place, each in enumerate(router.routes)}
         return found
 
     def set_routes(self, chosen: Sequence[tuple[int | str, int]], advertise: bool) -> None:
@@ -129,7 +123,7 @@ class Speaker:
     def set_router(self, name: str, up: bool) -> None:
         """A router speaks, or does not."""
         text = self._texts[name]
-        self._tell(line for one in _interfaces(text) for line in text.set_interface(one, up))
+        self._tell(line for one in self._named[name].interfaces for line in text.set_interface(one, up))
         self._silent = self._silent - {name} if up else self._silent | {name}
 
     def link_changed(self, port: int, up: bool) -> None:
@@ -139,7 +133,7 @@ class Speaker:
         self._tell(self._bgp.set_peers([number for number in at_port if number not in self._down], up))
         for name, text in self._texts.items():
             if name not in self._silent:
-                at = [one for one in _interfaces(text) if _is_only_at(one.interface, port)]
+                at = [one for one in self._named[name].interfaces if _is_only_at(one.interface, port)]
                 self._tell(line for one in at for line in text.set_interface(one, up))
 
     def neighbours(self) -> Sequence[Mapping[str, Any]]:
@@ -184,10 +178,6 @@ class Speaker:
         words = list(commands)
         if words and self.ask is not None and (said := self.ask("configure terminal", *words).strip()):
             raise EngineError(f"FRR refuses a change of its configuration: {said.splitlines()[0]}")
-
-
-def _interfaces(text: RouterText) -> Sequence[Any]:
-    return text.router.interfaces
 
 
 def _is_only_at(interface: Interface, port: int) -> bool:
