@@ -61,8 +61,6 @@ _DRAIN_S = 5.0
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
-_SPOKEN = ("bgpv4", "bgpv6", *ROUTERS, "lldp", "lacp")
-"""Metrics of what the tester's routers, LLDP agents and LAGs speak."""
 
 
 class Controller:
@@ -187,12 +185,13 @@ class Controller:
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
-            if choice not in ("port", "lag", "flow", "convergence", *_SPOKEN):
-                node.refuse("is not supported", f"ask for port, lag, flow, convergence, {', '.join(_SPOKEN)}", choice)
+            spoken = ("bgpv4", "bgpv6", *ROUTERS, "lldp", "lacp")
+            if choice not in ("port", "lag", "flow", "convergence", *spoken):
+                node.refuse("is not supported", f"ask for port, lag, flow, convergence, {', '.join(spoken)}", choice)
             asked = node.child(choice)
             if choice == "convergence":
                 return self._convergence(node, asked)
-            if choice in _SPOKEN:
+            if choice in spoken:
                 return {"choice": f"{choice}_metrics", f"{choice}_metrics": self._speakers.metrics(choice, node)}
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
             wanted = asked.scalar("metric_names" if choice == "flow" else "column_names") or []
