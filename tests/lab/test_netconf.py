@@ -21,7 +21,7 @@ from support.netconf import DATA, datastore, generator, leaves
 from support.ssh_servers import missing
 
 from keisoku.faces.netconf.server import PROGRAMS, NetconfServer, SshListening
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 from keisoku.ground.host.namespace import Namespace, within
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.undo import record, undo, undo_left

@@ -13,8 +13,8 @@ from support.otg_bgp import await_peers, bgp_device, protocols, routes
 from support.otg_isis import await_isis, isis_device, learned
 from support.otg_server import otg_client, two_ports
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.ground.lab.frr import PROGRAMS, VTYSH
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]

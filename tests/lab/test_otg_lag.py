@@ -17,8 +17,8 @@ from support.otg_lag import FarSwitch, await_members, lacp_metrics, lag_metric, 
 from support.otg_server import set_traffic, udp_flow, until_stopped
 from support.otg_vlan import IN_SERVICE, PLAIN, Tags, flow_of, observed, tag, tags_of
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.ground.lab.device.vswitch import PROGRAMS
 from keisoku.ground.lab.frr import PROGRAMS as FRR
 

@@ -22,8 +22,8 @@ from support.otg_killed import KilledTester
 from support.otg_lldp import await_neighbours, far_agent, lldp_agent, lldp_metrics, neighbours
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.ground.host.namespace import FOLDER, within
 from keisoku.ground.lab.tester_agents import PROGRAMS
 

@@ -25,7 +25,7 @@ from support.otg_bgp import await_peers, bgp_device, protocols
 from support.otg_lldp import lldp_agent, lldp_metrics
 from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
-from keisoku.faces.otg.privilege import LABS, PORTS, ROOTS
+from keisoku.faces.otg.serving.privilege import LABS, PORTS, ROOTS
 from keisoku.ground.host.capability import BITS
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.lab.frr import PROGRAMS as FRR

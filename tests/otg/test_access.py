@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.access import OWNER_S, Ownership, Tokens
+from keisoku.faces.otg.control.access import OWNER_S, Ownership, Tokens
 
 ALICE, BOB = "a" * 16, "b" * 20
 TOKENS = Tokens.parse(f"# who may\nalice:{ALICE}\n\nbob:{BOB}\n")

@@ -15,13 +15,13 @@ from support.otg_bgp import bgp_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.bgp import listening
-from keisoku.faces.otg.bgp_states import bgp_metric, prefix_state
+from keisoku.faces.otg.bgp.frr import BgpText
+from keisoku.faces.otg.bgp.peers import listening
+from keisoku.faces.otg.bgp.states import bgp_metric, prefix_state
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.frr_bgp import BgpText
-from keisoku.faces.otg.route_range import MOST_HOSTS, Prefixes, hosts
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.device.route_range import MOST_HOSTS, Prefixes, hosts
+from keisoku.faces.otg.reading.conformance import checked
 
 
 def script(change: Callable[[Any, Any], None] = lambda peer, routes: None) -> Any:

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.config_change import appended, deleted, updated
+from keisoku.faces.otg.control.config_change import appended, deleted, updated
 
 BEFORE = {"ports": [{"name": "p"}], "flows": [{"name": "a", "size": {"fixed": 64}, "rate": {"pps": 1}}, {"name": "b"}]}
 

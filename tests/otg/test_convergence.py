@@ -11,8 +11,8 @@ import pytest
 import snappi
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.convergence import ControlEvent
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.traffic.convergence import ControlEvent
 from keisoku.subjects.device.record.gaps import Gap
 
 RESET_MS = 50.0

@@ -10,7 +10,7 @@ import pytest
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.controller import Controller, Document
+from keisoku.faces.otg.control.controller import Controller, Document
 
 Change = Callable[[Any], Any]
 

@@ -11,11 +11,11 @@ import snappi
 from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
 
 from keisoku.faces.otg.configuration import configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.load import trial
 from keisoku.faces.otg.metrics import TagWish
 from keisoku.faces.otg.metrics import flow_metrics as flow_metrics_of
-from keisoku.faces.otg.session import TrafficSession
+from keisoku.faces.otg.reading.conformance import checked
+from keisoku.faces.otg.traffic.load import trial
+from keisoku.faces.otg.traffic.session import TrafficSession
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress
 
 

@@ -12,8 +12,8 @@ from support import otg_fuzz
 from support.otg_document import document
 from support.otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, requests_of, some_run
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.openapi import openapi
 
 

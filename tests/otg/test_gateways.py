@@ -10,8 +10,8 @@ import snappi
 from support.otg_server import otg_clients, two_ports
 
 from keisoku.errors import EngineError
-from keisoku.faces.otg.device import Address
-from keisoku.faces.otg.gateways import GatewayQuestion, neighbour_states
+from keisoku.faces.otg.device.device import Address
+from keisoku.faces.otg.device.gateways import GatewayQuestion, neighbour_states
 
 
 def question(number: int, ask: Any) -> GatewayQuestion:
@@ -57,7 +57,7 @@ def test_other_requests_are_answered_while_a_gateway_is_silent(monkeypatch: pyte
             connect("http").set_config(config)
             raise EngineError("nobody answers")
 
-        monkeypatch.setattr("keisoku.faces.otg.controller.next_hop", silent)
+        monkeypatch.setattr("keisoku.faces.otg.control.controller.next_hop", silent)
         for transport in ("http", "grpc"):
             (found,) = connect(transport).get_states(states).ipv4_neighbors
             assert found.link_layer_address is None

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from support.certificate import self_signed, token_file
 from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.gnmi_path import covers, meets, subtrees, tree
+from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.leaf import Path as TreePath
 from keisoku.faces.otg.leaf import Value
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.serving.gnmi_path import covers, meets, subtrees, tree
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.otg.telemetry import PARTS
 
 pygnmi = pytest.importorskip("pygnmi.client", reason="pygnmi is not installed")

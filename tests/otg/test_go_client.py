@@ -20,8 +20,8 @@ from snappi import otg_pb2
 from support.otg_lag import lag_of, three_ports
 from support.otg_server import set_traffic, udp_flow
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 
 pytestmark = pytest.mark.long
 _SOURCE = Path(__file__).parents[1] / "support/otg_go"

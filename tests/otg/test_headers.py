@@ -12,8 +12,8 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.header import packet
+from keisoku.faces.otg.flow.header import packet
+from keisoku.faces.otg.reading.conformance import checked
 from keisoku.ground.frame.headers import Ends
 from keisoku.ground.frame.variants import Frames, frames
 

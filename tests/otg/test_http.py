@@ -19,8 +19,8 @@ from support.certificate import self_signed, token_file
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.body import MOST_BODY_BYTES
 from keisoku.faces.service.operation import BASE
 

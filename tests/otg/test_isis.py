@@ -14,10 +14,10 @@ from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.frr_isis import IsisText
-from keisoku.faces.otg.isis_states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.isis.frr import IsisText
+from keisoku.faces.otg.isis.states import adjacency_state, isis_metric, lsp_state
+from keisoku.faces.otg.reading.conformance import checked
 
 _DATABASE = """Area tester:
 IS-IS Level-2 link-state database:
@@ -75,7 +75,7 @@ def understood(config: Any) -> Configuration:
 
 
 def told(config: Any) -> IsisText:
-    return IsisText(understood(config).isis[0], {"e1": "k1"})
+    return IsisText(understood(config).routers["isis"][0], {"e1": "k1"})
 
 
 def test_a_router_in_the_words_of_frr() -> None:
@@ -208,7 +208,7 @@ def test_a_flow_to_a_range_goes_by_the_routers_first_interface() -> None:
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
-    (router,) = understood(script()).isis
+    (router,) = understood(script()).routers["isis"]
     idle = isis_metric(router, {}, {}, "", "")
     assert (idle["name"], idle["l2_sessions_up"], idle["l2_lsp_sent"], idle["gr_initiated"]) == ("isis1", 0, 0, 0)
     log = "Adjacency to 6401.0000.0002 (k1) for level-2 changed from Up to Down\nfor level-2 changed from Unknown to Up"
@@ -238,7 +238,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
 
 @given(st.lists(st.sampled_from([*_DATABASE.splitlines(), "", "  Extended Reachability: ", "  IPv6 Reachability: x"])))
 def test_whatever_frr_prints_is_read(lines: list[str]) -> None:
-    (router,) = understood(script()).isis
+    (router,) = understood(script()).routers["isis"]
     text, begun = "\n".join(lines), [place for place, line in enumerate(lines) if line.startswith("IS-IS")]
     heads = [line for line in lines[min(begun, default=len(lines)) :] if "  0x" in line]
     assert isis_metric(router, {}, {}, text, text)["l2_database_size"] == len(heads)

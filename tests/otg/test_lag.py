@@ -16,8 +16,8 @@ from support.otg_server import otg_client, set_traffic, udp_flow, until_stopped
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.lacp_states import lacp_metric, member_states
+from keisoku.faces.otg.lacp.states import lacp_metric, member_states
+from keisoku.faces.otg.reading.conformance import checked
 
 _SWITCH = "name = 'a learning switch'\nports = 3\n[address_table]\nentries = 100\n"
 

@@ -14,10 +14,10 @@ from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.lldp_states import lldp_metric, neighbour_states
-from keisoku.faces.otg.lldpd_commands import commands
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.lldp.agents import commands
+from keisoku.faces.otg.lldp.states import lldp_metric, neighbour_states
+from keisoku.faces.otg.reading.conformance import checked
 
 
 def understood(change: Callable[[Any], Any] = lambda agent: None) -> Configuration:

@@ -11,9 +11,9 @@ from support.otg_bgp import bgp_device
 from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
+from keisoku.faces.otg.bgp.frr import BgpText
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.frr_bgp import BgpText
+from keisoku.faces.otg.reading.conformance import checked
 
 
 def script(change: Callable[[Any], Any] = lambda loopback: None) -> Any:

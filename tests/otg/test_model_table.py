@@ -16,8 +16,8 @@ from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.reading.conformance import checked
 
 PAGE = Path(__file__).parents[2] / "docs/otg.md"
 PLACES = {

@@ -16,7 +16,7 @@ from keisoku.faces.netconf.datastore import Datastore
 from keisoku.faces.netconf.model import interfaces
 from keisoku.faces.netconf.statistics import Counts, Latencies, Sent
 from keisoku.faces.netconf.translation import configuration
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.service.traffic import EndedTraffic
 from keisoku.subjects.device.record.trial import Bursts
 

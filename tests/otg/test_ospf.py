@@ -13,9 +13,9 @@ from support.otg_server import two_ports
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.frr_ospf import OspfText
-from keisoku.faces.otg.ospf_states import lsa_state, ospf_metric
+from keisoku.faces.otg.ospf.frr import OspfText
+from keisoku.faces.otg.ospf.states import lsa_state, ospf_metric
+from keisoku.faces.otg.reading.conformance import checked
 
 _HEAD = {"advertisingRouter": "198.18.1.2", "lsaSeqNumber": "80000003", "lsaAge": 4}
 
@@ -38,7 +38,7 @@ def understood(config: Any) -> Configuration:
 
 
 def told(config: Any) -> OspfText:
-    return OspfText(understood(config).ospf[0], {"e1": "k1"})
+    return OspfText(understood(config).routers["ospfv2"][0], {"e1": "k1"})
 
 
 def test_a_router_in_the_words_of_frr() -> None:
@@ -79,7 +79,7 @@ def test_a_withdrawn_range_has_no_rule_in_another_filter_and_no_area() -> None:
 
 def test_a_range_without_a_metric_has_the_least_cost() -> None:
     found = understood(script(lambda router: setattr(router.v4_routes[2], "metric", 0)))
-    assert found.ospf[0].routes[2].metric == 1
+    assert found.routers["ospfv2"][0].routes[2].metric == 1
     assert any("v4_routes[2].metric: has no effect" in warning for warning in found.warnings)
 
 
@@ -124,7 +124,7 @@ def test_what_frr_cannot_do_is_refused_with_its_path(path: str, change: Callable
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
-    (router,) = understood(script()).ospf
+    (router,) = understood(script()).routers["ospfv2"]
     idle = ospf_metric(router, {}, {}, "", {})
     assert (idle["name"], idle["full_state_count"], idle["hellos_sent"]) == ("ospf1", 0, 0)
     neighbours = {"neighbors": {"198.18.1.2": [{"nbrState": "Full/-"}], "198.18.1.3": [{"nbrState": "Init/DROther"}]}}

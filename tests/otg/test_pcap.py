@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import EngineError
-from keisoku.faces.otg.pcap import frames, received
+from keisoku.faces.otg.capture.pcap import frames, received
 
 ORDER = 0x1A2B3C4D
 

@@ -16,8 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 
 EXAMPLES = Path(__file__).parents[2] / "examples/ci"
 PLAN = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keisoku.faces.otg.gnmi_path import subtrees, tree
 from keisoku.faces.otg.leaf import Path, Value, rfc7951
+from keisoku.faces.otg.serving.gnmi_path import subtrees, tree
 from keisoku.faces.otg.telemetry import Telemetry
 
 _BGP = dict.fromkeys(
@@ -50,7 +50,9 @@ def json_at(found: dict[Path, Value], *names: str) -> Any:
 
 
 def test_a_peer_and_what_it_learned() -> None:
-    found = Telemetry(bgp=[_BGP], prefixes=[{"bgp_peer_name": "p1", "ipv4_unicast_prefixes": [_PREFIX]}]).leaves()
+    found = Telemetry(
+        protocols={"bgp": [_BGP], "prefixes": [{"bgp_peer_name": "p1", "ipv4_unicast_prefixes": [_PREFIX]}]}
+    ).leaves()
     (peer,) = json_at(found, "bgp-peers")["bgp-peer"]
     assert peer["state"]["session-state"] == "OPEN_CONFIRM"
     assert peer["state"]["counters"]["in-routes"] == "7", "numbers of 64 bits are text"
@@ -75,8 +77,10 @@ def test_a_router_with_its_database_and_neighbours() -> None:
         | {"local_state": adjacency, "neighbor_state": adjacency}
     ]
     found = Telemetry(
-        lsps=[{"isis_router_name": "r1", "lsps": [_LSP]}],
-        adjacencies=[{"isis_router_name": "r1", "adjacency_states": states}],
+        protocols={
+            "lsps": [{"isis_router_name": "r1", "lsps": [_LSP]}],
+            "adjacencies": [{"isis_router_name": "r1", "adjacency_states": states}],
+        }
     ).leaves()
     (router,) = json_at(found, "isis-routers")["isis-router"]
     (lsp,) = router["state"]["link-state-database"]["lsp-states"]["lsps"]
@@ -105,7 +109,7 @@ def test_an_ospf_router_with_its_database() -> None:
         "external_as_lsas": [{"header": head, "network_mask": "255.255.255.0", "metric": 72, "metric_type": 2}],
         "router_lsas": [{"header": head | {"lsa_id": "198.18.1.2"}, "links": [link]}],
     }
-    found = Telemetry(ospfv2=[{"name": "r1"} | counts], lsas=[states]).leaves()
+    found = Telemetry(protocols={"ospfv2": [{"name": "r1"} | counts], "lsas": [states]}).leaves()
     (router,) = json_at(found, "ospfv2-routers")["ospfv2-router"]
     assert (router["state"]["counters"]["sessions-up"], router["state"]["counters"]["in-dbds"]) == ("3", "3")
     lsas = router["state"]["link-state-database"]["lsa-states"]
@@ -137,7 +141,9 @@ def test_an_lldp_agent_with_its_neighbours() -> None:
         "custom_tlvs": [{"custom_type": 127, "oui": "0080c3", "oui_subtype": 9, "information": "0aff"}],
         "capabilities": [{"capability_name": "mac_bridge", "capability_enabled": True}],
     }
-    found = Telemetry(lldp=[{"name": "a1", "tlvs_unknown": 5} | counts], lldp_neighbours=[neighbour]).leaves()
+    found = Telemetry(
+        protocols={"lldp": [{"name": "a1", "tlvs_unknown": 5} | counts], "lldp_neighbours": [neighbour]}
+    ).leaves()
     (agent,) = json_at(found, "lldps")["lldp-interface"]
     assert (agent["name"], agent["state"]["name"]) == ("a1", "a1")
     assert (agent["state"]["counters"]["frame-in"], agent["state"]["counters"]["tlv-unknown"]) == ("3", "5")

@@ -9,7 +9,7 @@ from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import configuration
-from keisoku.faces.otg.conformance import checked
+from keisoku.faces.otg.reading.conformance import checked
 from keisoku.subjects.device.record.trial import Bursts
 
 

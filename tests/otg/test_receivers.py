@@ -11,8 +11,8 @@ import snappi
 from support.otg_server import otg_client, set_traffic, udp_flow, until, until_stopped
 
 from keisoku.faces.otg.configuration import configuration
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.flow import Flow
+from keisoku.faces.otg.flow.flow import Flow
+from keisoku.faces.otg.reading.conformance import checked
 
 _HOST = "02:00:00:00:0a:03"
 

@@ -8,9 +8,9 @@ import pytest
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.header import packet
-from keisoku.faces.otg.header_fields import KINDS, HeaderKind
+from keisoku.faces.otg.flow.header import packet
+from keisoku.faces.otg.flow.header_fields import KINDS, HeaderKind
+from keisoku.faces.otg.reading.conformance import checked
 from keisoku.ground.frame.headers import Ends
 from keisoku.ground.frame.variants import frames
 

@@ -12,7 +12,7 @@ from support.otg_document import holds
 from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 
 
 def document() -> Any:

@@ -13,8 +13,8 @@ import pytest
 import snappi
 from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.openapi import openapi
 from keisoku.faces.service.operation import BASE, OPERATIONS
 from keisoku.faces.service.runs import asked_from_afar

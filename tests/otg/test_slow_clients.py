@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from keisoku.faces.otg import connection
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving import connection
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service import body
 from keisoku.faces.service.operation import BASE
 

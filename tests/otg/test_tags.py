@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
-from keisoku.faces.otg.conformance import checked
-from keisoku.faces.otg.header import packet
-from keisoku.faces.otg.tag import classes
+from keisoku.faces.otg.flow.header import packet
+from keisoku.faces.otg.flow.tag import classes
+from keisoku.faces.otg.reading.conformance import checked
 from keisoku.ground.frame.headers import Ends
 from keisoku.ground.frame.variants import frames
 

@@ -155,7 +155,9 @@ def test_a_client_that_never_stops_is_told_why_traffic_was_invalid(api: Any, mon
     udp_flow(config, packets=10)
     api.set_config(config)
     set_traffic(api, "start")
-    monkeypatch.setattr("keisoku.faces.otg.spoilt.reasons", lambda trial, facts: ["the host held the tester up"])
+    monkeypatch.setattr(
+        "keisoku.faces.otg.traffic.session.reasons", lambda trial, facts: ["the host held the tester up"]
+    )
     said = ["the last traffic is invalid: the host held the tester up"]
     until_stopped(api)
     assert set_traffic(api, "start").warnings == said

@@ -9,8 +9,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.web.access import COOKIE
 from keisoku.faces.service.web.routes import STATIC
 

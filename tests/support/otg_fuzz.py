@@ -31,8 +31,8 @@ from schemathesis.specs.openapi.checks import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.openapi import openapi
 from keisoku.faces.service.operation import BASE
 from support.otg_document import document

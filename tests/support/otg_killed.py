@@ -14,7 +14,7 @@ _KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 from keisoku.ground.host.namespace import FOLDER
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 controller = Controller()
 controller.set_config(json.loads(sys.argv[1]))
 controller.set_control_state({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}})

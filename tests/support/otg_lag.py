@@ -10,7 +10,7 @@ from typing import Any
 
 import snappi
 
-from keisoku.faces.otg.lacp_states import member_states
+from keisoku.faces.otg.lacp.states import member_states
 from keisoku.ground.host.namespace import FOLDER, within
 from keisoku.ground.lab.device.vswitch import PROGRAMS
 

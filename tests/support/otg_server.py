@@ -8,8 +8,8 @@ from typing import Any
 
 import snappi
 
-from keisoku.faces.otg.controller import Controller
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.control.controller import Controller
+from keisoku.faces.otg.serving.server import Listening, Server
 
 
 @contextmanager

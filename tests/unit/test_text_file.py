@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.server import Listening, Server
+from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.ground.host.text_file import MOST_BYTES, MOST_DEPTH, read_text, read_toml
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.simulated_device.device import find_device

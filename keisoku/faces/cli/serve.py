@@ -119,9 +119,9 @@ def command(
     """
     from keisoku.errors import PlanError
     from keisoku.faces.otg.configuration import Defaults
-    from keisoku.faces.otg.controller import Controller  # the server's modules take a second to load
-    from keisoku.faces.otg.privilege import give_up_root, hand_over
-    from keisoku.faces.otg.server import Listening, Server
+    from keisoku.faces.otg.control.controller import Controller  # the server's modules take a second to load
+    from keisoku.faces.otg.serving.privilege import give_up_root, hand_over
+    from keisoku.faces.otg.serving.server import Listening, Server
     from keisoku.ground.host.undo import undo_left
     from keisoku.units import bit_rate
 

@@ -16,7 +16,7 @@ from keisoku.faces.netconf.model import Interface, interfaces
 from keisoku.faces.netconf.statistics import Counts, Sent, of_stream, total
 from keisoku.faces.netconf.translation import configuration, flow_names, ports, yang_path
 from keisoku.faces.otg.configuration import Configuration
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.service.traffic import EndedTraffic
 from keisoku.subjects.device.testbed.testbed import Testbed
 

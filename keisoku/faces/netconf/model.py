@@ -12,7 +12,7 @@ from typing import NoReturn
 from xml.etree import ElementTree
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.header import ETHERNET_BYTES
+from keisoku.faces.otg.flow.header import ETHERNET_BYTES
 from keisoku.ground.frame.payload import FCS_BYTES, SIGNATURE_BYTES
 from keisoku.ground.frame.rates import OVERHEAD_BYTES
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.faces.netconf.datastore import Datastore
-from keisoku.faces.otg.controller import Controller
+from keisoku.faces.otg.control.controller import Controller
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.text_file import read_text
 from keisoku.ground.host.undo import record_chroot, undo

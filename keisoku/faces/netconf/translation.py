@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 from keisoku.errors import PlanError
 from keisoku.faces.netconf.model import Generator, Interface, Stream
-from keisoku.faces.otg.acceptance import room_bytes
 from keisoku.faces.otg.configuration import Configuration, ConfiguredPort
-from keisoku.faces.otg.flow import End, Flow
-from keisoku.faces.otg.header import Packet, written
-from keisoku.faces.otg.rate import CONTINUOUS_NS, FASTEST_FPS, LONGEST_NS, SLOWEST_FPS, Timing
-from keisoku.faces.otg.tag import classes
+from keisoku.faces.otg.flow.flow import End, Flow
+from keisoku.faces.otg.flow.header import Packet, written
+from keisoku.faces.otg.flow.rate import CONTINUOUS_NS, FASTEST_FPS, LONGEST_NS, SLOWEST_FPS, Timing
+from keisoku.faces.otg.flow.tag import classes
+from keisoku.faces.otg.traffic.acceptance import room_bytes
 from keisoku.ground.frame.rates import NS_PER_S
 from keisoku.subjects.device.record.trial import Bursts, Constant, Pacing
 from keisoku.subjects.device.testbed.testbed import Testbed

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.bgp import BgpPeer, BgpRoutes, bgp_peers
-from keisoku.faces.otg.capture import CaptureWish, wishes
-from keisoku.faces.otg.device import Address, Interface, interfaces
-from keisoku.faces.otg.flow import Flow, Names, flow
-from keisoku.faces.otg.header import NO_PAUSE
-from keisoku.faces.otg.isis import IsisRouter, IsisRoutes, isis_routers
-from keisoku.faces.otg.lag import Lag, lags
-from keisoku.faces.otg.lldp import LldpAgent, lldp_agents
-from keisoku.faces.otg.node import Node
-from keisoku.faces.otg.ospf import OspfRouter, OspfRoutes, ospf_routers
+from keisoku.faces.otg.bgp.peers import BgpPeer, BgpRoutes, bgp_peers
+from keisoku.faces.otg.capture.capture import CaptureWish, wishes
+from keisoku.faces.otg.device.device import Address, Interface, interfaces
+from keisoku.faces.otg.device.lag import Lag, lags
+from keisoku.faces.otg.device.router import Router, RouterRoutes
+from keisoku.faces.otg.flow.flow import Flow, Names, flow
+from keisoku.faces.otg.flow.header import NO_PAUSE
+from keisoku.faces.otg.lldp.agent import LldpAgent, lldp_agents
+from keisoku.faces.otg.reading.node import Node
+from keisoku.faces.otg.routers import ROUTERS
 
 _SPEEDS = {
     "speed_10_fd_mbps": 10e6,
@@ -65,8 +65,8 @@ class Configuration:
     warnings: tuple[str, ...] = ()
     """What was accepted without effect, for the answer."""
     bgp: tuple[BgpPeer, ...] = ()
-    isis: tuple[IsisRouter, ...] = ()
-    ospf: tuple[OspfRouter, ...] = ()
+    routers: Mapping[str, tuple[Router, ...]] = field(default_factory=dict)
+    """By OTG's names of their protocols."""
     lldp: tuple[LldpAgent, ...] = ()
     lags: tuple[Lag, ...] = ()
     flow_bytes: int = 0
@@ -123,9 +123,9 @@ def configuration(
     groups = lags(document, index)
     hosts = interfaces(document, index, groups)
     peers = bgp_peers(document, hosts)
-    isis, ospf = isis_routers(document, hosts), ospf_routers(document, hosts)
+    spoken = {name: protocol.read(document, hosts) for name, protocol in ROUTERS.items()}
     lldp = lldp_agents(document, index, mtus)
-    routers: tuple[IsisRouter | OspfRouter, ...] = (*isis, *ospf)
+    routers = [router for each in spoken.values() for router in each]
     names = Names(index, groups, hosts, peers, routers)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
@@ -142,7 +142,7 @@ def configuration(
     document.check_all_read()
     warnings = tuple(document.warnings.values())
     return Configuration(
-        found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, isis, ospf, lldp, own_lags
+        found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, spoken, lldp, own_lags
     )
 
 
@@ -204,7 +204,7 @@ def _unique(
     flows: list[Flow],
     hosts: list[Interface],
     peers: Sequence[BgpPeer],
-    routers: Sequence[IsisRouter | OspfRouter],
+    routers: Sequence[Router],
     others: Sequence[Lag | LldpAgent],
 ) -> None:
     seen: set[str] = set()
@@ -212,9 +212,7 @@ def _unique(
         if one.name in seen:
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
-    parts: list[
-        Interface | Address | BgpPeer | BgpRoutes | IsisRouter | IsisRoutes | OspfRouter | OspfRoutes | Lag | LldpAgent
-    ] = [*others]
+    parts: list[Interface | Address | BgpPeer | BgpRoutes | Router | RouterRoutes | Lag | LldpAgent] = [*others]
     for host in hosts:
         parts += [host, *host.addresses]
     for peer in peers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -36,6 +36,7 @@ class Item:
 Value = int | float | bool | str | Decimal | Names | Entries | Item
 """A counter64, timeticks64 or `Short`, an ieeefloat32, a boolean, a string or enumeration, a decimal64, a list, or an
 entry of one."""
+Leaves = Iterator[tuple[Path, Value]]
 
 
 def plain(*names: str) -> Path:
@@ -67,3 +68,9 @@ def rfc7951(value: Value) -> Any:
 def float32(value: float) -> bytes:
     """OTG's ieeefloat32: four octets, most significant first."""
     return struct.pack(">f", value)
+
+
+def named(at: Path, name: str) -> Leaves:
+    """The leaves that say the name of an entry of a list: its key, and the same in its state."""
+    yield (*at, ("name", ())), name
+    yield at + plain("state", "name"), name

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Self
 
-from keisoku.faces.otg.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
-from keisoku.faces.otg.egress import Egress
-from keisoku.faces.otg.flow import Flow
-from keisoku.faces.otg.lag import Lag
-from keisoku.faces.otg.node import Node
-from keisoku.faces.otg.session import TrafficSession
-from keisoku.faces.otg.tag import TagKey
+from keisoku.faces.otg.device.lag import Lag
+from keisoku.faces.otg.flow.egress import Egress
+from keisoku.faces.otg.flow.flow import Flow
+from keisoku.faces.otg.flow.tag import TagKey
+from keisoku.faces.otg.reading.node import Node
+from keisoku.faces.otg.traffic.convergence import Interruption, convergence_metric, interruptions, loss_duration_ms
+from keisoku.faces.otg.traffic.session import TrafficSession
 from keisoku.ground.frame.payload import FCS_BYTES
 from keisoku.ground.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress

@@ -6,22 +6,24 @@ without any entry exist and are empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from keisoku.faces.otg.leaf import Entries, Path, Value
+from keisoku.faces.otg.bgp.leaves import bgp_leaves
+from keisoku.faces.otg.lacp.leaves import lacp_leaves
+from keisoku.faces.otg.leaf import Entries, Leaves, Path, Value
 from keisoku.faces.otg.leaf import plain as _plain
-from keisoku.faces.otg.protocol_telemetry import bgp_leaves, isis_leaves, lacp_leaves, lldp_leaves, ospf_leaves
+from keisoku.faces.otg.lldp.leaves import lldp_leaves
+from keisoku.faces.otg.routers import ROUTERS
 
 _MODULES = {
     "flows": "flow",
     "ports": "port",
     "interfaces": "discovery",
     "bgp-peers": "bgp",
-    "isis-routers": "isis",
-    "ospfv2-routers": "ospfv2",
+    **{protocol.root: name for name, protocol in ROUTERS.items()},
     "lags": "lag",
     "lacp": "lacp",
     "lldps": "lldp",
@@ -30,8 +32,6 @@ ROOTS = tuple(_MODULES)
 MODELS = dict.fromkeys(_MODULES.values(), "0.1.0")
 """Revisions of the models, by the end of their names."""
 MODULE = "open-traffic-generator-"
-_ROUTER = ("isis-routers", "isis-router", "state")
-_OSPF_ROUTER = ("ospfv2-routers", "ospfv2-router", "state")
 _LLDP_STATE = ("lldps", "lldp-interface", "state")
 PARTS = {
     "neighbours": ("interfaces",),
@@ -39,15 +39,18 @@ PARTS = {
     "lacp": ("lacp",),
     "bgp": ("bgp-peers", "bgp-peer", "state"),
     "prefixes": ("bgp-peers", "bgp-peer", "unicast-*"),
-    "isis": (*_ROUTER, "counters"),
-    "lsps": (*_ROUTER, "link-state-database"),
-    "adjacencies": (*_ROUTER, "adjacencies"),
-    "ospfv2": (*_OSPF_ROUTER, "counters"),
-    "lsas": (*_OSPF_ROUTER, "link-state-database"),
+    **{part: place for protocol in ROUTERS.values() for part, place in protocol.parts.items()},
     "lldp": (*_LLDP_STATE, "counters"),
     "lldp_neighbours": (*_LLDP_STATE, "lldp-neighbor-database"),
 }
 """What is only asked for where somebody wants it, and where it is."""
+_LEAVES: tuple[tuple[Callable[..., Leaves], Collection[str]], ...] = (
+    (bgp_leaves, ("bgp", "prefixes")),
+    *((protocol.leaves, protocol.parts) for protocol in ROUTERS.values()),
+    (lldp_leaves, ("lldp", "lldp_neighbours")),
+    (lacp_leaves, ("lacp",)),
+)
+"""What makes leaves of protocols, and of which parts."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,8 @@ class Telemetry:
     flows: Sequence[Mapping[str, Any]] = ()
     lags: Sequence[Mapping[str, Any]] = ()
     neighbours: Sequence[Mapping[str, Any]] = ()
-    bgp: Sequence[Mapping[str, Any]] = ()
-    prefixes: Sequence[Mapping[str, Any]] = ()
-    isis: Sequence[Mapping[str, Any]] = ()
-    lsps: Sequence[Mapping[str, Any]] = ()
-    adjacencies: Sequence[Mapping[str, Any]] = ()
-    ospfv2: Sequence[Mapping[str, Any]] = ()
-    lsas: Sequence[Mapping[str, Any]] = ()
-    lldp: Sequence[Mapping[str, Any]] = ()
-    lldp_neighbours: Sequence[Mapping[str, Any]] = ()
-    lacp: Sequence[Mapping[str, Any]] = ()
+    protocols: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """By their names in `PARTS`."""
 
     def leaves(self) -> dict[Path, Value]:
         """Every leaf."""
@@ -81,11 +76,8 @@ class Telemetry:
                 entry: Path = ((root, ()), (name, (("name", key),)))
                 found[(*entry, ("name", ()))] = key
                 found |= {entry + path: value for path, value in leaves}
-        found |= dict(bgp_leaves(self.bgp, self.prefixes))
-        found |= dict(isis_leaves(self.isis, self.lsps, self.adjacencies))
-        found |= dict(ospf_leaves(self.ospfv2, self.lsas))
-        found |= dict(lldp_leaves(self.lldp, self.lldp_neighbours))
-        found |= dict(lacp_leaves(self.lacp))
+        for leaves_of, parts in _LEAVES:
+            found |= dict(leaves_of(*(self.protocols.get(part, ()) for part in parts)))
         return found | dict(_neighbours(self.neighbours))
 
 

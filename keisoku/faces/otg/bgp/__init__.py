@@ -1,0 +1,1 @@
+"""The BGP peers of devices: what a script wants, what FRR is told, and what it says."""

@@ -1,0 +1,1 @@
+"""Captures of ports: what a script wants, and the file that it gets."""

@@ -1,0 +1,1 @@
+"""The hosts of a configuration as plain values: interfaces, addresses, LAGs, routes, gateways."""

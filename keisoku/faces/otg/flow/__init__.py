@@ -1,0 +1,1 @@
+"""One flow of a configuration, as plain values: headers, rates, sizes, tags."""

@@ -1,0 +1,1 @@
+"""LAGs that run: LACP and static ones, which Open vSwitch speaks."""

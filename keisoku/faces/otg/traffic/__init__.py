@@ -1,0 +1,1 @@
+"""The traffic of a configuration: what is sent, its states, and its interruptions."""
