@@ -96,7 +96,7 @@ lint: $(BUILT)
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	python3 tools/house.py --without-rust
+	python3 tools/house.py
 
 # Lines, rooms, floors and arrows of the house; a circle among its modules ends it.
 house:
