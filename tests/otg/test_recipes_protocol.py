@@ -81,10 +81,10 @@ def test_its_routes_are_ends_of_flows(line: RouterProtocol[Any]) -> None:
 
 def test_its_metrics_states_and_control_are_known(line: RouterProtocol[Any]) -> None:
     spoken = Protocols(understood(script()))
-    assert spoken.metrics("ospfv3", checked({"choice": "ospfv3", "ospfv3": {}}, "MetricsRequest")) == [
+    assert spoken.metrics("ospfv3", checked({"ospfv3": {}}, "MetricsRequest")) == [
         {"name": "r2", "full_state_count": 0}
     ]
-    asked = checked({"choice": "ospfv3_lsas", "ospfv3_lsas": {}}, "StatesRequest")
+    asked = checked({"ospfv3_lsas": {}}, "StatesRequest")
     assert spoken.states("ospfv3_lsas", asked) == [{"router_name": "r2"}]
     down = {"choice": "routers", "routers": {"router_names": ["no"], "state": "down"}}
     state = {"choice": "protocol", "protocol": {"choice": "ospfv3", "ospfv3": down}}
