@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keisoku.errors import PlanError, shown
-from keisoku.ground.entry import Measurement
-from keisoku.ground.run.settings import RunSettings, parsed
+
+if TYPE_CHECKING:
+    from keisoku.ground.entry import Measurement
+    from keisoku.ground.run.settings import RunSettings
 
 DEVICE = "device"
 """What a plan measures that does not say it."""
-Find: TypeAlias = Callable[[str], Measurement[Any]]
+Find: TypeAlias = "Callable[[str], Measurement[Any]]"
 """Gives the entry of a name; raises PlanError if there is none."""
 
 
@@ -20,6 +22,8 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
 
     Raises PlanError if they are wrong.
     """
+    from keisoku.ground.run.settings import RunSettings, parsed  # of no use to the help of all commands
+
     values = dict(values)
     name = values.pop("measurement", usual)
     if not isinstance(name, str):
