@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keisoku.subjects.stream.confidence import SHOWN, Confidence, half_width
+from keisoku.ground.statistics.uncertainty import half_width
+from keisoku.subjects.stream.confidence import Confidence
 
 SCATTER = (0.0005, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -33,8 +34,8 @@ def coverage(rule: Confidence, noise: Draw, scatter: float, sets: int, seed: int
         count = next(count for count in range(rule.least, rule.most + 1) if rule.settled(every[:count]))
         values = every[:count]
         error = abs(sum(values) / count - 1)
-        plain += error <= half_width(values, SHOWN)
-        shown += error <= rule.shown(values)
+        plain += error <= half_width(values)
+        shown += error <= half_width(values, rule.shown(values))
         runs += count
     return plain / sets, shown / sets, runs / sets
 

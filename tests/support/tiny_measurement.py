@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
 from time import perf_counter_ns
 
 import pyarrow as pa
@@ -14,8 +13,7 @@ from keisoku.ground.report.plot import Plot, axis, device_colour
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import RunSettings
-from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.uncertainty import expanded, standard_error_of_mean
+from keisoku.ground.statistics import budget
 
 NAME = "clock tick"
 READINGS = "readings"
@@ -48,8 +46,7 @@ def measure(work: Work[TickSettings]) -> None:
 def analyse(directory: RunDirectory) -> Findings:
     """From the rows alone. Raises PlanError if there are none."""
     apart_ns = directory.rows(READINGS)["apart_ns"].to_pylist()
-    error = standard_error_of_mean(stdev(apart_ns), len(apart_ns))
-    figures = {"mean": Quantity(value=fmean(apart_ns), unit="ns", uncertainty=expanded(error))}
+    figures = {"mean": budget.mean(apart_ns, "ns")}
     return Findings([Result(measurement=NAME, rows=[Row(case="perf_counter", figures=figures)])], [tick_plot(apart_ns)])
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import curve_fit
 
 from keisoku.ground.frame.rates import bits_per_second, frame_time_ns, maximum_frames_per_second, slot_time_ns
 from keisoku.ground.statistics.line import fit_line
-from keisoku.ground.statistics.uncertainty import combine, expanded, rectangular, standard_error_of_mean
+from keisoku.ground.statistics.uncertainty import combine, deviation, expanded, rectangular, standard_error_of_mean
 from keisoku.subjects.device.analysis.definitions import latencies
 from keisoku.subjects.device.analysis.percentile import packet_delay_variation, percentile
 from keisoku.subjects.device.record.counts import Buckets, Latency
@@ -125,9 +125,10 @@ def test_uncertainties_combine_in_quadrature() -> None:
     assert combine(3, 4) == 5
     assert combine() == 0
     assert expanded(2.5) == 5
-    assert standard_error_of_mean(10, 100) == 1
+    assert standard_error_of_mean([-1.0, 1.0] * 200) == pytest.approx(1 / math.sqrt(399))
+    assert deviation([-1.0, 1.0], fitted=0) == 1
     assert rectangular(4) == pytest.approx(2.3094, rel=1e-4)
-    for refused in (lambda: combine(-1), lambda: rectangular(-1), lambda: standard_error_of_mean(1, 0)):
+    for refused in (lambda: combine(-1), lambda: rectangular(-1), lambda: standard_error_of_mean([1.0])):
         with pytest.raises(ValueError):
             refused()
 

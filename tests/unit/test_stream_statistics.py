@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.stream.best_set import best_set, worse_by_chance
-from keisoku.subjects.stream.confidence import Confidence, half_width
+from keisoku.subjects.stream.confidence import Confidence
 from keisoku.subjects.stream.factorial import effects, interactions, setups
 from keisoku.subjects.stream.schedule import Cell, CellSchedule
 from keisoku.subjects.stream.sizes import E5_BYTES, between, tcp_sizes, udp_sizes

@@ -15,6 +15,7 @@ from typing import Any
 from keisoku.ground.exchange.hdr_histogram import HdrHistogram, NotAHistogram, decode
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import phrase
 
 _NS_PER_US = 1000.0
@@ -101,7 +102,7 @@ def _csit(document: Any, frame_bytes: int) -> Published:
     if "receive_rate" in result:
         rate = result["receive_rate"]["rate"]
         count = len(rate["values"])
-        error = 2 * float(rate["stdev"]) / count**0.5 if count > 1 else None
+        error = student(count - 1) * float(rate["stdev"]) / count**0.5 if count > 1 else None
         figure = Quantity(value=float(rate["avg"]), unit=_CSIT_UNITS[rate["unit"]], uncertainty=error)
         found.add("throughput", {"throughput": figure}, size_bytes, "MRR")
     if "rate" in result:  # of a host stack

@@ -6,11 +6,17 @@ The only place that combines contributions, so that a budget's total is the figu
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 
-from keisoku.ground.statistics.quantity import Contribution, Quantity
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, standard_error_of_mean
+from keisoku.ground.statistics.quantity import Contribution, Interval, Quantity
+from keisoku.ground.statistics.uncertainty import (
+    CONFIDENCE,
+    COVERAGE_FACTOR,
+    combine,
+    deviation,
+    expanded,
+    half_width,
+)
 
 
 def normal(source: str, standard: float, kind: str = "A", sensitivity: float = 1.0) -> Contribution:
@@ -33,17 +39,43 @@ def repeatability(source: str, values: Sequence[float]) -> tuple[Contribution, .
 
     Few repetitions show their scatter badly. So the standard error is enlarged until twice of it covers 95 % (GUM G.3).
     """
-    if len(values) < 2:
-        return ()
-    error = standard_error_of_mean(statistics.stdev(values), len(values))
-    return (normal(source, error * student(len(values) - 1) / COVERAGE_FACTOR),)
+    return (normal(source, half_width(values) / COVERAGE_FACTOR),) if len(values) > 1 else ()
 
 
-def student(freedom: float) -> float:
-    """Factor by which a standard error is multiplied for a two-sided interval of 95 % (Student's t)."""
+def mean(values: Sequence[float], unit: str, confidence: float = CONFIDENCE) -> Quantity:
+    """The mean of independent values with Student's interval; of a single one, whose scatter nothing shows, no more.
+
+    `confidence` is another one than that of the interval only where values were chosen by what they are. Raises
+    ValueError for none.
+    """
+    if not values:
+        raise ValueError("nothing has no mean")
+    reach = half_width(values, confidence)
+    return Quantity(value=_mean(values), unit=unit, uncertainty=reach if math.isfinite(reach) else None)
+
+
+def mean_with(values: Sequence[float], unit: str, source: str, others: Sequence[Contribution]) -> Quantity:
+    """The mean of independent values: their scatter, which is called `source`, and other contributions; of a single one
+    the others alone."""
+    return figure(_mean(values), unit, [*repeatability(source, values), *others])
+
+
+def variance(values: Sequence[float], unit: str) -> Quantity:
+    """The variance of two or more normal values, with its interval by chi-squared; `unit` is that of its square."""
     from scipy import special  # takes a while to load, and not every command needs it
 
-    return float(special.stdtrit(freedom, 0.975)) if math.isfinite(freedom) else float(special.ndtri(0.975))
+    freedom, tail = len(values) - 1, (1 - CONFIDENCE) / 2
+    square = deviation(values) ** 2
+    lower, upper = (square * freedom / float(special.chdtri(freedom, chance)) for chance in (tail, 1 - tail))
+    return _between(square, unit, lower, upper)
+
+
+def spread(values: Sequence[float], unit: str) -> Quantity:
+    """The standard deviation of two or more normal values, with the interval of their variance."""
+    square = variance(values, unit)
+    assert square.interval is not None
+    lower, upper = math.sqrt(square.interval.lower), math.sqrt(square.interval.upper)
+    return _between(math.sqrt(square.value), unit, lower, upper)
 
 
 def standard_uncertainty(contributions: Iterable[Contribution]) -> float:
@@ -55,6 +87,15 @@ def figure(value: float, unit: str, contributions: Sequence[Contribution]) -> Qu
     """A figure with its budget and the expanded uncertainty (k = 2) that follows from it."""
     uncertainty = expanded(standard_uncertainty(contributions))
     return Quantity(value=value, unit=unit, uncertainty=uncertainty, budget=tuple(contributions))
+
+
+def _between(value: float, unit: str, lower: float, upper: float) -> Quantity:
+    reach = max(value - lower, upper - value)
+    return Quantity(value=value, unit=unit, uncertainty=reach, interval=Interval(lower=lower, upper=upper))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def _contribution(

@@ -14,10 +14,9 @@ import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import CONFIDENCE, half_width
 
-CONFIDENCE = 0.95
 FROM_ORDER = 6
 """Two to the power of 1 - 6 is the first below 5 %."""
 
@@ -64,7 +63,7 @@ def _low_end(ends: Sequence[float]) -> float:
         return sorted(ends)[_place(count)]
     if not all(map(math.isfinite, ends)):
         return -math.inf
-    return statistics.fmean(ends) - student(count - 1) * statistics.stdev(ends) / math.sqrt(count)
+    return statistics.fmean(ends) - half_width(ends)
 
 
 @lru_cache(maxsize=1024)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import student
 
 
 def wilson(ratio: float, whole: float) -> tuple[float, float]:

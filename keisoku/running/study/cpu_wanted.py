@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from keisoku.ground.host.thread_watch import Look
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.uncertainty import half_width
 
 CPU = "cpu"
 """Name of the figure: time in which a thread of the load ran or waited for a CPU, in percent."""
@@ -32,7 +32,7 @@ def wanted(looks: Sequence[Look], spans_ns: Sequence[tuple[int, int]] = (_ALL,))
     lower, upper = wilson(mean, sum(map(len, within)))
     error = max(mean - lower, upper - mean)
     if len(shares) > 1:
-        error = max(error, student(len(shares) - 1) * statistics.stdev(shares) / len(shares) ** 0.5)
+        error = max(error, half_width(shares))
     return Quantity(value=100 * mean, unit="%", uncertainty=100 * error)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.change_points import noise, pieces
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import CONFIDENCE
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.stream.best_set import best_set
 from keisoku.subjects.stream.ceiling import Ceiling
-from keisoku.subjects.stream.confidence import SHOWN, STOPPED, Confidence, half_width
+from keisoku.subjects.stream.confidence import STOPPED, Confidence
 from keisoku.subjects.stream.factor import named
 from keisoku.subjects.stream.factorial import effects, interactions
 from keisoku.subjects.stream.outcome import CellOutcome
@@ -27,7 +28,6 @@ from keisoku.subjects.stream.settings import StreamSettings
 LIMITED = phrase("limited by the tester")
 NEAR = 0.05
 """Share of the machine's own ceiling from which on the path does not count as the limit."""
-CONFIDENCE = SHOWN
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,8 @@ def bit_rate(values: Sequence[float], rule: Confidence | None = None) -> Quantit
 
 def _mean(values: Sequence[float], unit: str, rule: Confidence | None = None, stopped: bool = False) -> Quantity:
     """`stopped`: the rule looked at another figure of the same trials, and ended them."""
-    mean = float(np.mean(values))
-    reach = half_width(values, STOPPED if stopped else CONFIDENCE) if rule is None else rule.shown(values)
-    if not math.isfinite(reach):
-        return Quantity(value=mean, unit=unit)
-    interval = Interval(lower=mean - reach, upper=mean + reach, confidence=CONFIDENCE)
-    return Quantity(value=mean, unit=unit, uncertainty=reach, interval=interval)
+    level = CONFIDENCE if rule is None else rule.shown(values)
+    return budget.mean(values, unit, STOPPED if stopped else level)
 
 
 def _name(settings: StreamSettings, cell: Cell) -> str:

@@ -14,6 +14,8 @@ from typing import TypeVar
 import numpy as np
 from scipy import special
 
+from keisoku.ground.statistics.uncertainty import effective_freedom, standard_error_of_mean
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -34,13 +36,9 @@ def worse_by_chance(best: Sequence[float], other: Sequence[float]) -> float:
     """Probability that `other` would be so much worse if both had one mean (Welch, one-sided)."""
     if min(len(best), len(other)) < 2:
         return 1.0
-    means, shares = zip(
-        *((float(np.mean(some)), float(np.var(some, ddof=1)) / len(some)) for some in (best, other)), strict=True
-    )
-    if sum(shares) == 0:
-        return 1.0 if means[0] == means[1] else 0.0
-    # Welch–Satterthwaite.
-    freedom = sum(shares) ** 2 / sum(
-        share**2 / (len(some) - 1) for share, some in zip(shares, (best, other), strict=True)
-    )
-    return float(special.stdtr(freedom, -(means[0] - means[1]) / math.sqrt(sum(shares))))
+    apart = float(np.mean(best) - np.mean(other))
+    errors = [(standard_error_of_mean(some), len(some) - 1) for some in (best, other)]
+    error = math.hypot(*(each for each, _ in errors))
+    if error == 0:
+        return 1.0 if apart == 0 else 0.0
+    return float(special.stdtr(effective_freedom(errors), -apart / error))

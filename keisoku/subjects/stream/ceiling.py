@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import phrase
-from keisoku.subjects.stream.confidence import half_width
 from keisoku.subjects.stream.outcome import CellOutcome
 from keisoku.subjects.stream.schedule import Cell
 
@@ -57,5 +57,5 @@ class Ceiling:
     def figure(self, cell: Cell) -> Quantity:
         """The ceiling at a cell."""
         values = self.measured.get(cell, ())
-        reach = half_width(values, 0.95) if len(values) > 1 else None
+        reach = half_width(values) if len(values) > 1 else None
         return Quantity(value=self.bps(cell), unit="bit/s", uncertainty=reach)

@@ -9,16 +9,13 @@ of what it stopped contains the mean in 90 % only. Intervals that are shown use 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
-SHOWN = 0.95
-"""Confidence of the intervals shown."""
+from keisoku.ground.statistics.uncertainty import CONFIDENCE, half_width
+
 STOPPED = 0.98
 """Level of Student's factor where the rule ended the runs, by which an interval of 95 % contains the mean in 94 to 98 %
 (normal), 93 % or more (uniform), 89 % or more (gamma of shape 2): `benchmarks/stopping.py`."""
@@ -46,8 +43,8 @@ class Confidence:
         return half_width(values, self.level) <= self.half_width * abs(mean)
 
     def shown(self, values: Sequence[float]) -> float:
-        """Half-width of the mean's interval of `SHOWN`, of figures whose number this rule decided."""
-        return half_width(values, STOPPED if self.chose(values) else SHOWN)
+        """Level of Student's factor of an interval of 95 %, of figures whose number this rule decided."""
+        return STOPPED if self.chose(values) else CONFIDENCE
 
     def chose(self, values: Sequence[float]) -> bool:
         """True if the rule ended the runs by what they gave, not by their number."""
@@ -56,19 +53,3 @@ class Confidence:
     def settled(self, values: Sequence[float]) -> bool:
         """True if no more runs are needed: the interval is narrow enough, or the greatest number is reached."""
         return len(values) >= self.most or self.met(values)
-
-
-def half_width(values: Sequence[float], level: float) -> float:
-    """Half-width of the mean's interval by Student's t, in the unit of the values; infinite for fewer than two.
-
-    netperf writes t·√(v/(n - 1)) with the variance v of the values themselves, which is the same.
-    """
-    count = len(values)
-    if count < 2:
-        return math.inf
-    return _quantile(level, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
-
-
-@lru_cache(maxsize=256)
-def _quantile(level: float, freedom: int) -> float:
-    return float(special.stdtrit(freedom, (1 + level) / 2))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from keisoku.ground.statistics.uncertainty import student
+
 Setup = Mapping[str, str]
 
 
@@ -54,7 +56,7 @@ def effects(cells: Sequence[tuple[Setup, Sequence[float]]]) -> list[Effect]:
     """
     known = [(setup, np.log(values)) for setup, values in cells if len(values)]
     variance, freedom = _scatter(known)
-    quantile = float(special.stdtrit(freedom, 0.975))
+    quantile = student(freedom)
     found = []
     for factor, levels in _levels(known).items():
         means = {level: _mean([logs for setup, logs in known if setup[factor] == level]) for level in levels}

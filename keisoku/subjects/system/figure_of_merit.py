@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.system.objective import Goal
+
+_MOST = 700.0
+"""Natural logarithm of about the largest number there is."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,17 @@ class FigureOfMerit:
 
     def value(self, score: float) -> float:
         """The figure, in `unit`."""
-        return self.scale * math.exp(-score if self.less_is_better else score)
+        return self.scale * math.exp(min(_MOST, -score if self.less_is_better else score))
 
     def mean(self, scores: Sequence[float]) -> Quantity:
-        """Of some evaluations (their geometric mean), with twice its standard error; unknown after a single one."""
-        value = self.value(float(np.mean(scores)))
-        if len(scores) < 2:
+        """Of some evaluations: their geometric mean, with Student's interval of the scores; unknown of a single one."""
+        score, reach = math.fsum(scores) / len(scores), half_width(scores)
+        value = self.value(score)
+        if not math.isfinite(reach):
             return Quantity(value=value, unit=self.unit)
-        error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores))
-        return Quantity(value=value, unit=self.unit, uncertainty=2 * value * error)
+        lower, upper = sorted((self.value(score - reach), self.value(score + reach)))
+        interval = Interval(lower=lower, upper=upper)
+        return Quantity(value=value, unit=self.unit, uncertainty=max(value - lower, upper - value), interval=interval)
 
 
 FIGURES = {

@@ -13,6 +13,7 @@ import numpy as np
 
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.language import phrase
 from keisoku.subjects.clock.stability.averaging import ALL, DECADE, OCTAVE, listed, octaves
 from keisoku.subjects.clock.stability.averaging import factors as factors_named
@@ -128,7 +129,7 @@ def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, 
         figures["mtie"] = Quantity(value=spread * 1e9, unit="ns")
     frequencies = _frequencies(log, m)
     if len(frequencies) >= WINDOWS_MIN:
-        figures["frequency_std"] = Quantity(value=float(np.std(frequencies, ddof=1)) * 1e9, unit="ppb")
+        figures["frequency_std"] = Quantity(value=deviation(frequencies) * 1e9, unit="ppb")
     alpha = _alpha(noises[False], m)
     order = [name for name in ("adev", "mdev", "tdev", "hdev", "mtie", "frequency_std") if name in figures]
     return Row(

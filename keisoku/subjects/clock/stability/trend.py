@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.clock.stability.deviation import deviation
 from keisoku.subjects.clock.stability.freedom import ADEV, CONFIDENCE, HDEV, freedom
 from keisoku.subjects.clock.stability.noise import identify
@@ -83,7 +83,7 @@ def _noise(blocks: Floats, tau_s: float) -> tuple[int, float, float] | None:
     alpha = min(found)
     zero, one, two, three = phase_covariance(window * np.arange(4.0), alpha, 1.0)
     expected = (20.0 * zero - 30.0 * one + 12.0 * two - 2.0 * three) / (6.0 * (window * tau_s) ** 2)
-    factor = float(stdtrit(freedom(HDEV, alpha, window, len(blocks)), 0.5 + CONFIDENCE / 2.0))
+    factor = student(freedom(HDEV, alpha, window, len(blocks)), CONFIDENCE)
     return alpha, observed**2 / expected, factor
 
 

@@ -13,10 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.change_points import PARAMETERS, local_noise, penalty, pieces
 from keisoku.ground.statistics.line import POINTS_MIN, LineFit, fit_line
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, student
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.analysis.stamp_phase import tilt_share
 
@@ -239,7 +238,7 @@ def _settle(
 
 
 def _own_noise(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int]) -> float:
-    return float(np.std(fit_line(x[indices], y[indices]).residuals))
+    return deviation(fit_line(x[indices], y[indices]).residuals, fitted=0)
 
 
 def _fits(
@@ -283,7 +282,7 @@ def _piece(
     lost = sum(sample.lost_frames for sample in samples)
     span_s = samples[-1].at_s - samples[0].at_s
     rise_ns = abs(fit.slope) * span_s
-    scatter_ns = float(np.std(fit.residuals))
+    scatter_ns = deviation(fit.residuals, fitted=0)
     # The latency of a full buffer rises and falls by the time of a frame, as long as it takes to lose one: a part of
     # that is no filling.
     tooth_ns = _service_ns(samples) if lost else 0.0
@@ -310,7 +309,7 @@ def _straight_from(series: Sequence[Sample], indices: list[int], resolution_ns: 
         square = float(((x[first:] - x[first:].mean()) ** 2).sum())
         far = math.sqrt(1 + 1 / len(fit.residuals) + (x[first - 1] - x[first:].mean()) ** 2 / square)
         grain_ns = max(resolution_ns / 2, abs(fit.slope) * series[indices[first - 1]].at_error_s)
-        noise_ns = max(float(np.std(fit.residuals, ddof=PARAMETERS)), grain_ns)
+        noise_ns = max(deviation(fit.residuals, fitted=PARAMETERS), grain_ns)
         if abs(y[first - 1] - fit.at(x[first - 1])) > NEAR * far * noise_ns:
             break
         first -= 1

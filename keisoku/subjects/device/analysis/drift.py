@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, rectangular
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, rectangular, student
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.behaviour import RESOLUTION_NS, SIGNIFICANT, correlation
 from keisoku.subjects.device.analysis.group_line import exceeds
@@ -76,11 +75,11 @@ def drift(trials: Sequence[Sequence[Sample]], resolution_ns: float = 0.0) -> Dri
     squares = np.array([error**2 for _, error, _ in fits])
     freedom = sum(freedom for _, _, freedom in fits)
     count = len(fits)
-    error = math.sqrt(float(squares.sum())) / count * budget.student(freedom) / COVERAGE_FACTOR
+    error = math.sqrt(float(squares.sum())) / count * student(freedom) / COVERAGE_FACTOR
     if count > 1:
-        between, within = float(np.var(slopes, ddof=1)), float(squares.mean())
+        between, within = deviation(slopes) ** 2, float(squares.mean())
         if exceeds(between, count - 1, within, freedom):
-            error = math.sqrt(between / count) * budget.student(count - 1) / COVERAGE_FACTOR
+            error = math.sqrt(between / count) * student(count - 1) / COVERAGE_FACTOR
         elif exceeds(within, freedom, between, count - 1):
             # Trials agree better than chance would have it: their errors are the same, and do not average.
             error *= math.sqrt(count)
@@ -104,7 +103,7 @@ def _fit(samples: Sequence[Sample], resolution_ns: float) -> tuple[float, float,
     # A sample in which latency grows by many steps of the stamps averages them out.
     grown_ns = max(ARITHMETIC_NS, abs(fit.slope) * float(np.median(np.diff(x))))
     steps_ns = resolution_ns / 4 * min(1.0, resolution_ns / grown_ns)
-    scatter_ns = max(float(np.std(fit.residuals, ddof=2)), ARITHMETIC_NS, steps_ns)
+    scatter_ns = max(deviation(fit.residuals, fitted=2), ARITHMETIC_NS, steps_ns)
     while first and abs(y[first - 1] - fit.at(x[first - 1])) <= NEAR * scatter_ns * _far(x[first:], x[first - 1]):
         first -= 1
         fit = fit_line(x[first:], y[first:])

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.line import LineFit, fit_line
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, standard_error_of_mean, student
 from keisoku.subjects.device.analysis.behaviour import correlation
 
 APART = 0.1
@@ -95,7 +94,7 @@ def group_line(
         """What the groups' scatter adds to a sum of their means with these weights, with Student's factor."""
         variances = weights**2 * own
         known = left if apart else _freedom(variances, freedoms)
-        return (budget.student(known) / COVERAGE_FACTOR if known else 1.0) * math.sqrt(float(variances.sum()))
+        return (student(known) / COVERAGE_FACTOR if known else 1.0) * math.sqrt(float(variances.sum()))
 
     place = int(np.argmax(np.abs(off)))
     return GroupLine(
@@ -114,7 +113,7 @@ def _of_mean(samples: NDArray[np.float64]) -> float:
     """Variance of the mean of a group's samples; 0 for one sample, which shows no scatter."""
     if len(samples) < 2:
         return 0.0
-    return float(samples.var(ddof=1)) / len(samples) * correlation(samples - samples.mean()) ** 2
+    return standard_error_of_mean(samples.tolist()) ** 2 * correlation(samples - samples.mean()) ** 2
 
 
 def _freedom(variances: NDArray[np.float64], freedoms: NDArray[np.float64]) -> float:

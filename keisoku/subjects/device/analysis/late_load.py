@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.budget import student
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.trial import StreamFacts, TrialRecord
 

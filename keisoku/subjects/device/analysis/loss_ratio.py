@@ -6,13 +6,11 @@ varies as much as the trial's own intervals did.
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.device.analysis.late_load import LateLoad, late_load
 from keisoku.subjects.device.analysis.samples import Sample, samples_of
 from keisoku.subjects.device.record.counts import Tracked
@@ -44,7 +42,7 @@ def loss_ratio(
         if one.lost_frames + one.forwarded_frames > 0
     ]
     if lost and len(batches) > 1:
-        own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
+        own = half_width(batches)
         if len(batches) >= _BATCHES and lost >= _BATCHES * len(batches):
             own = max(own, 1 / offered_frames)
             lower, upper = ratio - own, ratio + own

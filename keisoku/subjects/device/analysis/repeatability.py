@@ -14,8 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from keisoku.ground.statistics.budget import student
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, standard_error_of_mean, student
 from keisoku.subjects.device.analysis.behaviour import correlation
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, Within, percentile, position, within
@@ -43,7 +42,7 @@ SLOWEST = 0.9
 def of_mean(means: Sequence[float], samples: Sequence[Sequence[Sample]]) -> float:
     """Of the mean of all trials, in ns; `samples` are the intervals of each trial. Zero where nothing shows it."""
     within, freedom = _within(samples)
-    between = statistics.stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    between = standard_error_of_mean(means) if len(means) > 1 else 0.0
     return _pooled(between, len(means) - 1, within, freedom) if len(means) > 1 or freedom else 0.0
 
 
@@ -60,13 +59,13 @@ def of_percentile(
         for histogram, one in zip(histograms, latencies, strict=True)
     ]
     values = [found.value_ns for found in own if found is not None]
-    between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    between = standard_error_of_mean(values) if len(values) > 1 else 0.0
     return _pooled(between, len(values) - 1, own_error, math.inf)
 
 
 def of_trials(values_ns: Sequence[float]) -> float:
-    """Of a figure of a single trial, by its scatter alone. Raises StatisticsError for fewer than two trials."""
-    return _pooled(statistics.stdev(values_ns), len(values_ns) - 1, 0.0, 0.0)
+    """Of a figure of a single trial, by its scatter alone. Raises ValueError for fewer than two trials."""
+    return _pooled(deviation(values_ns), len(values_ns) - 1, 0.0, 0.0)
 
 
 def of_variation(
@@ -80,7 +79,7 @@ def of_variation(
     independent = sum(one.count for one in latencies) / len(latencies) / _frames_alike(latencies, samples)
     if independent * (1 - PDV_PERCENT / 100) < 1:  # the percentile is that of the largest latency
         high = max(high, _of_end(samples, least=False))
-    between = statistics.stdev(variations_ns) if len(variations_ns) > 1 else 0.0
+    between = deviation(variations_ns) if len(variations_ns) > 1 else 0.0
     own_error = math.hypot(high, _of_end(samples, least=True))
     intervals = sum(max(0, len(trial) - 1) for trial in samples)
     return _pooled(between, len(variations_ns) - 1, own_error, intervals or math.inf, VARIATIONS_ALIKE)
@@ -105,7 +104,7 @@ def _of_end(samples: Sequence[Sequence[Sample]], least: bool) -> float:
     place = 2 / (3 - skew) - math.log(2) / math.log(3)
     power = 7.8590 * place + 2.9554 * place**2
     fewer: float = (count / len(samples)) ** min(1.0, max(0.0, power))
-    return float(ends.std(ddof=1)) / fewer
+    return deviation(ends) / fewer
 
 
 def _of_rank(

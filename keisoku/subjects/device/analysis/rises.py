@@ -11,8 +11,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from keisoku.ground.statistics.budget import student
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, student
 from keisoku.subjects.device.analysis.percentile import percentile
 from keisoku.subjects.device.record.counts import Variation
 
@@ -37,5 +36,5 @@ def error_of_medians(variations: Sequence[Variation], medians_ns: Sequence[float
     share = math.sqrt(math.pi / 2 / count) if count > 2 else 1 / math.sqrt(count)
     errors = [statistics.fmean(error_of_median(one) for one in variations) * share]
     if count > 2:
-        errors.append(statistics.stdev(medians_ns) * share * student(count - 1) / COVERAGE_FACTOR)
+        errors.append(deviation(medians_ns) * share * student(count - 1) / COVERAGE_FACTOR)
     return max(errors)

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import student
 
 STARVED = 0.01
 """A class that gets less than this share beside another one is starved by it: a weight of 100 to 1 would look the

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import joined, phrase
 from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of

@@ -8,7 +8,6 @@ passed.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
 from math import ceil
@@ -207,9 +206,9 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     lengths = [longest.frames for longest in found]
     settings = setting.plan.of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
-    deviation = statistics.stdev(lengths) if len(lengths) > 1 else None
+    scattered = len(lengths) > 1
     scatter = expanded(budget.standard_uncertainty(budget.repeatability("repeatability", lengths)))
-    uncertainty = None if deviation is None else scatter + settings.step_frames - 1
+    uncertainty = None if not scattered else scatter + settings.step_frames - 1
     figures = {
         "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
         "burst_min": Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1),
@@ -220,11 +219,8 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
         ),
         "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
     }
-    if deviation is not None:
-        standard = deviation / math.sqrt(2 * (len(lengths) - 1))
-        figures["burst_deviation"] = budget.figure(
-            deviation, "frames", [budget.normal(phrase("scatter of a standard deviation"), standard)]
-        )
+    if scattered:
+        figures["burst_deviation"] = budget.spread(lengths, "frames")
     remarks = []
     if any(longest.at_limit for longest in found):
         # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".

@@ -11,10 +11,9 @@ from collections.abc import Generator
 import numpy as np
 
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular, student
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.device.analysis.behaviour import FULL, Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.subjects.device.analysis.samples import samples_of

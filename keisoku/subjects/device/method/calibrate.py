@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.uncertainty import standard_error_of_mean
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import percentile
@@ -66,11 +65,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     histogram = merged([latency.histogram for latency in latencies])
     low, high = percentile(histogram, 15.87), percentile(histogram, 84.13)
     assert low is not None and high is not None, "a negative latency on one clock is impossible"
-    repeat = statistics.stdev(means)
+    repeat = deviation(means)
     trial = records[0].trial
     instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)
-    parts = [budget.normal(phrase("repeatability of the trials' means"), standard_error_of_mean(repeat, len(means)))]
-    bias = budget.figure(sum(means) / len(means), "ns", [*parts, *(instrument.of_mean if instrument else ())])
+    others = instrument.of_mean if instrument else ()
+    bias = budget.mean_with(means, "ns", phrase("repeatability of the trials' means"), others)
     return Row(
         frame_bytes=trial.frame_bytes,
         figures={

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.uncertainty import combine, expanded, rectangular
+from keisoku.ground.statistics.uncertainty import combine, expanded, half_width, rectangular
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.device.analysis.definitions import latencies
 from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM, Drift, cause, difference, drift, is_same
@@ -342,8 +342,7 @@ def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], s
     found = setting.bias.corrected(fmean(values_ns), size, fps, single_frame=single)
     if found.uncertainty is None or len(values_ns) < 2:
         return found
-    scatter = stdev(values_ns) / math.sqrt(len(values_ns))
-    return found.model_copy(update={"uncertainty": expanded(combine(found.uncertainty / 2, scatter))})
+    return found.model_copy(update={"uncertainty": math.hypot(found.uncertainty, half_width(values_ns))})
 
 
 def _name(setting: Setting, way: PortPair) -> str:

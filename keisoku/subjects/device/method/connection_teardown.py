@@ -10,8 +10,8 @@ from collections.abc import Generator
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import phrase
 from keisoku.subjects.device.method import connection_trial
 from keisoku.subjects.device.method.connection_trial import Seen, attempt, count
@@ -68,7 +68,7 @@ def _summary(settings: ConnectionTeardownSettings, size: int, found: list[tuple[
         return Row(frame_bytes=size, case=case, figures={}, remark=remark)
     times = [whole_s - alone_s for _, whole_s, alone_s in found]
     mean = statistics.fmean(times)
-    error = student(len(times) - 1) * statistics.stdev(times) / len(times) ** 0.5
+    error = half_width(times)
     more = settings.connections - 1
     time = Quantity(value=mean, unit="s", uncertainty=error)
     if mean <= error or more < 1:

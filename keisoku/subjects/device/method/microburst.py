@@ -6,12 +6,12 @@ packets will be sent with a minimum interpacket gap" (§4.2). Every trial is one
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, frames_held, unqueued
@@ -129,7 +129,7 @@ class _Bursts:
         settings, size, senders = self.setting.plan.of(MicroburstSettings), self.frame_bytes, len(self.flows)
         bursts = [float(bracket.passed) for bracket in self.brackets]
         mean = sum(bursts) / len(bursts)
-        error = 2 * statistics.stdev(bursts) / len(bursts) ** 0.5 if len(bursts) > 1 else 0.0
+        error = half_width(bursts) if len(bursts) > 1 else 0.0
         unsure = settings.step_frames + error
         figures = {
             "burst": Quantity(value=mean, unit="frames", uncertainty=unsure),

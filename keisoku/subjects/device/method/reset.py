@@ -7,7 +7,6 @@ of RFC 6201 §1.3. This file resets nothing itself.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
 from statistics import fmean
@@ -15,6 +14,7 @@ from statistics import fmean
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.language import joined, phrase
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.repetitions import repetition
@@ -201,8 +201,6 @@ def _mean(values: list[float], unit: str, gap: float, unsure: float = 0.0) -> Qu
     stops = stops if unsure else []
     if len(values) < 2:
         return budget.figure(fmean(values), unit, [grain, *stops])
-    hidden = math.sqrt(max(0.0, grain.uncertainty**2 - statistics.variance(values)))
+    hidden = math.sqrt(max(0.0, grain.uncertainty**2 - deviation(values) ** 2))
     common = budget.normal(phrase("gap between frames, alike in all trials"), hidden, kind="B")
-    return budget.figure(
-        fmean(values), unit, [*budget.repeatability(phrase("repeatability of the trials"), values), common, *stops]
-    )
+    return budget.mean_with(values, unit, phrase("repeatability of the trials"), [common, *stops])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.line.responsiveness.outcome import Outcome
 from keisoku.subjects.line.responsiveness.queue import Floor
 

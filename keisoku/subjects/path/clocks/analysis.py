@@ -7,15 +7,18 @@ those of the best timestamps available (after Kitaguchi et al., 2002).
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.run.result import Flag, Result, Row
-from keisoku.ground.statistics.budget import student
+from keisoku.ground.statistics import budget, repeated
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import phrase, plural
 from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
 from keisoku.subjects.path.packet_pair.minimum_sum import capacity
@@ -181,23 +184,18 @@ def _spread_quantity(values: NDArray[np.float64]) -> Quantity:
 
 
 def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, Quantity]) -> Row:
-    values = np.array(rates) / 1e6
-    count = len(values)
-    mean = float(values.mean())
-    if count < 2:
+    rates_mbps = [rate / 1e6 for rate in rates]
+    mean = statistics.fmean(rates_mbps)
+    if len(rates_mbps) < 2:
         # What is left of a run that was stopped: one repetition has no variance.
         return Row(case=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
-    variance = float(values.var(ddof=1))
-    error = float(np.sqrt(variance / count))
+    variance = budget.variance(rates_mbps, "(Mb/s)²")
     figures = {
-        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * error),
+        "mean": budget.mean(rates_mbps, "Mb/s"),
         # It does not cover single repetitions that a busy host disturbed.
-        "median": Quantity(value=float(np.median(values)), unit="Mb/s", uncertainty=2 * 1.2533 * error),
-        # Of normal values a variance has the relative standard error √(2/(n − 1)).
-        "variance": Quantity(
-            value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / (count - 1)))
-        ),
-        "coefficient_of_variation": Quantity(value=float(np.sqrt(variance)) / mean if mean else 0.0, unit=""),
+        "median": repeated.combined([Quantity(value=rate, unit="Mb/s") for rate in rates_mbps]),
+        "variance": variance,
+        "coefficient_of_variation": Quantity(value=math.sqrt(variance.value) / mean if mean else 0.0, unit=""),
         **more,
     }
     return Row(case=source, figures=figures, group=group)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.ground.statistics.budget import student
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.path.one_packet.minimum import HopSamples
 from keisoku.subjects.path.one_packet.quantile import tame
 from keisoku.subjects.path.one_packet.slope import NORMAL, Floats, Kind, SlopeFit

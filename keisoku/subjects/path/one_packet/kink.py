@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.budget import student
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.path.one_packet.segment import HopFit, Span
 from keisoku.subjects.path.one_packet.sizes import QUOTE_BYTES, SLOWER_ABOVE_BYTES
 from keisoku.subjects.path.one_packet.slope import NORMAL, Floats

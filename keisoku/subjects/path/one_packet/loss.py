@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.path.one_packet.icmp_limit import Fate, IcmpLimit
 from keisoku.subjects.path.one_packet.probe import HopProbe
 from keisoku.subjects.path.one_packet.refusal import fates_of, hidden_limit
@@ -203,6 +203,6 @@ def ratio_interval(lost: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tup
     lower, upper = wilson(ratio, lost.size)
     own = 0.0
     if lost.size >= 10 * BATCHES:
-        batches = np.array([part.mean() for part in np.array_split(lost, BATCHES)])
-        own = student(BATCHES - 1) * float(batches.std(ddof=1)) / math.sqrt(BATCHES)
+        batches = [float(part.mean()) for part in np.array_split(lost, BATCHES)]
+        own = half_width(batches)
     return max(0.0, min(lower, ratio - own)), min(1.0, max(upper, ratio + own))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keisoku.ground.run.result import Row
+from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, plural
 from keisoku.subjects.path.one_packet.fit import fit_path
@@ -73,16 +74,13 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
 
 
 def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], gain: float, noise: float | None) -> Row:
-    mean, variance, count = float(rates.mean()), float(rates.var(ddof=1)), rates.size
     figures = {
-        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * float(np.sqrt(variance / count))),
-        # Of normal values a variance has the relative standard error √(2/(n − 1)).
-        "variance": Quantity(
-            value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / (count - 1)))
-        ),
+        "mean": budget.mean(rates.tolist(), "Mb/s"),
+        "variance": budget.variance(rates.tolist(), "(Mb/s)²"),
     }
     if noise is not None:
         # A round trip has two stamps; d(8/s) = 8/s² ds, with s = 8000/mean in ns per byte.
+        mean, variance = figures["mean"].value, figures["variance"].value
         spread = mean**2 / 8000 * gain * noise * float(np.sqrt(2))
         figures["clock_predicted"] = Quantity(value=spread**2, unit="(Mb/s)²")
         if variance > 0:
@@ -91,5 +89,5 @@ def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], ga
         case=name,
         figures=figures,
         group=GROUP,
-        remark=plural("{count} repetition", "{count} repetitions", count=count),
+        remark=plural("{count} repetition", "{count} repetitions", count=rates.size),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import joined, phrase, plural, recorded
 from keisoku.subjects.path.packet_pair.bucket import find_bucket
 from keisoku.subjects.path.packet_pair.direction import PairDirection
@@ -92,7 +93,7 @@ def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
     ]
     if len(rates) < 2:
         return None
-    return float(np.mean(rates)), float(np.std(rates, ddof=1) / np.sqrt(len(rates)))
+    return float(np.mean(rates)), half_width(rates)
 
 
 def _unfinished(ways: Sequence[PairDirection], facts: Mapping[str, object]) -> list[Flag]:
@@ -122,9 +123,7 @@ def _row(way: PairDirection) -> Row:
             "queued": Quantity(value=100 * found.queued_share, unit="%"),
         }
     if way.adr_bps:
-        figures["average_dispersion_rate"] = Quantity(
-            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
-        )
+        figures["average_dispersion_rate"] = Quantity(value=way.adr_bps[0], unit="bit/s", uncertainty=way.adr_bps[1])
     if way.bucket:
         figures["sustained_rate"] = Quantity(
             value=way.bucket.sustained_bps, unit="bit/s", uncertainty=2 * way.bucket.sustained_error_bps
@@ -155,7 +154,7 @@ def _capacity(way: PairDirection, found: Capacity) -> Quantity:
         return figure
     # Other traffic spreads a long train: it is never faster than the narrow link for long.
     mean, error = way.adr_bps or (0.0, 0.0)
-    return Quantity(value=max(mean - 2 * error, 0.0), unit="bit/s", bound="at least")
+    return Quantity(value=max(mean - error, 0.0), unit="bit/s", bound="at least")
 
 
 def _limit(way: PairDirection, found: Capacity) -> str:

@@ -191,9 +191,7 @@ def _busy(way: PairDirection) -> Flag | None:
         "queued": Quantity(value=100 * found.queued_share, unit="%"),
     }
     if way.adr_bps:
-        figures["average_dispersion_rate"] = Quantity(
-            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
-        )
+        figures["average_dispersion_rate"] = Quantity(value=way.adr_bps[0], unit="bit/s", uncertainty=way.adr_bps[1])
     check = "" if not delayed else phrase(", and every train met one")
     text = phrase(
         "{direction}: trains met queues{check}: other traffic uses the path",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.subjects.path.train.dispersion import Dispersions
 
 LOWEST = 5
@@ -80,7 +81,7 @@ def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
     low = use.received_ns[np.argsort(use.sum_ns)[:more]]
     return Capacity(
         bps=use.bits / gap * 1e9,
-        error_bps=float(drawn.std()),
+        error_bps=deviation(drawn),
         lower_bps=float(lower),
         upper_bps=float(upper),
         trains=len(use),

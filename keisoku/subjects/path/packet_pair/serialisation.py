@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.subjects.path.train.log import Train
 from keisoku.subjects.path.train.skew import skew
 
@@ -90,7 +91,7 @@ def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | Non
         _slope({size: float(random.choice(found, len(found)).min()) for size, found in by_size.items()})
         for _ in range(_DRAWS)
     ]
-    return Serialisation(slope, float(np.std(drawn)), len(by_size), max(by_size) - min(by_size)) if slope > 0 else None
+    return Serialisation(slope, deviation(drawn), len(by_size), max(by_size) - min(by_size)) if slope > 0 else None
 
 
 def ip_links(trains: Sequence[Train]) -> int | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from keisoku.ground.statistics.budget import student
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import deviation, half_width
 from keisoku.subjects.stream.capacity.sub_interval import SubIntervalSeen, TrialInterval
 
 FEWEST = 12
@@ -44,7 +43,7 @@ class Full:
         """The mean of enough of them, with Student's interval of groups, and the datagrams that may be counted or not
         at the ends of the times in which the path was full: a part of one each, as often too much as too little."""
         groups = self._groups()
-        by_chance = student(len(groups) - 1) * statistics.stdev(groups) / math.sqrt(len(groups))
+        by_chance = half_width(groups)
         times = 1 + sum(later.number != one.number + 1 for one, later in pairwise(self.trials))
         ends = math.sqrt(times) * _DATAGRAM_BITS / sum(one.lasted_s for one in self.trials)
         return Quantity(value=self.bps, unit="bit/s", uncertainty=by_chance + ends)
@@ -53,7 +52,7 @@ class Full:
     def beyond_bps(self) -> float:
         """A rate that is too fast to be one of them."""
         groups = self._groups()
-        return self.bps + max(FASTER * self.bps, _SPREADS * statistics.stdev(groups))
+        return self.bps + max(FASTER * self.bps, _SPREADS * deviation(groups))
 
     def _groups(self) -> list[float]:
         """The mean of each group of neighbours."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.change_points import noise
+from keisoku.ground.statistics.uncertainty import deviation
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +71,7 @@ class ChangeWatch:
         count = len(first)
         least = self.least or [LEAST_SD] * first.shape[1]
         steady = np.asarray([noise(*each) for each in zip(first.T, least, strict=True)])
-        spread = np.maximum(steady, first.std(axis=0, ddof=1))
+        spread = np.maximum(steady, [deviation(column) for column in first.T])
         self._mean, self._sd = first.mean(axis=0), spread * (1 + 2 / math.sqrt(2 * (count - 1)))
         self._up, self._down = np.zeros(first.shape[1]), np.zeros(first.shape[1])
         # A step would make the mean of two loads the reference, and so large a scatter that nothing ever alarmed.

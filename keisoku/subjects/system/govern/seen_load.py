@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.ground.statistics.change_points import noise
+from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.subjects.system.govern.change_watch import LEAST_SD, STEP, steps
 from keisoku.subjects.system.observation import Observation
 
@@ -75,7 +76,7 @@ def changed(observations: Sequence[Observation]) -> bool:
 def seen_load(observations: Sequence[Observation]) -> SeenLoad:
     """The load of intervals without a limit, two at least. Clients are taken to scatter alike, so few intervals do."""
     rows = np.asarray([rates(observation) for observation in observations])
-    variance = float(rows.var(axis=0, ddof=1).mean())
+    variance = float(np.mean([deviation(column) ** 2 for column in rows.T]))
     return SeenLoad(tuple(rows.mean(axis=0).tolist()), math.sqrt(variance / len(rows)))
 
 

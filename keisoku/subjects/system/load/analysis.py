@@ -11,13 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.uncertainty import standard_error_of_mean
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.system.load.clients import BULK, PROGRAMS
 from keisoku.subjects.system.load.host_time import host_rows
@@ -280,7 +277,7 @@ def _row(
         seconds = [_seconds(group) for group in groups]
         requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
         bits = [8 * sum(run["received_bytes"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
-        figures = {"requests": _mean(requests, "requests/s"), "received": _mean(bits, "bit/s")}
+        figures = {"requests": budget.mean(requests, "requests/s"), "received": budget.mean(bits, "bit/s")}
         figures |= latency_figures(
             [[b for run in group for b in latencies.get((run["trial"], run["client"]), ())] for group in groups]
         )
@@ -304,7 +301,7 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
     return Row(
         case=joined(", ", [client, streams_text(streams)]),
         figures={
-            "received": _mean(rates, "bit/s"),
+            "received": budget.mean(rates, "bit/s"),
             "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),
         },
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
@@ -343,20 +340,6 @@ def _busy(run: Run) -> float:
 
 def _order(run: Run) -> tuple[int, str]:
     return len(str(run["client"])), str(run["client"])
-
-
-def _mean(values: Sequence[float], unit: str) -> Quantity:
-    """Uncertain by the scatter between repetitions, with Student's factor; a single one has no uncertainty."""
-    if not values:
-        return Quantity(value=0.0, unit=unit)
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return Quantity(value=mean, unit=unit)
-    return Quantity(value=mean, unit=unit, uncertainty=budget.student(len(values) - 1) * _error(values))
-
-
-def _error(values: Sequence[float]) -> float:
-    return standard_error_of_mean(float(np.std(values, ddof=1)), len(values))
 
 
 def _remarks(runs: Sequence[Run], settings: LoadSettings, host: bool) -> list[str]:

@@ -67,6 +67,5 @@ def _weighted(trial: Sequence[Mapping[str, Any]], name: str) -> float:
 
 def _mean(values: Sequence[float], unit: str, resolution: Contribution) -> Quantity:
     """Of a single run the resolution only."""
-    scatter = budget.repeatability(phrase("scatter between the runs"), values)
-    found = budget.figure(float(np.mean(values)), unit, [resolution, *scatter])
-    return found if scatter else found.model_copy(update={"covers": "resolution"})
+    found = budget.mean_with(values, unit, phrase("scatter between the runs"), [resolution])
+    return found if len(values) > 1 else found.model_copy(update={"covers": "resolution"})

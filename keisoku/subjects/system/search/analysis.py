@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import half_width_of_sum
 from keisoku.language import joined, phrase, plural
 from keisoku.subjects.system.figure_of_merit import FIGURES
 from keisoku.subjects.system.objective import GOALS
@@ -72,10 +74,10 @@ def _row(point: CurvePoint, settings: LimitSettings) -> Row:
     others = np.subtract(point.requests, point.governed).tolist()
     figures = {
         merit.name: merit.mean(point.scores),
-        "requests": _mean(point.requests, "requests/s"),
-        "limited_clients": _mean(point.governed, "requests/s"),
-        "other_clients": _mean(others, "requests/s"),
-        "forwarded": _mean(point.bps, "bit/s"),
+        "requests": budget.mean(point.requests, "requests/s"),
+        "limited_clients": budget.mean(point.governed, "requests/s"),
+        "other_clients": budget.mean(others, "requests/s"),
+        "forwarded": budget.mean(point.bps, "bit/s"),
         "evaluations": Quantity(value=len(point.scores), unit="", uncertainty=0.0),
     }
     broken = phrase("a constraint was broken") if point.margins and float(np.mean(point.margins)) < 0 else ""
@@ -91,11 +93,11 @@ def _row(point: CurvePoint, settings: LimitSettings) -> Row:
 
 def _client(one: ClientShare) -> Row:
     figures = {
-        "rate_without_limit": _mean(list(one.without), "bit/s"),
-        "rate_under_limit": _mean(list(one.under), "bit/s"),
+        "rate_without_limit": budget.mean(list(one.without), "bit/s"),
+        "rate_under_limit": budget.mean(list(one.under), "bit/s"),
     }
     if one.share is not None:
-        figures["share_kept"] = Quantity(value=100 * one.share, unit="%", uncertainty=100 * one.error)
+        figures["share_kept"] = Quantity(value=100 * one.share, unit="%", uncertainty=100 * one.error or None)
     return Row(case=one.name, figures=figures, group=CLIENTS, remark=phrase("starved") if one.starved else "")
 
 
@@ -151,15 +153,14 @@ def _answer(
     if answer is None or best.limit is None or none.limit is not None:
         return []
     gain = float(np.mean(best.scores) - np.mean(none.scores))
-    errors = [_error(point.scores) for point in (best, none)]
-    error = math.hypot(*errors) if len(best.scores) > 1 and len(none.scores) > 1 else None
+    error = _reach(best, none) or None
     alike = [point.limit for point in points if point.limit is not None and _alike(point, best)]
     return [
         _best(
             phrase("best of the sweep"),
             best.limit,
             Quantity(
-                value=100 * math.expm1(gain), unit="%", uncertainty=None if error is None else _percent(gain, 2 * error)
+                value=100 * math.expm1(gain), unit="%", uncertainty=None if error is None else _percent(gain, error)
             ),
             phrase(
                 "{low} to {high} are not distinguishable from it",
@@ -320,19 +321,16 @@ def _best_point(points: list[CurvePoint]) -> CurvePoint:
 
 
 def _alike(point: CurvePoint, best: CurvePoint) -> bool:
-    """True if they differ by less than two standard errors of the difference."""
+    """True if they are one, or the interval of their difference contains zero; single evaluations have none."""
     apart = float(np.mean(best.scores) - np.mean(point.scores))
-    return apart <= 2 * math.hypot(_error(point.scores), _error(best.scores))
+    return point is best or apart <= _reach(point, best)
 
 
-def _error(scores: list[float]) -> float:
-    return float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
+def _reach(one: CurvePoint, other: CurvePoint) -> float:
+    """Half the width of the interval of 95 % of the difference of their scores; 0 where an evaluation is single."""
+    reach = half_width_of_sum((one.scores, other.scores), (1.0, 1.0))
+    return reach if math.isfinite(reach) else 0.0
 
 
 def _percent(logarithm: float, error: float) -> float:
     return 100 * math.exp(logarithm) * error
-
-
-def _mean(values: list[float], unit: str) -> Quantity:
-    error = None if len(values) < 2 else 2 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Quantity(value=float(np.mean(values)), unit=unit, uncertainty=error)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.ground.statistics.uncertainty import half_width_of_sum
 from keisoku.subjects.system.interval_log import KeptInterval
 from keisoku.subjects.system.search.asking import Answer
 from keisoku.subjects.system.search.search import LimitFound
@@ -31,10 +31,11 @@ class ClientShare:
 
     @property
     def error(self) -> float:
-        """Twice the standard error of the share."""
+        """Half the width of the share's interval of 95 % (Welch), to the first order; 0: not known."""
         if len(self.under) < 2 or len(self.without) < 2 or not self.share:
             return 0.0
-        return 2 * self.share * math.hypot(_relative(self.under), _relative(self.without))
+        under, without = float(np.mean(self.under)), float(np.mean(self.without))
+        return self.share * half_width_of_sum((self.under, self.without), (1 / under, 1 / without))
 
     @property
     def starved(self) -> bool:
@@ -61,8 +62,3 @@ def _rates(kept: Sequence[KeptInterval], at: int) -> tuple[float, ...]:
 
 def _is(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and abs(one - other) < 1e-6 * other
-
-
-def _relative(values: Sequence[float]) -> float:
-    mean = float(np.mean(values))
-    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) / mean if mean else 0.0

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from keisoku.ground.statistics.uncertainty import CONFIDENCE, half_width, standard_error_of_mean, student
 from keisoku.subjects.system.search.candidate import Limit
 from keisoku.subjects.system.search.evaluation import Evaluation
 
-CONFIDENCE = 0.95
 SURELY_UNSETTLED = 0.99
 """Confidence of the test, as it is made several times."""
 AGREE, SURELY, WIDTH = 1.3, 2.6, 2.8
@@ -131,39 +131,27 @@ def gain(differences: list[float], looks: int = 1) -> Gain:
     count = len(differences)
     if count < 2:
         raise ValueError("one difference has no scatter to test it by")
-    from scipy.stats import t  # loading scipy takes longer than most commands need to start
-
-    error = float(np.std(differences, ddof=1)) / math.sqrt(count)
-    mean = float(np.mean(differences))
-    chances = (1 - (1 - CONFIDENCE) / looks, (1 + CONFIDENCE) / 2)
-    one_sided, two_sided = (float(t.ppf(chance, count - 1)) * error for chance in chances)
-    return Gain(mean, mean - one_sided, two_sided, count)
+    mean, one_sided = float(np.mean(differences)), 1 - 2 * (1 - CONFIDENCE) / looks
+    return Gain(mean, mean - half_width(differences, one_sided), half_width(differences), count)
 
 
 def _unsettled(
     table: np.ndarray[tuple[int, ...], np.dtype[np.float64]], before: Sequence[float], mean: float
 ) -> float | None:
     """The largest of the changes that are surely there and matter; None if there is none."""
-    from scipy.stats import t
-
     other = table[:, 1:3]
     # Of each pair, the later less the earlier; the limit's pairs reach from one block into the next.
     changes = [other[:, 1] - other[:, 0], table[1:, 0] - table[:-1, 3]]
     found = []
     for change in changes:
         if len(change) >= 2:
-            error = float(np.std(change, ddof=1)) / math.sqrt(len(change))
-            found.append((float(np.mean(change)), float(t.ppf((1 + SURELY_UNSETTLED) / 2, len(change) - 1)) * error))
+            found.append((float(np.mean(change)), half_width(change, SURELY_UNSETTLED)))
     if len(before) >= 2:
         blocks = other.mean(axis=1)
-        each = math.hypot(float(np.std(before, ddof=1)) / math.sqrt(len(before)), _error(blocks))
+        each = math.hypot(standard_error_of_mean(before), standard_error_of_mean(blocks))
         freedom = min(len(before), len(blocks)) - 1
-        bound = float(t.ppf((1 + SURELY_UNSETTLED) / 2, freedom)) * each
+        bound = student(freedom, SURELY_UNSETTLED) * each
         found.append((float(np.mean(before) - blocks.mean()), bound))
     least = max(LITTLE, OF_GAIN * abs(mean))
     sure = [change for change, bound in found if abs(change) > max(bound, least)]
     return max(sure, key=abs) if sure else None
-
-
-def _error(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    return float(np.std(values, ddof=1)) / math.sqrt(len(values))

@@ -6,13 +6,13 @@ noise and no effect of the limit. It recommends nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.uncertainty import standard_error_of_mean
 from keisoku.subjects.system.search.candidate import Limit
 from keisoku.subjects.system.search.evaluation import Evaluation
 
@@ -43,5 +43,5 @@ def limit_sweep(
 
 
 def _point(limit: Limit, scores: list[float]) -> SweepPoint:
-    error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
+    error = standard_error_of_mean(scores) if len(scores) > 1 else None
     return SweepPoint(limit, float(np.mean(scores)), error, len(scores))
