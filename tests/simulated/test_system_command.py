@@ -27,7 +27,7 @@ def command(*words):
 
 
 def run(*words):
-    return command("app", *words)
+    return command("system", *words)
 
 
 def result(done):
@@ -41,7 +41,7 @@ def rows(found, group):
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
-    out = tmp_path_factory.mktemp("app") / "run"
+    out = tmp_path_factory.mktemp("system") / "run"
     found = run("limit", *E4, "--budget", 14, "--repetitions", 2, "--seed", 3, "--json", "--out", out)
     return out, result(found)
 
