@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from support.command_line import outcome_of, start
 from support.logging_host import EVERY_S, HZ, Host, created, logger, ran
 from support.ntp_responder import NtpResponder
 from support.power_law_clocks import power_law_phase
@@ -287,11 +286,6 @@ def test_what_a_user_can_do_wrong_is_one_sentence(
     assert said in sentence
     assert "\n" not in sentence
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_was_asked_before_is_called_by_its_new_name(tmp_path: Path) -> None:
-    for old, new in (("--resume", "'keisoku run --resume DIRECTORY'"), ("--time", "--duration")):
-        outcome_of(start("clock", "stability", old, cwd=tmp_path)).refused(f"{old} is called {new} now")
 
 
 calibrates = pytest.mark.skipif(
