@@ -107,18 +107,18 @@ soak: $(BUILT)
 	@./setup.sh test
 	cargo test --release --locked --quiet -- --ignored
 	$(PY) -m pytest --quiet --numprocesses 2 --hypothesis-profile random tests/unit tests/otg
-	$(PY) benchmarks/accuracy.py
+	$(PY) benchmarks/accuracy/accuracy.py
 	$(PY) tests/soak.py $(SOAK)
 
 bench: $(BUILT)
 	@./setup.sh bench
-	$(PY) benchmarks/bench.py
+	$(PY) benchmarks/speed/bench.py
 
 # What each named query costs at 1, 10 and 100 million frames, and a campaign on 1, 2 and 3 workers: about 6 minutes, 2 GB
 # of memory and 1 GB of disk. Writes the tables and plots of docs/runs.md and docs/campaigns.md.
 bench-scale: $(BUILT)
 	@./setup.sh check
-	$(PY) benchmarks/scale.py --write
+	$(PY) benchmarks/speed/scale.py --write
 
 # Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
 # pages of the manual.

@@ -47,6 +47,13 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "index.html").exists()
 
 
+def test_scripts_that_pages_name_are_there() -> None:
+    """But in the change log, whose names were those of its time."""
+    script = re.compile(r"(?<![\w/])(?:benchmarks|tests|packaging|examples)/[\w/]+\.(?:py|sh|toml)")
+    named = {name for path in PAGES if path.name != "CHANGELOG.md" for name in script.findall(path.read_text())}
+    assert not [name for name in named if not (ROOT / name).exists()] and len(named) > 50
+
+
 def test_every_measurement_has_a_page() -> None:
     pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "measurements").glob("*.md")}
     marks = {name: re.findall(r"<!-- generated: measurement (.*?) -->", text) for name, text in pages.items()}

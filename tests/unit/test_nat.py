@@ -62,7 +62,7 @@ def test_a_timeout_is_narrowed_as_far_as_the_time_allows() -> None:
 
 
 def test_a_copy_that_is_lost_behind_a_nat_has_refreshed_it_nevertheless() -> None:
-    """Seed 7141 of benchmarks/nat.py, on which a timeout of 4.83 s was said to be 4.88 s at least."""
+    """Seed 7141 of benchmarks/detection/nat.py, on which a timeout of 4.83 s was said to be 4.88 s at least."""
     nat = random_nat(random.Random(7141))
     found = looked_at(nat, 7141)
     assert found.unanswered is not None and nat.inbound_refreshes and nat.loss == 0.2
@@ -71,7 +71,7 @@ def test_a_copy_that_is_lost_behind_a_nat_has_refreshed_it_nevertheless() -> Non
 
 
 def test_a_binding_whose_datagrams_were_lost_does_not_disagree() -> None:
-    """Seed 7071 of benchmarks/nat.py, of which one socket did not reach the other address."""
+    """Seed 7071 of benchmarks/detection/nat.py, of which one socket did not reach the other address."""
     assert looked_at(random_nat(random.Random(7071)), 7071).mapping == "independent"
 
 
