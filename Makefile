@@ -80,7 +80,7 @@ test-faults: $(BUILT)
 	$(PY) -m pytest -rsP tests/lab/test_truth.py -k hostile --long
 	$(PY) tests/support/otg_fuzz.py
 	$(PY) -m pytest -rs tests/otg/test_fuzz.py tests/otg/test_slow_clients.py \
-		tests/unit/test_run_directory.py tests/unit/test_phase_log.py tests/unit/test_difference_clock.py \
+		tests/unit/ground/run/test_run_directory.py tests/unit/subjects/clock/test_phase_log.py tests/unit/subjects/clock/test_difference_clock.py \
 		tests/lab/test_bad_input.py tests/lab/test_killed_limit.py tests/lab/test_killed_path.py tests/lab/test_clean.py \
 		tests/lab/test_govern.py tests/lab/test_capture.py tests/lab/test_driver_faults.py \
 		tests/lab/test_convergence.py tests/lab/test_rfc2544.py

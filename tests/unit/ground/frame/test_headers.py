@@ -18,7 +18,7 @@ from keisoku.ground.frame.imix import mix
 from keisoku.ground.frame.stack import parse
 from keisoku.ground.frame.variants import frames
 
-VECTORS = Path(__file__).parents[2] / "docs" / "signature" / "vectors.json"
+VECTORS = Path(__file__).parents[4] / "docs" / "signature" / "vectors.json"
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 V4, V6 = "Ether()/IP()/UDP()", "Ether()/IPv6()/UDP()"
 

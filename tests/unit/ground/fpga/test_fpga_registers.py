@@ -12,7 +12,7 @@ import pytest
 from keisoku.ground.fpga.register import Field
 from keisoku.ground.fpga.registers import REGISTERS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 def generator() -> ModuleType:

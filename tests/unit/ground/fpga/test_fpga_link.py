@@ -198,7 +198,7 @@ def test_an_absent_line_is_one_sentence() -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "fpga-link.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "fpga-link.md").read_text()
     asked, answered = (bytes.fromhex(line) for line in page.splitlines() if line.startswith("7E "))
     assert asked == framed(request(0, 0, REGISTERS.id.address, 2))
     assert InstrumentLink(WordBus()).feed(asked) == answered

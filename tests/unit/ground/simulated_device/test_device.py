@@ -98,7 +98,7 @@ def test_a_device_is_put_on_other_cables() -> None:
 
 
 def test_the_documented_example_is_read() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "devices.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "devices.md").read_text(encoding="utf-8")
     example = page.split("```toml device\n")[1].split("```")[0]
     device = parse_device(example, "documented")
     assert (device.name, device.clock_offset_ppm, device.pairs[0].max_frame_bytes) == (

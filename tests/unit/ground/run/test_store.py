@@ -21,7 +21,7 @@ from keisoku.ground.run.store import MAY_RUN, Prune, kept, listed, prunable, raw
 from keisoku.running.measurement.carry_out import findings_of, load
 from keisoku.running.measurement.query import query
 
-VERSIONS = Path(__file__).parent / "runs"
+VERSIONS = Path(__file__).parents[2] / "runs"
 """A small run of each version of the run directory, as the version that wrote it left it."""
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 CUT = 1000

@@ -97,7 +97,7 @@ def test_a_file_that_is_no_plan_is_one_sentence(tmp_path: Path, text: str) -> No
 
 
 def test_the_examples_are_plans() -> None:
-    examples = list((Path(__file__).parents[2] / "examples").glob("*.toml"))
+    examples = list((Path(__file__).parents[4] / "examples").glob("*.toml"))
     assert len(examples) >= 4
     for example in examples:
         measurement, settings = read(example)

@@ -158,7 +158,7 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     if at == 333:
         os.kill(os.getpid(), signal.SIGKILL)
 """
-    tests = Path(__file__).parent.parent
+    tests = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code, tmp_path, tests], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     directory, host = RunDirectory.open(tmp_path, "clock stability"), Host()
@@ -181,7 +181,7 @@ for at, _ in enumerate(logger(directory, Host()).run(EVERY_S, 1e6, place(directo
     if at + 1 == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 """
-    tests = Path(__file__).parent.parent
+    tests = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code, tmp_path, tests, str(readings)], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     assert readings / 2 <= RunDirectory.open(tmp_path, "clock stability").rows(TABLE).num_rows <= readings
@@ -206,7 +206,7 @@ assert "pyarrow.parquet" in loaded[0], "the writer is not loaded"
 later = sorted(name for name in set(sys.modules) - loaded[0] if name.partition(".")[0] in ("pyarrow", "pandas"))
 assert not later, later
 """
-    tests = Path(__file__).parent.parent
+    tests = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path, tests], check=False, timeout=120, capture_output=True, text=True
     )

@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-PROGRAM = Path(__file__).parents[1] / "support" / "tiny_procedure.py"
+PROGRAM = Path(__file__).parents[3] / "support" / "tiny_procedure.py"
 QUICK = ("--dut", "sim:gs908e", "--size", "64,128", "--duration", "10ms", "--waits", "1ms")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from keisoku.faces.cli import main as entry
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
 
 
 def test_the_version_tells_the_engines_the_kernel_and_every_library() -> None:
