@@ -8,7 +8,7 @@ BUILT := $(VENV)/.built
 unexport PYTHONDONTWRITEBYTECODE
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo check test test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint house clean wheel deb test-install
+.PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb test-install release audit oldest
 
 setup: $(BUILT)
 
@@ -31,15 +31,34 @@ check: $(BUILT) lint
 	@# Without the test of every command on every kind of run, which is a minute of child processes.
 	$(PY) -m pytest --quiet --numprocesses 2 --dist worksteal --ignore tests/simulated/test_five_kinds.py tests/unit tests/simulated
 
-test: $(BUILT) lint
+# In this order; .ci/run carries out the same steps one by one.
+STEPS := lint test-core test-logic test-rtl test-lab
+test:
+	@for step in $(STEPS); do $(MAKE) --no-print-directory $$step || exit 1; done
+
+steps:
+	@echo $(STEPS)
+
+test-core: $(BUILT)
+	cargo test --locked --quiet
+
+PYTEST := $(PY) -m pytest --numprocesses 2 --dist worksteal
+
+test-logic: $(BUILT)
 	@./setup.sh test
 	@./setup.sh docs
+	$(PYTEST) --timeout 900 -m "not long" tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs
+
+# The FPGA instrument: Verilated models, test benches of its parts, and the short proofs.
+test-rtl: $(BUILT)
+	@./setup.sh test
 	@./setup.sh fpga
-	cargo test --locked --quiet
-	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 -m "not long" \
-		tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs tests/fpga fpga/tb fpga/formal
+	$(PYTEST) --timeout 900 -m "not long" tests/fpga fpga/tb fpga/formal
+
+test-lab: $(BUILT)
+	@./setup.sh test
 	@# What failed beside another test is run again without one, and counts if it fails then, too.
-	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone and not long" -rR tests/lab || { [ $$? = 1 ] && \
+	$(PYTEST) -m "not alone and not long" -rR tests/lab || { [ $$? = 1 ] && \
 		$(PY) -m pytest --last-failed --last-failed-no-failures none -m "not alone and not long" -rR tests/lab; }
 	$(PY) -m pytest -m "alone and not long" -rR tests/lab
 
@@ -61,7 +80,7 @@ test-faults: $(BUILT)
 	$(PY) -m pytest -rsP tests/lab/test_truth.py -k hostile --long
 	$(PY) tests/support/otg_fuzz.py
 	$(PY) -m pytest -rs tests/otg/test_fuzz.py tests/otg/test_slow_clients.py \
-		tests/unit/test_run_directory.py tests/unit/test_phase_log.py tests/unit/test_difference_clock.py \
+		tests/unit/ground/run/test_run_directory.py tests/unit/subjects/clock/test_phase_log.py tests/unit/subjects/clock/test_difference_clock.py \
 		tests/lab/test_bad_input.py tests/lab/test_killed_limit.py tests/lab/test_killed_path.py tests/lab/test_clean.py \
 		tests/lab/test_govern.py tests/lab/test_capture.py tests/lab/test_driver_faults.py \
 		tests/lab/test_convergence.py tests/lab/test_rfc2544.py
@@ -89,9 +108,15 @@ test-drivers: $(BUILT)
 docs-drivers:
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest --write-page'
 
+# Clippy and mypy take a minute of one CPU each, and know nothing of each other.
 lint: $(BUILT)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
+
+lint-rust: $(BUILT)
 	cargo fmt --check
 	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+
+lint-python: $(BUILT)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -107,18 +132,18 @@ soak: $(BUILT)
 	@./setup.sh test
 	cargo test --release --locked --quiet -- --ignored
 	$(PY) -m pytest --quiet --numprocesses 2 --hypothesis-profile random tests/unit tests/otg
-	$(PY) benchmarks/accuracy.py
+	$(PY) benchmarks/accuracy/accuracy.py
 	$(PY) tests/soak.py $(SOAK)
 
 bench: $(BUILT)
 	@./setup.sh bench
-	$(PY) benchmarks/bench.py
+	$(PY) benchmarks/speed/bench.py
 
 # What each named query costs at 1, 10 and 100 million frames, and a campaign on 1, 2 and 3 workers: about 6 minutes, 2 GB
 # of memory and 1 GB of disk. Writes the tables and plots of docs/runs.md and docs/campaigns.md.
 bench-scale: $(BUILT)
 	@./setup.sh check
-	$(PY) benchmarks/scale.py --write
+	$(PY) benchmarks/speed/scale.py --write
 
 # Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
 # pages of the manual.
@@ -140,6 +165,26 @@ deb: wheel
 test-install: deb
 	@./setup.sh install
 	$(PY) -m pytest -rs packaging
+
+# Wheels, Debian package, image, bills of materials and checksums in dist/, all checked. Needs root.
+release:
+	@rm -rf dist
+	@./setup.sh release
+	@$(MAKE) deb
+	$(PY) packaging/release.py
+	@ls -l dist
+
+# Licences, sources and doubles of crates, and known faults of Python packages. What cannot be audited is an error.
+audit: $(BUILT)
+	@./setup.sh wheel
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
+		else echo "keisoku: no cargo-deny: crates are not audited (cargo install --locked cargo-deny)"; fi
+	$(PY) -m pip_audit --strict --disable-pip --require-hashes --requirement requirements.lock
+
+# The lowest versions that pyproject.toml allows, in an environment of their own.
+oldest: $(BUILT)
+	@./setup.sh wheel
+	packaging/oldest.sh
 
 clean:
 	@if [ -x $(VENV)/bin/keisoku ]; then $(VENV)/bin/keisoku clean; fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|install|bench
+# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|install|release|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -149,6 +149,12 @@ wheel)
 install)
     debian "wheel and package are not tried in a clean Debian root" debootstrap buildah qemu-user-static
     ./setup.sh check
+    ;;
+release)
+    debian "no image is made" debootstrap buildah
+    ./setup.sh wheel
+    command -v cargo-cyclonedx >/dev/null ||
+        { say "building cargo-cyclonedx, which lists the crates"; cargo install --quiet --locked cargo-cyclonedx; }
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \

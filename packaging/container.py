@@ -46,6 +46,10 @@ class Builder:
         rights = [f"--cap-add=CAP_{name.upper()}" for name in _LAB]
         return self._done("run", "--isolation", "chroot", *rights, container, "--", *command)
 
+    def save(self, name: str, archive: Path, tag: str) -> None:
+        """Writes an image as one file, which `podman load` and `docker load` take, as NAME:TAG."""
+        self._done("push", f"localhost/{name}", f"docker-archive:{archive}:{name}:{tag}")
+
     def _done(self, *words: str) -> str:
         ended = subprocess.run([*self._buildah, *words], capture_output=True, text=True, check=False)
         assert ended.returncode == 0, f"buildah {' '.join(words)}: {ended.stdout[-2000:]}{ended.stderr[-2000:]}"

@@ -1,6 +1,6 @@
 //! What a frame costs the tester besides clocks and sockets: signing it, checking it, accounting for it.
 //!
-//! Prints one JSON object for `benchmarks/accounting.py`: nanoseconds a frame of each repetition, in which all cases
+//! Prints one JSON object for `benchmarks/speed/accounting.py`: nanoseconds a frame of each repetition, in which all cases
 //! take turns. Frames lie in memory; no clock is read inside a timed loop.
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,4 +1,4 @@
-//! The rate that the crate `quanta` finds for the counter by its own calibration, for `benchmarks/clock.py`.
+//! The rate that the crate `quanta` finds for the counter by its own calibration, for `benchmarks/speed/clock.py`.
 //!
 //! Prints Hz and the seconds it took. Once a process: quanta keeps its calibration for good.
 

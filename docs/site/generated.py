@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 
+import clauses
 import click
 
 from keisoku.faces.cli.main import GROUPS
@@ -31,7 +32,13 @@ _LISTS = ("Options of procedures", "Options of other measurements")
 
 def filled(text: str) -> str:
     """A page with its marks replaced. Raises KeyError for a mark of something that does not exist."""
-    makers = {"measurement": measurement, "commands": commands, "options": shared_options, "pages": pages}
+    makers = {
+        "measurement": measurement,
+        "commands": commands,
+        "options": shared_options,
+        "pages": pages,
+        "clauses": lambda _: clauses.table(),
+    }
     return MARK.sub(lambda mark: makers[mark[1]](mark[2]), text)
 
 

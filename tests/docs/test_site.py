@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import clauses
 import click
 import generated
 import pytest
@@ -45,6 +46,24 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "docs" / "measurements" / "throughput.html").read_text()
     assert "RFC 2544 §26.1" in page
     assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_scripts_that_pages_name_are_there() -> None:
+    """But in the change log, whose names were those of its time."""
+    script = re.compile(r"(?<![\w/])(?:benchmarks|tests|packaging|examples)/[\w/]+\.(?:py|sh|toml)")
+    named = {name for path in PAGES if path.name != "CHANGELOG.md" for name in script.findall(path.read_text())}
+    assert not [name for name in named if not (ROOT / name).exists()] and len(named) > 50
+
+
+def test_clauses_are_found_with_their_code_and_tests() -> None:
+    found = clauses.clauses()
+    throughput = found["RFC 2544", "26.1"]
+    assert "keisoku/subjects/device/method/throughput.py" in throughput.code and throughput.tests
+    named = clauses.named("""RFC 2889 §5.9, and §5.9.5 of it; Koenker (2005), §3.2. RFC2544 appendix C.2.2""")
+    assert list(named) == [("RFC 2889", "5.9"), ("RFC 2889", "5.9.5"), ("RFC 2544", "C.2.2")]
+    modules = clauses.imported("from keisoku.a import (\n    b,\n    c,\n)\nimport keisoku.d\n")
+    assert {"keisoku.a.b", "keisoku.a.c", "keisoku.d"} <= {*modules}
+    assert len(found) > 200 and sum(bool(places.tests) for places in found.values()) > 0.7 * len(found)
 
 
 def test_every_measurement_has_a_page() -> None:

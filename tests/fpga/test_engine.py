@@ -29,10 +29,13 @@ PORTS = ["--tx", "fpga:sim#0", "--rx", "fpga:sim#1"]
 SHORT = ["--waits", "50us"]
 PHYS_NS = 459.913
 NS_PER_M = 4.72284
+FORWARDING_NS = 811.0
+LINE_RATE_64 = 1e9 / (8 * (64 + 20))
+"""Frames of 64 bytes a second, with preamble and gap."""
 LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)
 DEVICE = """
 [forwarding]
-constant_ns = 811.0
+constant_ns = {forwarding_ns}
 {more}
 """
 
@@ -73,7 +76,7 @@ def test_a_host_that_stops_twice_while_it_arms_the_ports_does_not_end_the_run(
 
 def device(folder: Path, more: str = "") -> str:
     path = folder / "switch.toml"
-    path.write_text(DEVICE.format(more=more), encoding="utf-8")
+    path.write_text(DEVICE.format(forwarding_ns=FORWARDING_NS, more=more), encoding="utf-8")
     return f"sim:{path}"
 
 
@@ -119,7 +122,7 @@ def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
     )
     slope, constant = found["line"]["slope"], found["line"]["constant"]
     assert abs(slope["value"] - 8.0) <= max(slope["uncertainty"], 1e-3)
-    assert abs(constant["value"] - 811.0) <= constant["uncertainty"] < 4
+    assert abs(constant["value"] - FORWARDING_NS) <= constant["uncertainty"] < 4
     assert all(row["figures"]["drop"]["value"] == 0 for row in found["rows"])
 
 
@@ -164,18 +167,39 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
         assert sum(flag & bit > 0 for flag in flags) == own[name]["count"], name
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("throughput", ["--duration", "1ms"]),
-        ("latency", ["--duration", "2ms", "--repetitions", "2", "--rate", "100kpps", "--tag-after", "1ms"]),
-        ("forward-pressure", ["--duration", "1ms"]),
-        ("errored-frames", ["--duration", "500us", "--errors", "undersize,crc,dribble,alignment"]),
-    ],
-)
-def test_methods_run_unchanged(method: str, arguments: list[str], tmp_path: Path) -> None:
-    found = measured(tmp_path / "run", method, "--dut", device(tmp_path), "--size", "64", *arguments)
-    assert found["rows"]
+def test_throughput_of_a_switch_without_faults_is_the_line_rate(tmp_path: Path) -> None:
+    arguments = ["--dut", device(tmp_path), "--size", "64", "--duration", "1ms"]
+    (row,) = measured(tmp_path / "run", "throughput", *arguments)["rows"]
+    assert row["figures"]["throughput"]["value"] == pytest.approx(LINE_RATE_64, rel=1e-3)
+
+
+def test_latency_is_that_of_the_device_and_of_the_cables_ends(tmp_path: Path) -> None:
+    often = ["--duration", "2ms", "--repetitions", "2", "--rate", "100kpps", "--tag-after", "1ms"]
+    (row,) = measured(tmp_path / "run", "latency", "--dut", device(tmp_path), "--size", "64", *often)["rows"]
+    figures = {name: figure["value"] for name, figure in row["figures"].items() if figure["unit"] == "ns"}
+    assert 0 < figures["lifo"] - FORWARDING_NS - PHYS_NS < 30  # and the stamps' own constant
+    assert figures["filo"] - figures["fifo"] == pytest.approx(512) == figures["fifo"] - figures["lifo"]
+    assert figures["min"] <= figures["mean"] <= figures["max"]
+
+
+def test_forward_pressure_finds_a_switch_that_keeps_its_gaps(tmp_path: Path) -> None:
+    arguments = ["--dut", device(tmp_path), "--size", "64", "--duration", "1ms"]
+    (row,) = measured(tmp_path / "run", "forward-pressure", *arguments)["rows"]
+    figures = {name: figure["value"] for name, figure in row["figures"].items()}
+    assert figures["offered"] > 1.01 * LINE_RATE_64 and figures["forwarding_rate"] == pytest.approx(LINE_RATE_64, 1e-3)
+    assert row["remark"] == "the device keeps gaps of 96 bits"
+
+
+def test_errored_frames_are_filtered_by_a_switch_that_forwards_none(tmp_path: Path) -> None:
+    """RFC 2889 §5.9 wants frames with dribble bits forwarded, and the modelled switch drops them."""
+    errors = ["--duration", "500us", "--errors", "undersize,crc,dribble,alignment"]
+    rows = measured(tmp_path / "run", "errored-frames", "--dut", device(tmp_path), "--size", "64", *errors)["rows"]
+    assert {row["case"]: (row["figures"]["forwarded"]["value"], row["remark"]) for row in rows} == {
+        "undersize": (0.0, "pass: filtered"),
+        "crc": (0.0, "pass: filtered"),
+        "dribble": (0.0, "fail: not all were forwarded"),
+        "alignment": (0.0, "pass: filtered"),
+    }
 
 
 def test_delay_variation_and_rows_come_from_single_frames(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""A small part of `benchmarks/accuracy.py`: figures of random devices against what the devices' physics say."""
+"""A small part of `benchmarks/accuracy/accuracy.py`: figures of random devices against what the devices' physics
+say."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 
 from accuracy import STEPS, compared, failures, half_width, is_inside, ratio_of_each, ratio_of_right
 from accuracy_devices import Compared, measured, ratios

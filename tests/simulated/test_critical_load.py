@@ -58,7 +58,7 @@ def test_a_sharp_limit_is_found() -> None:
 
 
 def test_intervals_contain_the_truth_of_noisy_devices() -> None:
-    """`benchmarks/critical_load.py` shows it with 200 runs a device."""
+    """`benchmarks/accuracy/critical_load.py` shows it with 200 runs a device."""
     critical, spread = 0, 0
     for seed in range(20):
         figures = estimated(LINK, noisy(0.03, seed), resolution_percent=2)[0].rows[0].figures

@@ -1,4 +1,4 @@
-"""`benchmarks/frame_cost.py`: which CPU limits a rate, and the limits that follow from what frames cost."""
+"""`benchmarks/speed/frame_cost.py`: which CPU limits a rate, and the limits that follow from what frames cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "speed"))
 
 from frame_cost import Cost, limits
 

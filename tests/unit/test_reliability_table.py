@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_NAMED = re.compile(r"`(?:(tests/\w+)/)?(\w+\.py)`")
+_NAMED = re.compile(r"`(?:(tests/[\w/]+)/)?(\w+\.py)`")
 """A file; one without a folder is in that of the one before."""
 
 

@@ -11,7 +11,6 @@ from keisoku.faces.cli import interruption
 from keisoku.faces.cli.exit_code import FAILED
 from keisoku.faces.cli.folded import folded
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
-from keisoku.faces.cli.renamed import GO_ON, RENAMED
 from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
 
 GROUPS = {
@@ -287,13 +286,6 @@ def _main() -> None:
         if error.ctx:
             error.ctx.meta[_ALONE] = True
             click.echo(error.ctx.get_help(), err=True)
-        sys.exit(FAILED)
-    except click.NoSuchOption as error:
-        new = RENAMED.get(error.option_name)
-        if error.ctx is None or not (new == GO_ON or any(new in each.opts for each in error.ctx.command.params)):
-            new = None  # this command never had the old one
-        said = f"{error.option_name} is called {new} now" if new else error.format_message().rstrip(".")
-        _say(f"{said}; see '{_named(error)} --help'")
         sys.exit(FAILED)
     except click.ClickException as error:
         # Click lists choices in lines of their own.

@@ -1,9 +1,9 @@
 """Tukey's biweight estimate of the centre of many differences, and its interval.
 
 It gives no weight to differences far out. Where some runs are disturbed it needs about two thirds of the pairs that the
-Hodges–Lehmann estimate needs (`benchmarks/paired.py`). Its interval is not exact as that of the signed ranks is, and
-needs `LEAST` differences. Hoaglin, Mosteller and Tukey, Understanding Robust and Exploratory Data Analysis, chapters 11
-and 12; Kafadar, Journal of Research of the NBS 88 (1983).
+Hodges–Lehmann estimate needs (`benchmarks/detection/paired.py`). Its interval is not exact as that of the signed ranks
+is, and needs `LEAST` differences. Hoaglin, Mosteller and Tukey, Understanding Robust and Exploratory Data Analysis,
+chapters 11 and 12; Kafadar, Journal of Research of the NBS 88 (1983).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST = 40
-"""From so many differences on, intervals covered as promised (`benchmarks/paired.py`)."""
+"""From so many differences on, intervals covered as promised (`benchmarks/detection/paired.py`)."""
 _TUNING = 5.0
 """Differences that are farther from the centre than so many median absolute deviations have no weight."""
 _FREEDOM = 0.7

@@ -4,7 +4,8 @@ Matteson and James, A nonparametric approach for multiple change point analysis 
 American Statistical Association 109 (2014), with α = 1 and one dimension, as used for performance tests by Daly et al.,
 The use of change point detection to identify software performance regressions in a continuous integration system (ICPE
 2020). Nothing is assumed of the noise but that runs are independent and alike between changes: noise that lasts for
-several runs makes false alarms (`benchmarks/trend.py`). Packages that do this bring a database or a cloud's client.
+several runs makes false alarms (`benchmarks/detection/trend.py`). Packages that do this bring a database or a cloud's
+client.
 """
 
 from __future__ import annotations

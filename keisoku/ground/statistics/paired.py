@@ -24,7 +24,7 @@ SHOWN_ERROR = 0.05
 """Of the interval that is shown."""
 FALSELY_WORSE, FALSELY_BETTER = 0.008, 0.002
 """Of two equal sides, the shares of comparisons in which B is called worse, and better, at most. They differ: both
-together are one in a hundred, and most of it serves to find that B is worse (`benchmarks/paired.py`)."""
+together are one in a hundred, and most of it serves to find that B is worse (`benchmarks/detection/paired.py`)."""
 Verdict = Literal["worse", "better", "different", "equal", "precise", "no worse", "open", "undecided", "not measured"]
 """'different': where neither direction is better. 'equal': no difference beyond the margin. 'precise': the interval is
 as narrow as was asked for. 'no worse': not beyond the margin. 'open': no difference was found. 'undecided': one beyond

@@ -3,8 +3,8 @@
 From six repetitions on the interval lies between two of the repetitions in order: it contains the median of what
 repetitions give with at least 95 %, whatever their distribution (David and Nagaraja, Order Statistics, 7.1). Fewer than
 six cannot say this; there it is Student's interval of the mean, which contains their median as well
-(`benchmarks/repeated.py` has the coverage of both). Each end is taken over that end of the repetitions' own intervals,
-so the resolution of a single run is added, and a repetition that is only a bound counts as what it is.
+(`benchmarks/accuracy/repeated.py` has the coverage of both). Each end is taken over that end of the repetitions' own
+intervals, so the resolution of a single run is added, and a repetition that is only a bound counts as what it is.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from keisoku.ground.statistics.signed_rank import smallest_error
 
 POWER = 3.0
-"""A higher one finds small differences with fewer pairs, and large ones later (`benchmarks/paired.py`)."""
+"""A higher one finds small differences with fewer pairs, and large ones later (`benchmarks/detection/paired.py`)."""
 GROWTH = 1.3
 """Between looks the used share of the budget grows at least by this factor."""
 

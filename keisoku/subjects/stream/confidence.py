@@ -18,7 +18,7 @@ from keisoku.ground.statistics.uncertainty import CONFIDENCE, half_width
 
 STOPPED = 0.98
 """Level of Student's factor where the rule ended the runs, by which an interval of 95 % contains the mean in 94 to 98 %
-(normal), 93 % or more (uniform), 89 % or more (gamma of shape 2): `benchmarks/stopping.py`."""
+(normal), 93 % or more (uniform), 89 % or more (gamma of shape 2): `benchmarks/accuracy/stopping.py`."""
 
 
 @dataclass(frozen=True)

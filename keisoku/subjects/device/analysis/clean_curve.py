@@ -32,7 +32,7 @@ _LAPSE_PRIOR = 30
 """The prior of the lapse share is (1 - share)**(this - 1): one trial in thirty on average."""
 _SPREAD_PRIOR = 0.5
 """The prior of the spread's logarithm is spread**this: a search that ends when its interval is narrow errs towards
-small spreads, and so towards intervals that are too narrow (`benchmarks/critical_load.py`)."""
+small spreads, and so towards intervals that are too narrow (`benchmarks/accuracy/critical_load.py`)."""
 _HINT_WIDTH = 0.05
 """Relative half width of the prior at the hint. It decides which loads are tried first, but hardly the estimate, whose
 interval is far narrower."""

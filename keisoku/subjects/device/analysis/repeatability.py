@@ -27,7 +27,8 @@ ALIKE = 0.25
 to take different trials for alike makes an uncertainty too small, and the contrary only makes it larger."""
 VARIATIONS_ALIKE = 0.1
 """The same of delay variations: two trials whose scatter is taken for theirs alone have an interval that is six times
-as wide, so that a quarter of these would decide how wide most are (benchmarks/accuracy.py, seeds from 1100)."""
+as wide, so that a quarter of these would decide how wide most are (benchmarks/accuracy/accuracy.py, seeds from
+1100)."""
 FAR_ALIKE = 0.001
 """Trials are alike beyond chance, as where latency changes in the same way in each: then only trials repeat."""
 EXTREME = 1.35

@@ -22,7 +22,7 @@ EARLY, LATE = 0.7, 3.0
 """After rare events the search goes down by one width at a time, because a clean trial then ends it. It gives this up
 and falls when the events of a whole trial seem to be more than `MANY` and `EARLY` times its duration was spent on lossy
 trials, or in any case when `LATE` times was. These and the other constants were chosen on random devices
-(`benchmarks/search_families.py`)."""
+(`benchmarks/speed/search_families.py`)."""
 LUCK = 1.5
 """It falls to the load at which a trial has this many events on average, if their number grows with the load: a clean
 trial there needs few repetitions, and a load just above is likely an upper bound."""

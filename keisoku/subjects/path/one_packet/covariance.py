@@ -25,7 +25,8 @@ STAMP_NS = 0.5
 """Of a round trip in whole ns, which is all that is known of one that never varies."""
 CHOSEN = 1.2
 """A quantile is the best of several by its estimated scatter, and a hop is probed until that seems small enough: both
-prefer scatters that were estimated too small, by so much on 220 random paths (benchmarks/path_intervals.py)."""
+prefer scatters that were estimated too small, by so much on 220 random paths
+(benchmarks/accuracy/path_intervals.py)."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from keisoku.subjects.path.one_packet.slope import NORMAL, Floats
 
 ERRORS, LEAST_NS, LEAST_SHARE = 7.5, 1.0, 0.001
 """A change counts from so many standard errors, so many ns per byte, and this share of the slope: chosen on random
-paths of even seeds (benchmarks/path_flags.py)."""
+paths of even seeds (benchmarks/detection/path_flags.py)."""
 NEAR = 3.0
 """Scatters from the hinged plane up to which a point is near."""
 LEAST_NEAR = 0.8

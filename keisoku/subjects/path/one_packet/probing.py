@@ -49,8 +49,8 @@ it has none yet: a fast link may be lost in noise."""
 TRAINS_SHARE = 0.15
 """Share of the budget that is left for the trains."""
 AS_START, AS_LAST = 1.25, 1.25
-"""The answer takes as long as so many starts of the program (benchmarks/path_budget.py; at a load of 14 on two CPUs 1.3
-starts), or so many of the last answer, and longer as there are more probes."""
+"""The answer takes as long as so many starts of the program (benchmarks/accuracy/path_budget.py; at a load of 14 on two
+CPUs 1.3 starts), or so many of the last answer, and longer as there are more probes."""
 KEPT_TOGETHER = 256
 """Probes in a part on disk at most; so many are lost if the process is killed."""
 

@@ -22,7 +22,7 @@ WAITED, WAITED_NOISES = 0.05, 8.0
 than so many standard deviations of a stamp."""
 WAITING = 0.03
 """Share of the first packets that waited for more than twice as long: from here on the path is busy. Chosen on random
-paths of even seeds (benchmarks/busy_path.py)."""
+paths of even seeds (benchmarks/detection/busy_path.py)."""
 MIXED = 0.95
 """Share of the capacity below which the rate of long trains shows that other packets come between theirs. If these are
 short, some are in every train."""
@@ -41,7 +41,7 @@ SHORT_BYTES, SHORT_NOISES = 64, 2.0
 """Of a packet, and the standard deviations of a stamp below which its time on the narrow link stays unseen."""
 TOO_LOW = phrase("the capacity may be 10 to 30 % too low")
 """Under a dense load of packets much shorter than those of a train; chosen on random paths
-(benchmarks/pair_intervals.py)."""
+(benchmarks/accuracy/pair_intervals.py)."""
 NEAR_WHOLE = 0.15
 """A ratio this close to a whole number may be a number of equal stages."""
 
