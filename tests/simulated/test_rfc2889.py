@@ -14,9 +14,9 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Facts, Flow, Trial, TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 
 LINE = 1e9 / 672
 """Frames of 64 byte a second at 1 Gb/s."""

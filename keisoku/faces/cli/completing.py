@@ -75,6 +75,12 @@ def offers(before: Sequence[str], begun: str) -> list[Offer]:
     return _values(every, wanted or (arguments[0].removesuffix(MANY) if arguments else TEXT), begun)
 
 
+def first_sentences() -> dict[str, str]:
+    """That of the help of each command, by the first word of the command."""
+    every = json.loads(_WORDS.read_text("utf-8"))
+    return {name: command["help"] for name, command in every["commands"]["commands"].items()}
+
+
 def _options(every: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, str]:
     return {**node.get("options", {}), **every["shared"].get(node.get("shared"), {})}
 

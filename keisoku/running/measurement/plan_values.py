@@ -29,6 +29,6 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
     if not isinstance(name, str):
         raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
     measurement = find(name)
-    settings = parsed(measurement.settings, values)
+    settings = measurement.settings_of(values)
     assert isinstance(settings, RunSettings)
     return measurement, settings

@@ -11,9 +11,9 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.plan.pace import paced, two_digits
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import time_text
 
 SHORTEST_S, LONGEST_S = 0.02, 120.0
@@ -80,7 +80,7 @@ def bought(plan: Plan) -> str:
     """What a plan does in its time, for a reader: 'latency: trials of 0.2 s, 3 repetitions; waits of 0.04 s'."""
     said: list[str] = []
     for name in plan.methods:
-        own = getattr(plan, name)
+        own = plan.own(name)
         parts: list[str] = []
         if "trial_s" in type(own).model_fields and own.trial_s is not None:
             parts.append(phrase("trials of {time}", time=time_text(own.trial_s)))
