@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
 from keisoku.errors import PlanError
+from keisoku.ground.entry import Work
 from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.simulated_device.device import parse_device
@@ -63,8 +64,8 @@ def planned(monkeypatch: pytest.MonkeyPatch, procedure: Procedure, *arguments: s
     """The plan of a command."""
     plans: list[Plan] = []
 
-    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
-        plans.append(plan)
+    def carry_out(work: Work[Plan]) -> None:
+        plans.append(work.settings)
 
     monkeypatch.setattr(measuring, "carry_out", carry_out)
     monkeypatch.setattr(measuring, "show", lambda *_: 0)

@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +76,7 @@ def offers(before: Sequence[str], begun: str) -> list[Offer]:
     return _values(every, wanted or (arguments[0].removesuffix(MANY) if arguments else TEXT), begun)
 
 
+@cache
 def first_sentences() -> dict[str, str]:
     """That of the help of each command, by the first word of the command."""
     every = json.loads(_WORDS.read_text("utf-8"))

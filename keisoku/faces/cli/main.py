@@ -8,7 +8,6 @@ import click
 
 from keisoku.errors import KeisokuError
 from keisoku.faces.cli import interruption
-from keisoku.faces.cli.completing import first_sentences
 from keisoku.faces.cli.exit_code import FAILED
 from keisoku.faces.cli.folded import folded
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
@@ -190,6 +189,8 @@ class Commands(LazyGroup):
         """Of a procedure as it was generated, without loading it; of a new one from its entry."""
         if name not in _procedures():
             return super().sentence(ctx, name)
+        from keisoku.faces.cli.completing import first_sentences
+
         return first_sentences().get(name) or super().sentence(ctx, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

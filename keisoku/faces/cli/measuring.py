@@ -56,9 +56,10 @@ _UNITS = (
 )
 
 
-_LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
 _LOAD = _Unit("_fps", "RATE", load)
 """A rate that may also be a percentage of the line's."""
+_LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
+"""A setting, and the option that it has in every command."""
 
 
 class Setting:

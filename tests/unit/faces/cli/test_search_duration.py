@@ -3,6 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
+from keisoku.ground.entry import Work
 from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
 from keisoku.subjects.device.plan.plan import Plan
@@ -11,8 +12,8 @@ from keisoku.subjects.device.plan.plan import Plan
 def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:
     plans: list[Plan] = []
 
-    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
-        plans.append(plan)
+    def carry_out(work: Work[Plan]) -> None:
+        plans.append(work.settings)
 
     monkeypatch.setattr(measuring, "carry_out", carry_out)
     monkeypatch.setattr(measuring, "show", lambda *_: 0)
