@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
 from keisoku.errors import PlanError
-from keisoku.ground.entry import Work
 from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
 from keisoku.ground.simulated_device.device import parse_device
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine

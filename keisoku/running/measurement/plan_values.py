@@ -29,6 +29,5 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
     if not isinstance(name, str):
         raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
     measurement = find(name)
-    settings = measurement.settings_of(values)
-    assert isinstance(settings, RunSettings)
+    settings: RunSettings = measurement.settings_of(values)
     return measurement, settings

@@ -82,13 +82,13 @@ def bought(plan: Plan) -> str:
     for name in plan.methods:
         own = plan.own(name)
         parts: list[str] = []
-        if "trial_s" in type(own).model_fields and own.trial_s is not None:
-            parts.append(phrase("trials of {time}", time=time_text(own.trial_s)))
+        if (trial_s := getattr(own, "trial_s", None)) is not None:
+            parts.append(phrase("trials of {time}", time=time_text(trial_s)))
         for field in ("resolution_percent", "width_percent"):
             if field in type(own).model_fields:
                 parts.append(phrase("resolution {percent} %", percent=f"{getattr(own, field):g}"))
-        if "repetitions" in type(own).model_fields:
-            parts.append(plural("{count} repetition", "{count} repetitions", count=own.repetitions))
+        if (repetitions := getattr(own, "repetitions", None)) is not None:
+            parts.append(plural("{count} repetition", "{count} repetitions", count=repetitions))
         if parts:
             said.append(joined(": ", [lower_case(PROCEDURES[name].title), joined(", ", parts)]))
     waits = plan.phases

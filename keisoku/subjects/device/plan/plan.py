@@ -67,7 +67,7 @@ class Plan(RunSettings):
     model_config = ConfigDict(extra="allow")
 
     methods: tuple[str, ...] = not_an_option(min_length=1)
-    """Names of procedures (`keisoku/subjects/device/table.py`)."""
+    """Names of procedures (`keisoku/subjects/device/__init__.py`)."""
     dut: Annotated[str | None, Option("URI")] = None
     """Device under test: lab:bridge, lab:router, sim:gs908e, sim:FILE.toml."""
     tx: Annotated[str | None, Option("PORT")] = None

@@ -17,9 +17,13 @@ def summary(device: Device) -> list[str]:
     """Sentences about one device: of the procedures that have one of their own, in the order of the table, then of all
     others."""
     measured = {result.measurement for result in device.run.results}
-    own = {name: said for name in PROCEDURES if name in measured and (said := PROCEDURES[name].sentence)}
-    sentences = [text for name, said in own.items() if (result := device.result(name)) and (text := said(result))]
-    sentences += [said for result in device.run.results if (said := _other(result, len(device.run.results) > 1))]
+    own = {name: PROCEDURES[name].sentence for name in PROCEDURES if name in measured}
+    sentences = [
+        text
+        for name, said in own.items()
+        if said is not None and (result := device.result(name)) and (text := said(result))
+    ]
+    sentences += [text for result in device.run.results if (text := _other(result, len(device.run.results) > 1))]
     return sentences or ([] if device.run.results else [phrase("Nothing has been measured yet.")])
 
 

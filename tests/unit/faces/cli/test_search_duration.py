@@ -3,9 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
-from keisoku.ground.entry import Work
 from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
 from keisoku.subjects.device.plan.plan import Plan
 
 

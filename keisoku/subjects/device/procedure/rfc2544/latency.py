@@ -208,8 +208,8 @@ def _sentence(result: Result) -> str:
     high = dict(ends(result.rows, "p99.9"))
     parts = []
     for size, mean in known:
-        known, text = _at_most(mean)
-        text = text if known else phrase("less than {time}", time=text)
+        is_known, text = _at_most(mean)
+        text = text if is_known else phrase("less than {time}", time=text)
         parts.append(
             phrase("{time} at {size} byte (99.9 % within {most})", time=text, size=size, most=_at_most(high[size])[1])
             if size in high
