@@ -22,7 +22,6 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
 
     Raises PlanError if they are wrong.
     """
-    from keisoku.ground.run.settings import RunSettings, parsed  # of no use to the help of all commands
 
     values = dict(values)
     name = values.pop("measurement", usual)
