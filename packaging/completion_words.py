@@ -18,8 +18,8 @@ from keisoku.ground.lab.device.catalogue import FAMILIES
 from keisoku.ground.simulated_device.device import list_devices
 from keisoku.running.measurement.table import DEVICE, MODULES, OF_RUNS
 from keisoku.running.study.file import shipped
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.interference import PortEngine
+from keisoku.subjects.device.table import PROCEDURES
 
 FOUND = Path(__file__).parents[1] / "keisoku" / "faces" / "cli" / "words.json"
 _KINDS = {

@@ -18,8 +18,8 @@ from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.subjects.device.method.marking import CURVE
-from keisoku.subjects.device.method.qos import LIMITS, SHARING
+from keisoku.subjects.device.procedure.rfc3168.marking import CURVE
+from keisoku.subjects.device.procedure.rfc4689.qos import LIMITS, SHARING
 
 
 def measured(method: str, toml: str, size: int, seed: int, **settings: object) -> Result:

@@ -40,9 +40,9 @@ from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.run.result import Row
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.method.convergence import HOPS
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.procedure.rfc6412.convergence import HOPS
 
 FLOWS = 5
 FPS = 5000.0

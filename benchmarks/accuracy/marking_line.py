@@ -22,9 +22,9 @@ from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.method.marking import CURVE
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.procedure.rfc3168.marking import CURVE
 
 RATE = "20Mbps"
 SIZE = 1000

@@ -17,9 +17,9 @@ import statistics
 import sys
 from collections.abc import Callable
 
-from keisoku.subjects.device.method.descent import descent
-from keisoku.subjects.device.method.search_goal import Answer, Bounds, Goal, Question, Search
-from keisoku.subjects.device.plan.mlr_settings import PRESETS
+from keisoku.subjects.device.procedure.rfc9971.descent import descent
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS
 
 MOST_FPS = 1e6
 LEAST_FPS = MOST_FPS * 1e-4

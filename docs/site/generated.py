@@ -21,7 +21,8 @@ from keisoku.faces.cli.main import GROUPS
 from keisoku.faces.cli.main import keisoku as group
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, OF_RUNS, find
-from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.table import PROCEDURES
 
 MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
 _CODE = "\b"
@@ -44,7 +45,11 @@ def filled(text: str) -> str:
 
 def names() -> list[str]:
     """All measurements of the table, procedures by the names of their commands."""
-    return [*(each.command for each in PROCEDURES.values()), *(name for name in MODULES if name != DEVICE)]
+    return [*_commands_of_procedures(), *(name for name in MODULES if name != DEVICE)]
+
+
+def _commands_of_procedures() -> list[str]:
+    return [each.command for each in PROCEDURES.values()]
 
 
 def page_name(measurement: str) -> str:
@@ -82,7 +87,6 @@ def shared_options(title: str) -> str:
 
 
 def _procedure(procedure: Procedure) -> list[str]:
-    module, _, _ = (procedure.method or f"keisoku.subjects.device.method.{procedure.name}:").partition(":")
     facts = [
         ("Command", f"`keisoku {procedure.command}`"),
         ("In a plan, in Python", f"`{procedure.name}`"),
@@ -98,7 +102,12 @@ def _procedure(procedure: Procedure) -> list[str]:
     if procedure.needs:
         facts.append(("The engine must be able to", ", ".join(need.replace("_", " ") for need in procedure.needs)))
     example = ["", *_example(procedure.example)] if procedure.example else []
-    how = ["", "### How it proceeds", "", _paragraphs(inspect.getdoc(import_module(module)) or "")]
+    how = [
+        "",
+        "### How it proceeds",
+        "",
+        _paragraphs(inspect.getdoc(import_module(procedure.generator.__module__)) or ""),
+    ]
     return [procedure.summary, "", *_table(("", ""), facts), *example, *how]
 
 
@@ -144,7 +153,7 @@ def _own(command: click.Command) -> list[click.Parameter]:
 
 def _shared() -> tuple[set[str], set[str]]:
     """Names of the options of all procedures, and of all other measurements."""
-    kinds = ([each.command for each in PROCEDURES.values()], [n for n in MODULES if n not in (DEVICE, *OF_RUNS)])
+    kinds = (_commands_of_procedures(), [n for n in MODULES if n not in (DEVICE, *OF_RUNS)])
     first, second = (
         set.intersection(*({str(option.name) for option in command_of(name.split()).params} for name in kind))
         for kind in kinds

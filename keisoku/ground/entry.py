@@ -23,7 +23,7 @@ from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import Criterion, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
-from keisoku.ground.run.settings import RunSettings
+from keisoku.ground.run.settings import RunSettings, Settings, parsed
 
 Settings_ = TypeVar("Settings_", bound=RunSettings)
 
@@ -176,6 +176,15 @@ class Measurement(Generic[Settings_]):
     """Results and plots of a run, finished or not. Raises PlanError if it holds too little."""
     summary: str
     """One sentence, for lists of commands."""
+    offers: tuple[type[Settings], ...] = ()
+    """Whose settings its command offers; empty: its own."""
+    made: Callable[[Mapping[str, Any], Callable[[str], str]], Settings_] | None = None
+    """Its settings of those that were given, by the names of `offers`, where they do not have these names themselves;
+    with the name by which the user knows each. Raises PlanError."""
+    waited_for: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: {}
+    """What is given besides, if a person waits at a terminal for the answer."""
+    refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Settings that other entries of its kind have and this one has not: what is wrong, and what to do."""
     help: str = ""
     """Further text for the command's help: examples, what is needed at the other end."""
     figure: str = ""
@@ -237,6 +246,12 @@ class Measurement(Generic[Settings_]):
             for result, figure in zip(found.results, figures, strict=True)
         ]
         return replace(found, results=told)
+
+    def settings_of(self, given: Mapping[str, Any], named: Callable[[str], str] = lambda field: field) -> Settings_:
+        """Its settings of plain values; `named` gives the name by which the user knows one. Raises PlanError."""
+        if self.made is not None:
+            return self.made(given, named)
+        return parsed(self.settings, given, named)
 
     def run_name(self, settings: Settings_) -> str:
         """Name of a directory that the user did not name."""

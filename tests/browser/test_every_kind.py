@@ -19,7 +19,7 @@ from support.serving import serving
 from keisoku.ground.host.place import Place
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES
-from keisoku.subjects.device.plan.procedure import PROCEDURES as TABLE
+from keisoku.subjects.device.table import PROCEDURES as TABLE
 from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.stream.serve import StreamServer

@@ -58,7 +58,7 @@ def test_scripts_that_pages_name_are_there() -> None:
 def test_clauses_are_found_with_their_code_and_tests() -> None:
     found = clauses.clauses()
     throughput = found["RFC 2544", "26.1"]
-    assert "keisoku/subjects/device/method/throughput.py" in throughput.code and throughput.tests
+    assert "keisoku/subjects/device/procedure/rfc2544/throughput.py" in throughput.code and throughput.tests
     named = clauses.named("""RFC 2889 §5.9, and §5.9.5 of it; Koenker (2005), §3.2. RFC2544 appendix C.2.2""")
     assert list(named) == [("RFC 2889", "5.9"), ("RFC 2889", "5.9.5"), ("RFC 2544", "C.2.2")]
     modules = clauses.imported("from keisoku.a import (\n    b,\n    c,\n)\nimport keisoku.d\n")

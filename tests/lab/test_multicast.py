@@ -17,10 +17,10 @@ from support.trials import drive, of_no_use, without_interference
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.method.group_delay import stays
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.plan.rfc3918_settings import GroupDelaySettings
+from keisoku.subjects.device.procedure.rfc3918.group_delay import stays
+from keisoku.subjects.device.procedure.rfc3918.settings import GroupDelaySettings
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.report.accounting import account
 

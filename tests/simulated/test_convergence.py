@@ -11,7 +11,7 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.analysis.outage import frame_gap_ns, lateness_ns, moments, reaches
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
-from keisoku.subjects.device.method.convergence import HOPS
+from keisoku.subjects.device.procedure.rfc6412.convergence import HOPS
 from keisoku.subjects.device.record.trial import TrialRecord
 
 MS = 1_000_000

@@ -10,15 +10,17 @@ from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli import procedures
+from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
 from keisoku.ground.simulated_device.device import parse_device
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.table import PROCEDURES
 
 DURATION_S = 0.02
 DEVICE = """
@@ -62,11 +64,11 @@ def planned(monkeypatch: pytest.MonkeyPatch, procedure: Procedure, *arguments: s
     """The plan of a command."""
     plans: list[Plan] = []
 
-    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
-        plans.append(plan)
+    def carry_out(work: Work[Plan]) -> None:
+        plans.append(work.settings)
 
-    monkeypatch.setattr(procedures, "carry_out", carry_out)
-    monkeypatch.setattr(procedures, "show", lambda *_: 0)
+    monkeypatch.setattr(measuring, "carry_out", carry_out)
+    monkeypatch.setattr(measuring, "show", lambda *_: 0)
     ports = ["--ports", "1,2,3,4"] if procedure.own_flows else []
     given = ["--dut", "sim:gs908e", "--size", "64,1518", "--waits", "10ms", *ports, *arguments]
     done = CliRunner().invoke(keisoku, [procedure.name.replace("_", "-"), *given])

@@ -4,7 +4,7 @@ from difflib import unified_diff
 
 from support.simulated_figures import AGAIN, HEAD, PROCEDURES, TABLE, figures
 
-from keisoku.subjects.device.plan.procedure import PROCEDURES as KNOWN
+from keisoku.subjects.device.table import PROCEDURES as KNOWN
 
 
 def test_no_simulated_figure_differs_from_the_committed_table() -> None:

@@ -15,10 +15,10 @@ from keisoku.subjects.device.forecast.expected import Expected, Expecting
 from keisoku.subjects.device.forecast.forecast import Forecast, forecast
 from keisoku.subjects.device.plan.pace import paced
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.runner import Unobserved
+from keisoku.subjects.device.table import PROCEDURES
 
 LINK = "ports = 8\nlink_bits_per_second = 100_000_000\n"
 RESET = "[reset]\nduration_ns = 10_000_000\n"

@@ -18,8 +18,8 @@ from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
-from keisoku.subjects.device.method.loss import STOPPED, STOPPED_WITHOUT_LOSS
 from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.procedure.rfc2544.loss import STOPPED, STOPPED_WITHOUT_LOSS
 from keisoku.subjects.device.record.trial import Facts, Phases, Trial
 from keisoku.subjects.device.record.validity import reasons
 

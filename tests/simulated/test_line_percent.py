@@ -12,8 +12,8 @@ from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.plan.rate import LinePercent, load
+from keisoku.subjects.device.table import PROCEDURES
 
 PHASES = {"learning_wait_s": 0, "drain_s": 0, "rest_s": 0}
 

@@ -11,11 +11,11 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
-from keisoku.subjects.device.method.controller import mlrsearch
-from keisoku.subjects.device.method.descent import descent
 from keisoku.subjects.device.method.method import begin
-from keisoku.subjects.device.method.search_goal import Answer, Goal, Question
-from keisoku.subjects.device.plan.mlr_settings import PRESETS
+from keisoku.subjects.device.procedure.rfc9971.controller import mlrsearch
+from keisoku.subjects.device.procedure.rfc9971.descent import descent
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Goal, Question
+from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS
 from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
 
 SLOW = "link_bits_per_second = 1e6\n"

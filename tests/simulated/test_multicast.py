@@ -14,8 +14,8 @@ from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
-from keisoku.subjects.device.method import group_flows
 from keisoku.subjects.device.plan.content import Content
+from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.record.trial import Facts, Flow, Phases, Trial, TrialRecord
 from keisoku.subjects.device.report.accounting import account
 

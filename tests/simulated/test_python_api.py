@@ -10,10 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 import keisoku as ks
-from keisoku.faces.api.asking import plan_of
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plan.plan import Plan, plan_of
+from keisoku.subjects.device.table import PROCEDURES
 
 LEAKY = "[loss]\nratio = 0.01\n"
 

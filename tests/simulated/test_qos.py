@@ -11,7 +11,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.subjects.device.method.qos import CLASSES, LIMITS, SHARING
+from keisoku.subjects.device.procedure.rfc4689.qos import CLASSES, LIMITS, SHARING
 
 LINK = "link_bits_per_second = 100_000_000\nports = 3\n[output]\nbuffer_bytes = 1_000_000\n"
 NOT_TOLD = "not told against 46: one of both had no frames waiting all the time"

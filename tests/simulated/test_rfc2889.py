@@ -14,9 +14,9 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Facts, Flow, Trial, TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 
 LINE = 1e9 / 672
 """Frames of 64 byte a second at 1 Gb/s."""
@@ -300,7 +300,7 @@ def test_the_capacity_that_was_found_is_offered_to_the_learning_test() -> None:
     own = plan("address_caching", ports=["1", "2", "3"], phases=PHASES, frame_bytes=[64]).model_dump(mode="json")
     own |= {"methods": ["address_caching", "address_learning"], "pattern": None}
     own["address_caching"] |= settings | {"addresses": 10, "most_addresses": 100}
-    own["address_learning"] |= {"test_fps": 100_000, "maximum_fps": 10_000, "resolution_percent": 10}
+    own["address_learning"] = {"test_fps": 100_000, "maximum_fps": 10_000, "resolution_percent": 10}
     own = {key: one for key, one in own.items() if one is not None and key != "stream"}
     both = plan("throughput").model_validate(own)
     result, _ = carry_out(both, device(TABLE.format(50) + "learning_per_second = 4000"))

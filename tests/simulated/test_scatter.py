@@ -9,8 +9,8 @@ import pytest
 from support.simulated_trials import carry_out, device
 
 from keisoku.ground.simulated_device.device import list_devices, parse_device, read_device, write_device
-from keisoku.subjects.device.method.latency_line import samples
 from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.procedure.own.latency_line import samples
 
 SWEEP = Plan.model_validate(
     {

@@ -15,7 +15,7 @@ from support.tiny_measurement import TickSettings
 
 import keisoku as ks
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.faces.cli import procedures
+from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.report.sentence import sentence
@@ -30,8 +30,8 @@ from keisoku.subjects.clock.stability.measurement import MEASUREMENT as STABILIT
 from keisoku.subjects.clock.stability.settings import StabilitySettings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.table import PROCEDURES
 
 OWN = {"address_caching": {"ageing_s": 1, "most_addresses": 200, "addresses": 20, "settle_s": 0, "learning_fps": 1e4}}
 OWN["address_learning"] = {"ageing_s": 1, "addresses": 20, "settle_s": 0}
@@ -290,9 +290,9 @@ def test_a_profile_lengthens_nothing_and_every_procedure_has_one(name: str) -> N
 
 def typed(monkeypatch: pytest.MonkeyPatch, *arguments: str, terminal: bool = False) -> Plan:
     plans: list[Plan] = []
-    monkeypatch.setattr(procedures, "carry_out", lambda work: plans.append(work.settings))
-    monkeypatch.setattr(procedures, "show", lambda *_: 0)
-    monkeypatch.setattr(procedures, "somebody_waits", lambda: terminal)
+    monkeypatch.setattr(measuring, "carry_out", lambda work: plans.append(work.settings))
+    monkeypatch.setattr(measuring, "show", lambda *_: 0)
+    monkeypatch.setattr(measuring, "somebody_waits", lambda: terminal)
     done = CliRunner().invoke(keisoku, ["throughput", *arguments])
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
     return plans[0]

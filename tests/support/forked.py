@@ -20,7 +20,7 @@ IMPORTED = [
     "__main__",
     "keisoku.faces.cli.main",
     "keisoku.faces.cli.outcome",
-    "keisoku.faces.cli.procedures",
+    "keisoku.faces.cli.measuring",
     "keisoku.subjects.device.engine.simulated",
     "keisoku.ground.lab.device.catalogue",
     "keisoku.ground.report.page",

@@ -10,11 +10,17 @@ from collections.abc import Generator, Sequence
 from pydantic import Field
 
 from keisoku.faces.cli.main import main
+from keisoku.ground.report.plot import Plot, axis, device_colour, label
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.table import GROUPS
+
+GROUPS["Switches"]["part_load"] = __name__
 
 
 class PartLoadSettings(Settings):
@@ -24,24 +30,6 @@ class PartLoadSettings(Settings):
     """Length of each trial."""
     load_percent: float = Field(50.0, gt=0, le=100)
     """Load, as a share of the maximum of the link."""
-
-
-PROCEDURES["part_load"] = Procedure(
-    "part_load",
-    "Part load",
-    "no standard",
-    "loss",
-    f"{__name__}:PartLoadSettings",
-    "The frame loss at one share of the link's maximum.",
-    "keisoku part-load --dut sim:gs908e --size 64 --load 50%",
-    method=f"{__name__}:part_load",
-)
-
-# Only now, because a plan has a table for each procedure that stands in the table when it is loaded.
-from keisoku.ground.report.plot import Plot, axis, device_colour, label  # noqa: E402
-from keisoku.subjects.device.method.setting import Setting  # noqa: E402
-from keisoku.subjects.device.report.device import Device  # noqa: E402
-from keisoku.subjects.device.report.section import PLOTS  # noqa: E402
 
 
 def part_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -72,7 +60,17 @@ def part_load_plot(devices: Sequence[Device]) -> Plot | None:
     return plot
 
 
-PLOTS["part_load"] = (part_load_plot,)
+PROCEDURE = Procedure(
+    name="part_load",
+    title="Part load",
+    standard="no standard",
+    summary="The frame loss at one share of the link's maximum.",
+    settings=PartLoadSettings,
+    generator=part_load,
+    figure="loss",
+    example="keisoku part-load --dut sim:gs908e --size 64 --load 50%",
+    plots=(part_load_plot,),
+)
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.faces.api.asking import plan_of
 from keisoku.faces.api.measured import Measured
 from keisoku.ground.entry import Work
 from keisoku.ground.observer import Observer
@@ -16,8 +15,8 @@ from keisoku.running.measurement import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
-from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plan.plan import Plan, plan_of
+from keisoku.subjects.device.table import PROCEDURES
 
 _OF_PAIRS = set(PairedSettings.model_fields) - {"of", "a", "b", "seed", "repeat"}
 
@@ -98,11 +97,7 @@ def _asked(what: Sequence[str | Plan], settings: dict[str, Any]) -> tuple[str, R
         if names or settings or len(plans) > 1:
             raise PlanError("plan", "is given together with settings", "give either a plan, or names and settings")
         return DEVICE, plans[0]
-    if (
-        len(names) == 1
-        and names[0] not in PROCEDURES
-        and names[0].split(" ")[0] in {name.split(" ")[0] for name in MODULES}
-    ):
+    if len(names) == 1 and names[0].split(" ")[0] in {name.split(" ")[0] for name in (*MODULES, *PROCEDURES)}:
         entry = find(names[0])
-        return entry.name, parsed(entry.settings, settings)
+        return entry.name, entry.settings_of(settings)
     return DEVICE, plan_of(names, settings)

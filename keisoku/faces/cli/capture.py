@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from keisoku.faces.cli.options import seconds
 from keisoku.subjects.device.capture.capture import Capture
 from keisoku.subjects.device.capture.port import CapturePort
+from keisoku.units import duration_ns
 
 
 @click.command("capture")
@@ -25,7 +25,7 @@ def command(ports: tuple[str, ...], out: Path, duration: str | None, count: int 
     keisoku capture d1@keisoku-PID-dut d2@keisoku-PID-dut --out dut.pcapng --duration 10s
     keisoku find dut.pcapng --sequence 12-20
     """
-    duration_s = seconds("--duration", duration)
+    duration_s = None if duration is None else duration_ns("--duration", duration) / 1e9
     chosen = [CapturePort.parse(port) for port in ports]
     with Capture(chosen, out, snap_bytes=snap, count=count) as capture, suppress(KeyboardInterrupt):
         capture.wait(duration_s)

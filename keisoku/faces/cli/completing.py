@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,13 @@ def offers(before: Sequence[str], begun: str) -> list[Offer]:
         found = node["commands"].items()
         return [Offer("plain", name, command["help"]) for name, command in found if name.startswith(begun)]
     return _values(every, wanted or (arguments[0].removesuffix(MANY) if arguments else TEXT), begun)
+
+
+@cache
+def first_sentences() -> dict[str, str]:
+    """That of the help of each command, by the first word of the command."""
+    every = json.loads(_WORDS.read_text("utf-8"))
+    return {name: command["help"] for name, command in every["commands"]["commands"].items()}
 
 
 def _options(every: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, str]:

@@ -11,54 +11,20 @@ from keisoku.faces.cli import interruption
 from keisoku.faces.cli.exit_code import FAILED
 from keisoku.faces.cli.folded import folded
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
-from keisoku.subjects.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.subjects.device.table import GROUPS as PROCEDURES_IN
+from keisoku.subjects.device.table import PROCEDURES
+
+
+def _of(group: str) -> tuple[str, ...]:
+    """Commands of the procedures that stand there."""
+    return tuple(name.replace("_", "-") for name in PROCEDURES_IN[group])
+
 
 GROUPS = {
-    "Start here": ("doctor", "throughput", "latency", "loss", "run", "campaign", "ports", "devices", "lab", "clean"),
-    "RFC 2544 and its successors": (
-        "trial",
-        "back-to-back",
-        "recovery",
-        "reset",
-        "convergence",
-        "delay",
-        "delay-variation",
-        "reordering",
-        "mlr",
-        "critical-load",
-        "sweep",
-        "buffer-over-time",
-        "changes",
-        "clock-mismatch",
-        "calibrate",
-        "cable-series",
-    ),
-    "Switches": (
-        "forwarding",
-        "congestion",
-        "forward-pressure",
-        "address-caching",
-        "address-learning",
-        "errored-frames",
-        "broadcast",
-        "multicast",
-        "group-delay",
-        "group-capacity",
-        "line-rate",
-        "buffering",
-        "microburst",
-        "head-of-line",
-        "incast",
-        "qos",
-        "marking",
-        "port-map",
-    ),
-    "NATs and firewalls": (
-        "connection-capacity",
-        "connection-rate",
-        "connection-teardown",
-        "connection-throughput",
-    ),
+    "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "clean"),
+    "RFC 2544 and its successors": (*_of("RFC 2544 and its successors"), "cable-series"),
+    "Switches": _of("Switches"),
+    "NATs and firewalls": _of("NATs and firewalls"),
     "Paths and streams": ("line", "path", "stream"),
     "Whole systems": ("system",),
     "Clocks": ("clock",),
@@ -220,24 +186,25 @@ class Commands(LazyGroup):
             formatter.write(f"\nAll {len(known)} commands: keisoku --help\n")
 
     def sentence(self, ctx: click.Context, name: str) -> str:
-        """Of a procedure as its table has it."""
-        procedure = _procedures().get(name)
-        return procedure.summary if procedure else super().sentence(ctx, name)
+        """Of a procedure as it was generated, without loading it; of a new one from its entry."""
+        if name not in _procedures():
+            return super().sentence(ctx, name)
+        from keisoku.faces.cli.completing import first_sentences
+
+        return first_sentences().get(name) or super().sentence(ctx, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name; None if there is none."""
-        if found := super().get_command(ctx, cmd_name):
-            return found
         if cmd_name not in _procedures():
-            return None
-        from keisoku.faces.cli import procedures
+            return super().get_command(ctx, cmd_name)
+        from keisoku.faces.cli import measuring
 
-        return procedures.command(_procedures()[cmd_name])
+        return measuring.command(_procedures()[cmd_name])
 
 
-def _procedures() -> dict[str, Procedure]:
+def _procedures() -> dict[str, str]:
     """All procedures by the names of their commands."""
-    return {procedure.command: procedure for procedure in PROCEDURES.values()}
+    return {name.replace("_", "-"): name for name in PROCEDURES}
 
 
 @click.group(

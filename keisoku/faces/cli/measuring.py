@@ -21,7 +21,7 @@ from keisoku.faces.cli.outcome import output_options, show
 from keisoku.faces.cli.waited import waited_s
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Measurement, Work
-from keisoku.ground.run.settings import RunSettings, Settings, parsed
+from keisoku.ground.run.settings import Option, RunSettings, Settings
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.plan.rate import LinePercent, load
@@ -58,6 +58,8 @@ _UNITS = (
 
 _LOAD = _Unit("_fps", "RATE", load)
 """A rate that may also be a percentage of the line's."""
+_LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
+"""A setting, and the option that it has in every command."""
 
 
 class Setting:
@@ -72,7 +74,9 @@ class Setting:
         # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
         self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
         """The name without the unit, as in a measurement's errors."""
-        self.option = f"--{self.stem.replace('_', '-')}"
+        self.shown = next((one for one in self.field.metadata if isinstance(one, Option)), Option())
+        called = self.shown.name or (_LENGTH if name == _LENGTH_OF_TRIALS else self.stem)
+        self.option = f"--{called.replace('_', '-')}"
         extra = self.field.json_schema_extra
         self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
         self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
@@ -90,16 +94,19 @@ class Setting:
 
     def meaning(self) -> str:
         """The help of the option, as a clause."""
+        if self.name == _LENGTH_OF_TRIALS:
+            return "length of each trial (default: that of the profile)"
         told = self._of.meaning(self.name).strip().rstrip(".")
         told = told[:1].lower() + told[1:] if told[1:2].islower() else told
         default = self.field.default
-        if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
+        is_value = default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool)
+        if is_value and "default" not in told:
             told += f" (default: {self._shown(default)})"
         return told.lstrip()
 
     def value(self, given: Any) -> Any:
         """The typed text as a value for the settings, which read numbers without a unit themselves."""
-        if isinstance(given, bool) or get_origin(self.kind) is Literal:
+        if isinstance(given, bool) or get_origin(self.kind) is Literal or self.shown.several or self.shown.whole:
             return given
         if get_origin(self.kind) is dict:
             pairs = [self._pair(text) for text in given]
@@ -115,6 +122,8 @@ class Setting:
         """Arguments of click's option."""
         if self.kind is bool:
             return {"is_flag": True, "default": None}
+        if self.shown.metavar:
+            return {"metavar": self.shown.metavar, "multiple": self.shown.several}
         if get_origin(self.kind) is Literal:
             return {"type": click.Choice(get_args(self.kind))}
         metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
@@ -170,9 +179,9 @@ class _SettingOption(click.Option):
         """Click's own constructor sets it; nothing is kept."""
 
 
-def settings_of(kind: type[Settings]) -> list[Setting]:
-    """All settings of a kind that a command offers."""
-    every = [Setting(name, kind) for name in kind.model_fields]
+def settings_of(*kinds: type[Settings]) -> list[Setting]:
+    """All settings of these kinds that a command offers."""
+    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields]
     # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),
@@ -201,12 +210,20 @@ class MeasuringCommand(click.Command):
 def command(name: str) -> click.Command:
     """The command of a measurement that has one of its own, by its full name: 'path packet-pair'."""
     measurement: Measurement[Any] = find(name)
-    settings = settings_of(measurement.settings)
-    known_as = {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
+    settings = settings_of(*(measurement.offers or [measurement.settings]))
+    refused = {_LENGTH if field == _LENGTH_OF_TRIALS else field: why for field, why in measurement.refuses.items()}
+    # Errors name the settings of a plan as plans do: commands and plan files have them in common.
+    own = () if measurement.offers else settings
+    known_as = {name: setting.known_as for setting in own for name in (setting.name, setting.stem)}
 
     def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
+        for option, (problem, remedy) in refused.items():
+            if given[option] is not None:
+                raise PlanError(f"--{option}", problem, remedy)
         values = values_of(settings, given)
-        return measurement, parsed(measurement.settings, values, lambda field: known_as.get(field, field))
+        if somebody_waits():
+            values |= measurement.waited_for(values)
+        return measurement, measurement.settings_of(values, lambda field: known_as.get(field, field))
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
@@ -220,9 +237,16 @@ def command(name: str) -> click.Command:
     decorated: Callable[..., Any] = run
     for option in reversed(output_options()):
         decorated = option(decorated)
+    for option in refused:
+        decorated = click.option(f"--{option}", hidden=True)(decorated)
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
-    return click.command(name.split()[-1], cls=MeasuringCommand)(decorated).asking(asked)
+    return click.command(name.split()[-1].replace("_", "-"), cls=MeasuringCommand)(decorated).asking(asked)
+
+
+def somebody_waits() -> bool:
+    """Whether a person types here and reads the answer: on a terminal at both ends."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _parts(annotation: Any) -> list[Any]:

@@ -6,28 +6,22 @@ import json
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.exit_code import FAILED, MEASURED
-from keisoku.faces.cli.options import capture_options, fps
 from keisoku.subjects.device.capture.replay import replay
 from keisoku.subjects.device.engine.playback import Played, play
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.replay_ports import open_ports
+from keisoku.units import rate as frame_rate
 
 if TYPE_CHECKING:
     from keisoku.subjects.device.record.interference import PortEngine
 
 _FCS_BYTES = 4
-
-
-def _captured(command: Any) -> Any:
-    for option in reversed(capture_options()):
-        command = option(command)
-    return command
 
 
 @click.command("replay")
@@ -58,7 +52,13 @@ def _captured(command: Any) -> Any:
 @click.option("--times", type=int, default=1, metavar="N", help="how many times the whole file is sent (default: 1)")
 @click.option("--force", is_flag=True, help="use a port even if it carries the default route")
 @click.option("--json", "as_json", is_flag=True, help="print counts of sent and received frames as JSON")
-@_captured
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="capture all frames at the tester's ports into a new pcapng file, for 'keisoku find'",
+)
+@click.option("--snap", type=int, metavar="BYTES", help="bytes to keep of each captured frame (default: all)")
 def command(
     file: Path,
     tx: str | None,
@@ -82,7 +82,7 @@ def command(
     keisoku replay office.pcap --tx xdp:eth1 --rx xdp:eth2 --scale 2
     keisoku replay run.pcapng --interface t1 --dut lab:bridge --rate 100k --times 10
     """
-    fixed = fps("--rate", rate)
+    fixed = None if rate is None else frame_rate("--rate", rate)
     recording = replay(file, scale, frames_per_second=fixed, port=interface)
     if capture is None and snap:
         raise PlanError("--snap", "there is no capture", "name a file with --capture, or leave it out")

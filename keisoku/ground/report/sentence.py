@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from keisoku.ground.report import digits
 from keisoku.ground.report.table import head
 from keisoku.ground.run.result import Result, Row, place
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import joined, phrase
 
 ROWS = 3
@@ -33,6 +36,20 @@ def sentence(result: Result, figure: str) -> str:
     missing = not_measured(result)
     flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""
     return joined(" ", [part for part in (found, missing, flags) if part])
+
+
+def both(parts: Sequence[str]) -> str:
+    """One text, or two with 'and' between them."""
+    return parts[0] if len(parts) == 1 else phrase("{first} and {second}", first=parts[0], second=parts[1])
+
+
+def ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:
+    """The figure at the smallest and at the largest frame size (bytes) that have it."""
+    known = sorted(
+        ((row.frame_bytes, row.figures[figure]) for row in rows if figure in row.figures),
+        key=lambda entry: entry[0],
+    )
+    return known[:1] + known[-1:] if len(known) > 1 else known
 
 
 def not_measured(result: Result) -> str:

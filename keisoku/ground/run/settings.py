@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
@@ -28,6 +29,20 @@ from keisoku.errors import PlanError, shown
 _MOST = {"_s": 1e9, "_ns": 1e18, "_fps": 1e10, "_rps": 1e10, "_bps": 1e14}
 """Of a setting, by the unit at the end of its name: beyond every link, processor and patience, and within what times
 in ns and counts of frames can hold."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a command offers a setting, where its name and its type do not say that; in an `Annotated` type."""
+
+    metavar: str = ""
+    """Placeholder of its value in the help."""
+    name: str = ""
+    """Name of the option without dashes."""
+    several: bool = False
+    """A list of which each value is an option of its own, because values contain commas."""
+    whole: bool = False
+    """A list that the settings read themselves from what was typed."""
 
 
 class Settings(BaseModel):

@@ -22,13 +22,11 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
 
     Raises PlanError if they are wrong.
     """
-    from keisoku.ground.run.settings import RunSettings, parsed  # of no use to the help of all commands
 
     values = dict(values)
     name = values.pop("measurement", usual)
     if not isinstance(name, str):
         raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
     measurement = find(name)
-    settings = parsed(measurement.settings, values)
-    assert isinstance(settings, RunSettings)
+    settings: RunSettings = measurement.settings_of(values)
     return measurement, settings

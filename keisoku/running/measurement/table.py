@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from keisoku.errors import PlanError
 from keisoku.running.measurement.plan_values import DEVICE
+from keisoku.subjects.device.table import PROCEDURES
 
 if TYPE_CHECKING:
     from keisoku.ground.entry import Measurement
@@ -39,7 +40,8 @@ MODULES = {
     "ab": "keisoku.running.measurement.paired",
     "campaign": "keisoku.running.campaign.measurement",
 }
-"""'device' stands for all procedures (`device/plan/procedure.py`), any number of which make one run."""
+"""'device' stands for several procedures of the table of procedures (`device/table.py`), each of which is also an entry
+by itself."""
 
 OF_RUNS = ("ab", "campaign")
 """Entries that measure by runs of the others, each with a command of its own form. Their modules make them of what
@@ -48,14 +50,13 @@ finds the others."""
 
 def find(name: str) -> Measurement[Any]:
     """The entry of a name; words may be joined by '-' or '_' as well. Raises PlanError if there is none."""
-    plain = _plain(name)
-    for known, module in MODULES.items():
-        if _plain(known) == plain:
-            home = import_module(module)
-            found: Measurement[Any] = home.of_runs(find) if known in OF_RUNS else home.MEASUREMENT
-            return found
-    close = get_close_matches(plain, [_plain(known) for known in MODULES], n=1)
-    names = {_plain(known): known for known in MODULES}
+    plain, names = _plain(name), {_plain(known): known for known in (*MODULES, *PROCEDURES)}
+    if (known := names.get(plain)) is not None:
+        home = import_module(MODULES.get(known, MODULES[DEVICE]))
+        if known in OF_RUNS:
+            return cast("Measurement[Any]", home.of_runs(find))
+        return cast("Measurement[Any]", home.MEASUREMENT if known in MODULES else home.alone(known))
+    close = get_close_matches(plain, list(names), n=1)
     remedy = f"did you mean '{names[close[0]]}'?" if close else f"use one of {', '.join(MODULES)}"
     raise PlanError("measurement", f"there is no '{name}'", remedy)
 

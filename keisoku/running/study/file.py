@@ -19,6 +19,7 @@ from keisoku.ground.run.settings import Settings, setting_error
 from keisoku.ground.simulated_device.device import Scatter
 from keisoku.running.study.explanation import Explanation
 from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.plan.uri import is_simulated
 
 
 class Step(Settings):
@@ -33,11 +34,11 @@ class Step(Settings):
 
     @model_validator(mode="after")
     def _repeatable(self) -> Step:
-        if not (self.plan.dut or "").startswith("sim:"):
+        if not is_simulated(self.plan.dut):
             raise PlanError(
                 f"{self.name}.plan.dut", "is no simulated device", "a study must give the same figures on every host"
             )
-        known = type(getattr(self.plan, self.plan.methods[-1])).model_fields
+        known = type(self.plan.own(self.plan.methods[-1])).model_fields
         unknown = next((name for name in self.experiment if name not in known), None)
         if unknown:
             raise PlanError(f"{self.name}.experiment", f"there is no setting '{unknown}'", f"use {', '.join(known)}")

@@ -21,6 +21,7 @@ from keisoku.running.measurement.table import find
 from keisoku.running.study.cell import Cell, cells
 from keisoku.running.study.file import Step, Study
 from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.plan.uri import without_scheme
 
 _KINDS = ("path", "stream", "transfer", "load", "web", "system")
 """Lists of steps of a study besides those on devices, in their order. Those of `load` are measured by `measure_load` of
@@ -69,7 +70,7 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
 
 def device_of(step: Step) -> SimulatedDevice:
     """The step's simulated device, with the scatter of the experiment's samples. Raises PlanError if it is unknown."""
-    found = find_device((step.plan.dut or "").removeprefix("sim:"))
+    found = find_device(without_scheme(step.plan.dut or ""))
     return found if step.scatter is None else found.model_copy(update={"scatter": step.scatter})
 
 
@@ -87,7 +88,7 @@ def _differences(study: Study) -> list[str]:
     """Settings that are not those of the experiment, each once with its steps."""
     said: dict[str, list[str]] = {}
     for step in study.step:
-        settings = getattr(step.plan, step.plan.methods[-1])
+        settings = step.plan.own(step.plan.methods[-1])
         for name, theirs in step.experiment.items():
             ours = getattr(settings, name)
             if ours != theirs:

@@ -1,174 +1,61 @@
-"""Any number of device procedures as one entry of the table of measurements: from the plan to results and page.
+"""Device procedures as entries of the table of measurements: any number of them, or one by itself.
 
-`device/runner.py` drives the procedures; this file opens the engine, chooses the calibration and keeps the context.
+What carries them out is in `device/measuring.py`, which is loaded when something is measured: no help waits for it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import TypeAdapter
-
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
-from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
-from keisoku.language import joined, phrase
-from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.calibration.store import bias_for, keep
-from keisoku.subjects.device.engine.port_capture import next_free
-from keisoku.subjects.device.forecast.announcement import announcement
-from keisoku.subjects.device.forecast.expected import Expected, Expecting, Planning
-from keisoku.subjects.device.forecast.fitting import fitted
-from keisoku.subjects.device.forecast.forecast import forecast
-from keisoku.subjects.device.forecast.refitting import Refitting, plans_of
-from keisoku.subjects.device.method.assumption import stated
-from keisoku.subjects.device.method.evidence import agreed
+from keisoku.language import phrase
 from keisoku.subjects.device.plan.pace import LENGTHS
-from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
-from keisoku.subjects.device.plan.settings import CalibrateSettings, ThroughputSettings
-from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
-from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.event import EVENTS
+from keisoku.subjects.device.plan.plan import Plan, plan_of
+from keisoku.subjects.device.plan.settings import ThroughputSettings
+from keisoku.subjects.device.plan.uri import is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
-from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
-from keisoku.subjects.device.record.trial_log import TrialLog
-from keisoku.subjects.device.report.flow_rows import flow_rows
-from keisoku.subjects.device.report.trial_rows import trial_rows
-from keisoku.subjects.device.runner import TrialObserver, Unobserved, results_of, run
-from keisoku.subjects.device.testbed.opening import open_testbed
-from keisoku.subjects.device.testbed.wanted import OpenedPort
-from keisoku.units import time_text
-
-if TYPE_CHECKING:
-    from keisoku.subjects.device.engine.stamps import Wanted as WantedStamps
-
-_BIAS = TypeAdapter(Bias)
+from keisoku.subjects.device.table import PROCEDURES
 
 
-def measure(work: Work[Plan]) -> None:
-    """Opens the engine, begins or continues the run, and carries out its procedures."""
-    # The answer is computed and written afterwards, which takes about as long as the program's start on the same host.
-    started_s = work.waited_s()
-    plan = work.settings
-    wanted = plan if plan.within_s is not None and work.resumed is None else None
-    if work.resumed is not None and plan.capture is not None:
-        plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, work.observer.tell, work.observer.warn, _opened(work.resumed)) as engine:
-        capabilities, bias = engine.capabilities, bias_for(plan, engine)
-        virtual, look = capabilities.simulated, None
+def _measure(work: Work[Plan]) -> None:
+    from keisoku.subjects.device import measuring
 
-        def spent_s() -> float:
-            return 0.0 if virtual else work.waited_s() + started_s
-
-        if capabilities.on_host:
-            look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
-        if wanted is not None and plan.within_s is not None:
-            plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
-        if work.resumed is None and (said := announcement(plan, capabilities, bias)):
-            work.observer.tell(said)
-        context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
-        if look is not None:
-            work.observer.tell(look.sentence(_longest_trial_ns(plan)))
-            context["host_look"] = look.model_dump(mode="json")
-        directory = work.begin(engine.context() | context, plan)
-        directory.know(
-            capabilities=capabilities.model_dump(mode="json"),
-            bias=_BIAS.dump_python(bias, mode="json"),
-            ended="",
-        )
-        refitting = Refitting(wanted, plan, capabilities, bias, directory, work.observer.tell)
-        observer = work.observer.details
-        if not isinstance(observer, TrialObserver):
-            observer = Unobserved()
-        if isinstance(observer, Planning):
-            observer.planned(plan.methods, plan.frame_bytes)
-        if isinstance(observer, Expecting) and not virtual:
-            observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records(), refitting.plans)
-        if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
-            assert plan.within_s is not None
-            directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
+    measuring.measure(work)
 
 
-def _opened(resumed: RunDirectory | None) -> list[OpenedPort]:
-    """What was chosen for the ports of a run that is resumed."""
-    if resumed is None:
-        return []
-    ports = [port for port in resumed.context.get("ports", []) if isinstance(port, dict)]
-    kinds: dict[str, WantedStamps] = {"hardware": "hardware", "kernel": "software"}
-    return [OpenedPort(str(port["engine"]), kinds.get((port.get("stamps") or {}).get("receive", ""))) for port in ports]
+def _analyse(directory: RunDirectory) -> Findings:
+    from keisoku.subjects.device import measuring
 
-
-def _longest_trial_ns(plan: Plan) -> int | None:
-    """As far as the plan says it: the longest part of a trial that has several."""
-    lengths_s = [getattr(getattr(plan, name), field, None) for name in plan.methods for field in LENGTHS]
-    return max((round(length_s * NS_PER_S) for length_s in lengths_s if length_s is not None), default=None)
-
-
-def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None:
-    """Time that the plan takes at least; None if it is not known."""
-    found = forecast(plan, capabilities, bias)
-    least_s = None if found is None else found.least_s
-    known = [seconds for seconds in (least_s, plan.within_s) if seconds is not None]
-    return min(known, default=None)
+    return measuring.analyse(directory)
 
 
 def _check(plan: Plan) -> None:
-    """Opens the plan's ports, without an engine, and closes them."""
-    open_testbed(wanted_testbed(plan)).close()
+    from keisoku.subjects.device import measuring
+
+    measuring.check(plan)
 
 
 def _seconds(plan: Plan) -> float | None:
-    """Time that the plan takes at most, by what its engine can do; none in virtual time, which nobody waits for."""
-    try:
-        with open_engine(plan) as engine:
-            if engine.capabilities.simulated:
-                return 0.0
-            found = forecast(plan, engine.capabilities, bias_for(plan, engine))
-    except EngineError:  # a port that fails now may do later
-        return None
-    return None if found is None else found.most_s
+    from keisoku.subjects.device import measuring
+
+    return measuring.seconds(plan)
 
 
-def analyse(directory: RunDirectory) -> Findings:
-    """Results of all procedures whose trials are there. Raises PlanError if there are none."""
-    plan = parse(directory.plan)
-    records = TrialLog(directory).records()
-    try:
-        capabilities = Capabilities.model_validate(directory.facts["capabilities"])
-        bias = _BIAS.validate_python(directory.facts["bias"])
-    except (KeyError, ValueError) as error:
-        if not records:
-            raise _no_trial(directory) from error
-        raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
-    ended = directory.facts.get("ended", "")
-    found_results = results_of(plan, capabilities, bias, records, ended, plans_of(directory))
-    if not (records or found_results):
-        raise _no_trial(directory)
-    said = directory.context.get("stamps_replaced", [])
-    results = [
-        marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records)
-        for result in stated(agreed(found_results, records), records)
-    ]
-    found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
-    files = {"trials": trial_rows(records)}
-    if any(record.method == "convergence" for record in records):
-        files["flows"] = flow_rows(records)
-    return Findings(results, files=files, detail=found)
+def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
+    from keisoku.subjects.device import measuring
 
-
-def _no_trial(directory: RunDirectory) -> PlanError:
-    remedy = f"continue it with 'keisoku run --resume {directory.path}'"
-    return PlanError("run", f"{directory.path} holds no finished trial", remedy)
+    return measuring.kept(directory, results)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
@@ -183,67 +70,8 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
     return tables(directory)
 
 
-def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
-    """The result with each row marked that rests on a trial in which the tester itself fell short."""
-    invalid = {record.index: joined("; ", record.invalid_because) for record in records if not record.valid}
-    rows = [
-        row.model_copy(update={"invalid": invalid[row.trial]}) if row.trial in invalid else row for row in result.rows
-    ]
-    own = [record for record in records if record.method == result.measurement]
-    found = {
-        "title": PROCEDURES[result.measurement].title,
-        "rows": rows,
-        "deviations": [*result.deviations, *_interrupted(own, any("loss" in row.figures for row in rows))],
-    }
-    return result.model_copy(update=found)
-
-
-def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]:
-    """Deviation of valid trials whose load the host interrupted: they are as good as ones of their calm stretches.
-
-    `with_losses`: there are loss ratios among the figures.
-    """
-    loads = [record.facts.sent for record in records if record.valid and record.facts.sent.interruptions]
-    if not loads:
-        return []
-    share = max(sent.interrupted_share for sent in loads)
-    calm_ns = min(sent.going_ns / (sent.interruptions + 1) for sent in loads)
-    found = [
-        phrase(
-            "the host stopped the sender in {count} of {trials} trials, for up to {share:.2g} % "
-            "of one: those loads lasted longer by that time, at the intended rate between the "
-            "stops, and the shortest such time was {calm_ns:.3g} ms on average",
-            count=len(loads),
-            trials=len(records),
-            share=100 * share,
-            calm_ns=calm_ns / 1e6,
-        )
-    ]
-    if with_losses:
-        found.append(
-            phrase("a device loses less after such a stop, or nothing: the interval of a loss ratio allows for it")
-        )
-    return found
-
-
-def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
-    """Stores a calibration for later runs."""
-    made = next((result for result in results if result.measurement == "calibrate" and result.rows), None)
-    if made is None:
-        return None
-    capabilities = Capabilities.model_validate(directory.facts["capabilities"])
-    return phrase(
-        "calibration kept: {keep}", keep=keep(made, capabilities, parse(directory.plan).of(CalibrateSettings).length_m)
-    )
-
-
 def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
-
-
-def _are_names(events: object) -> bool:
-    """Whether all events are names; another text would be a command."""
-    return isinstance(events, str) and all(name.strip() in ("", *EVENTS) for name in events.split(","))
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:
@@ -253,10 +81,9 @@ def _from_afar(values: Mapping[str, Any]) -> None:
             raise PlanError(key, "may only be given on this host's command line", "leave it out")
     if values.get("calibration", "auto") not in ("auto", "none"):
         raise PlanError("calibration", "names a file of the server", "use auto or none")
-    own = values.get("convergence")
-    if isinstance(own, Mapping) and (own.get("undo") or not _are_names(own.get("event", ""))):
-        problem = "a command of the server may only be given on its own command line"
-        raise PlanError("convergence.event", problem, f"use one of {', '.join(EVENTS)}")
+    for name in PROCEDURES:
+        if isinstance(own := values.get(name), Mapping):
+            PROCEDURES[name].from_afar(own)
     contents = values.get("stream")
     for each in (values, *(contents if isinstance(contents, list) else ())):
         if isinstance(each, Mapping) and str(each.get("pacing", "")).strip().startswith("gaps:"):
@@ -289,38 +116,12 @@ def _near(plan: Plan, results: Sequence[Result]) -> Plan:
     return plan.model_copy(update={"throughput": plan.of(ThroughputSettings).model_copy(update={"first": first})})
 
 
-def _calibration(bias: Bias) -> dict[str, object] | None:
-    """The subtracted calibration, for the record; None if there was none."""
-    if bias.calibration is None:
-        return None
-    return {
-        "made_at": bias.calibration.made_at,
-        "valid_for": bias.calibration.valid_for,
-        "cable_m": bias.calibration.length_m,
-        "cable_tolerance_m": bias.cable_tolerance_m,
-        "sizes_byte": sorted({point.frame_bytes for point in bias.calibration.points}),
-        "bias_ns": [
-            min(point.bias_ns for point in bias.calibration.points),
-            max(point.bias_ns for point in bias.calibration.points),
-        ],
-    }
-
-
-def _clocks(bias: Bias) -> dict[str, object]:
-    """The relation of the ports' clocks and its uncertainty, for the record."""
-    clocks = bias.clocks
-    rate = {"rate": bias.rate.statement, "fast_ppb": bias.rate.fast * 1e9} if bias.rate.statement else {}
-    if clocks.same_clock:
-        return {"same_clock": True, **rate}
-    return {**rate, "same_clock": False, "uncertainty_ns": clocks.uncertainty_ns(), "drift_ppb": clocks.drift_ppb}
-
-
 MEASUREMENT = Measurement(
     name="device",
     title=phrase("Device"),
     settings=Plan,
-    measure=measure,
-    analyse=analyse,
+    measure=_measure,
+    analyse=_analyse,
     summary="Measures what a network device does to every frame.",
     part=_part,
     figures=_figures,
@@ -337,3 +138,28 @@ MEASUREMENT = Measurement(
     queries=QUERIES,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),
 )
+
+
+@cache
+def alone(name: str) -> Measurement[Plan]:
+    """One procedure as an entry: its settings and the plan's as one."""
+    procedure = PROCEDURES[name]
+    own = procedure.settings.model_fields
+    lengths = [f"--{field.removesuffix('_s')}" for field in own if field in (*LENGTHS, "search_s")]
+    instead = f"give {' and '.join(lengths)}" if lengths else "leave it out"
+    refused = {} if "trial_s" in own else {"trial_s": (f"trials of {name} have no one length", instead)}
+    return replace(
+        MEASUREMENT,
+        summary=f"{procedure.summary} ({procedure.standard})",
+        help=f"\b\n{procedure.example}" if procedure.example else "",
+        offers=(procedure.settings, Plan),
+        made=lambda given, named: plan_of((name,), given),
+        waited_for=_waited_for,
+        refuses=refused,
+    )
+
+
+def _waited_for(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A person does not wait for the times of the standards, and need not wait for a simulated device."""
+    alike = {"profile", "within_s"} & given.keys() or is_simulated(given.get("dut"))
+    return {} if alike else {"profile": "quick"}

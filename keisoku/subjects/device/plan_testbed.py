@@ -9,11 +9,8 @@ from itertools import zip_longest
 from keisoku.errors import PlanError
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
-from keisoku.subjects.device.plan.connection_settings import ConnectionSettings
-from keisoku.subjects.device.plan.convergence_settings import ConvergenceSettings
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.procedure import PROCEDURES
-from keisoku.subjects.device.plan.settings import CalibrateSettings
+from keisoku.subjects.device.table import PROCEDURES
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
 from keisoku.subjects.device.testbed.wanted import OpenedPort, WantedTestbed, WantedTraffic
 
@@ -64,7 +61,7 @@ def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestb
         plan.address,
         plan.gateway,
         plan.filters,
-        plan.of(CalibrateSettings).length_m,
+        _cable_m(plan),
         plan.seed,
         plan.receiver,
         plan.clock,
@@ -79,7 +76,7 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         plan.seed,
         plan.modifiers,
         plan.networks,
-        changes=any(PROCEDURES[method].watches_headers for method in plan.methods) or _compares_hops(plan),
+        changes=any(_watches_headers(plan, method) for method in plan.methods),
         listening=plan.listening(),
         connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,
@@ -87,12 +84,17 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
     )
 
 
+def _cable_m(plan: Plan) -> float | None:
+    lengths_m = (PROCEDURES[name].cable_m(own) for name, own in plan.tables().items())
+    return next((length_m for length_m in lengths_m if length_m is not None), None)
+
+
 def _connection_bytes(plan: Plan) -> int:
     """Of the frames that open or answer all connections of a trial."""
-    kinds = (PROCEDURES[method].settings for method in plan.methods)
-    most = max((plan.of(kind).most for kind in kinds if issubclass(kind, ConnectionSettings)), default=0)
+    most = max(PROCEDURES[method].connections(plan.own(method)) for method in plan.methods)
     return most * max(plan.frame_bytes)
 
 
-def _compares_hops(plan: Plan) -> bool:
-    return "convergence" in plan.methods and plan.of(ConvergenceSettings).hops
+def _watches_headers(plan: Plan, method: str) -> bool:
+    procedure = PROCEDURES[method]
+    return procedure.watches_headers or "compare" in procedure.also_needs(plan.own(method))

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from keisoku.errors import PlanError
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
 from keisoku.subjects.device.testbed.wanted import WantedTestbed
@@ -33,7 +34,7 @@ def open_ports(
         raise PlanError("tx", "no sending port is given", "give --tx xdp:eth1, or --dut lab:bridge")
     if tx is not None and rx == tx:
         raise PlanError("rx", "is the sending port", "use another one, or leave it out")
-    if dut is not None and not dut.startswith("lab:"):
+    if dut is not None and not is_lab(dut):
         raise PlanError("dut", f"'{dut}' is no lab", "use lab:bridge, or ports of this host with --tx")
     named = [("tx", tx or "1")] + [("rx", rx or "2")] * (rx is not None or dut is not None)
     ports = tuple(port_named(text, field, dut, field == named[-1][0]) for field, text in named)

@@ -11,6 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.faces.cli.fpga import clock as fpga_clock
 from keisoku.faces.cli.fpga import eye as fpga_eye
 from keisoku.subjects.device.engine.fpga.port import FpgaAddress
+from keisoku.subjects.device.plan.uri import without_scheme
 
 
 @click.group("fpga")
@@ -127,7 +128,7 @@ def sim_command(dut: str | None, listen: str | None, pty: bool, seed: int, refer
     host, _, number = (listen or "127.0.0.1:0").rpartition(":")
     if not pty and not (host and number.isdecimal()):
         raise PlanError("--listen", f"{listen!r} is no address", "write 127.0.0.1:5000")
-    device = bare_cable(0.0) if dut is None else find_device(dut.removeprefix("sim:"))
+    device = bare_cable(0.0) if dut is None else find_device(without_scheme(dut))
     with model_of(device, seed, reference_ppm) as model, SimServer(model) as server:
         place = server.open_terminal() if pty else ":".join(map(str, server.listen(host, int(number))))
         click.echo(f"fpga:{place}#0 and #1: {device.title}; interrupt to end")

@@ -9,7 +9,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES
 
 
 def startable() -> list[tuple[str, str]]:

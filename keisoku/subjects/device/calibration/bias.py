@@ -1,6 +1,6 @@
 """What the tester itself adds to a latency, and how well that is known.
 
-A bias comes from trials on a bare cable (`device/method/calibrate.py`), is kept as a small JSON file and is
+A bias comes from trials on a bare cable (`device/procedure/own/calibrate.py`), is kept as a small JSON file and is
 subtracted from results, never from records. Between calibrated sizes and loads it interpolates;
 outside it takes the nearest.
 """

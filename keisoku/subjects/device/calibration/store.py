@@ -20,6 +20,7 @@ from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point, n
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.table import PROCEDURES
 
 _INSTRUMENT = "fpga"
 
@@ -29,7 +30,11 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
 
     Raises PlanError if the plan names a file that is unreadable or was made for something else.
     """
-    return bias(engine, "none" if "calibrate" in plan.methods else plan.calibration, plan.cable_tolerance_m)
+    return bias(
+        engine,
+        "none" if any(PROCEDURES[name].is_of_tester for name in plan.methods) else plan.calibration,
+        plan.cable_tolerance_m,
+    )
 
 
 def bias(engine: Engine, calibration: str = "auto", cable_tolerance_m: float = 0.0) -> Bias:

@@ -7,9 +7,9 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.fitting import SHORTEST_S, at_pace, bought
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.plan.settings import PhaseSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import time_text
 
 LONG_S = 120.0
@@ -51,7 +51,7 @@ def _profile(plan: Plan) -> list[str]:
     """What the plan's times are, if they are all of one kind: 'RFC 2544' or 'profile quick'."""
     if plan.profile != "rfc":
         return [phrase("profile {name}", name=plan.profile)]
-    own = [getattr(plan, name) for name in plan.methods]
+    own = [plan.own(name) for name in plan.methods]
     if plan.phases != PhaseSettings() or any(settings != type(settings)() for settings in own):
         return []
     return list(dict.fromkeys(PROCEDURES[name].standard.split(" §")[0] for name in plan.methods))

@@ -11,9 +11,9 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.plan.pace import paced, two_digits
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import time_text
 
 SHORTEST_S, LONGEST_S = 0.02, 120.0
@@ -80,15 +80,15 @@ def bought(plan: Plan) -> str:
     """What a plan does in its time, for a reader: 'latency: trials of 0.2 s, 3 repetitions; waits of 0.04 s'."""
     said: list[str] = []
     for name in plan.methods:
-        own = getattr(plan, name)
+        own = plan.own(name)
         parts: list[str] = []
-        if "trial_s" in type(own).model_fields and own.trial_s is not None:
-            parts.append(phrase("trials of {time}", time=time_text(own.trial_s)))
+        if (trial_s := getattr(own, "trial_s", None)) is not None:
+            parts.append(phrase("trials of {time}", time=time_text(trial_s)))
         for field in ("resolution_percent", "width_percent"):
             if field in type(own).model_fields:
                 parts.append(phrase("resolution {percent} %", percent=f"{getattr(own, field):g}"))
-        if "repetitions" in type(own).model_fields:
-            parts.append(plural("{count} repetition", "{count} repetitions", count=own.repetitions))
+        if (repetitions := getattr(own, "repetitions", None)) is not None:
+            parts.append(plural("{count} repetition", "{count} repetitions", count=repetitions))
         if parts:
             said.append(joined(": ", [lower_case(PROCEDURES[name].title), joined(", ", parts)]))
     waits = plan.phases

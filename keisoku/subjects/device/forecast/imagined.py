@@ -11,8 +11,8 @@ from functools import lru_cache
 from math import sqrt
 
 from keisoku.ground.frame.rates import maximum_frames_per_second
-from keisoku.subjects.device.method.broadcast import BROADCAST
 from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.procedure.rfc2889.broadcast import BROADCAST
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.counts import (
     Buckets,
@@ -38,6 +38,7 @@ from keisoku.subjects.device.record.trial import (
     Trial,
     TrialRecord,
 )
+from keisoku.subjects.device.table import PROCEDURES
 
 TESTER_FPS = 1e6
 """What a port of a tester sends at most where the link has no rate."""
@@ -334,7 +335,7 @@ def _sent(frames: int, last_ns: int) -> Sent:
 def _opened(device: Imagined, name: str, opening: Opening, most_fps: float) -> Opened:
     """As many connections as addresses are known, where that is asked for; not all of those that come too fast."""
     held = opening.connections
-    if name == "connection_capacity":
+    if PROCEDURES[name].fills_device:
         held = min(held, device.addresses)
     if opening.frames_per_second > device.rate * most_fps:
         held = min(held, max(1, opening.connections - 1))

@@ -18,18 +18,10 @@ from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.method.evidence import between
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 
-_OF_LATENCY = {
-    "latency": "RFC 2544 §26.2",
-    "delay": "RFC 8219 §7.2",
-    "delay_variation": "RFC 8219 §7.3",
-    "broadcast": "RFC 2889 §5.10",
-}
-"""Procedures whose latencies are those of a load that loses nothing, and the clause that says so."""
 _OF_SEARCHES = ("search", "final", "confirm", "maximum")
 """How the purposes of trials begin that look for a load."""
-_STEADY = (*_OF_LATENCY, "throughput", "forwarding", "mlr", "line_rate")
-"""Procedures whose trials are meant to show what a device does for any length of time."""
 _LEAST_SAMPLES = 6
 _LEAST_FAILED = 8
 """So many trials with loss are needed to see whether it depends on the load."""
@@ -49,10 +41,11 @@ def stated(results: Sequence[Result], records: Sequence[TrialRecord]) -> list[Re
 
 def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
     rows, deviations = [], list(result.deviations)
+    procedure = PROCEDURES[result.measurement]
     lossy: list[int] = []
     for row in result.rows:
         own = [one for one in records if one.valid and one.trial.frame_bytes == row.frame_bytes]
-        if row.figures and result.measurement in _OF_LATENCY and (share := _lost(own)):
+        if row.figures and procedure.lossless and (share := _lost(own)):
             row = _said(
                 row,
                 phrase(
@@ -61,7 +54,7 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
                 ),
             )
             lossy.append(row.frame_bytes)
-        if row.figures and result.measurement in _STEADY:
+        if row.figures and procedure.is_steady:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
         if result.measurement == "throughput" and "throughput" in row.figures:
@@ -72,7 +65,7 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
         deviations.append(
             phrase(
                 "{clause}: measured at a load at which frames of {frame_bytes} byte are lost",
-                clause=_OF_LATENCY[result.measurement],
+                clause=procedure.lossless,
                 frame_bytes=sizes,
             )
         )

@@ -8,16 +8,7 @@ from __future__ import annotations
 from keisoku.ground.frame.stack import ALIASES
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import LinePercent
-from keisoku.subjects.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
-from keisoku.subjects.device.plan.settings import (
-    RFC2544_SIZES,
-    RFC5695_SIZES,
-    LatencySettings,
-    LossSettings,
-    PhaseSettings,
-    ThroughputSettings,
-)
+from keisoku.subjects.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, PhaseSettings, ThroughputSettings
 
 FIFO = phrase(
     "RFC 1242 §3.8: latency is from the transmit to the receive timestamp of a frame, as for a"
@@ -76,10 +67,10 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
 
 def throughput(plan: Plan) -> list[str]:
     """RFC 2544 §24: the final trial lasts at least 60 s."""
-    return _short("§24", phrase("the final trial"), plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
+    return short("§24", phrase("the final trial"), plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
 
 
-def _searched(plan: Plan) -> list[str]:
+def searched(plan: Plan) -> list[str]:
     """Deviations of a method that searches for the throughput itself, unless the throughput method of the run states
     them."""
     return [] if "throughput" in plan.methods else throughput(plan)
@@ -99,118 +90,13 @@ def ceiling(percent: float) -> list[str]:
     ]
 
 
-def latency(plan: Plan) -> list[str]:
-    """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
-    used, standard = plan.of(LatencySettings), LatencySettings()
-    found = [FIFO]
-    found += _short("§26.2", phrase("the stream"), used.trial_s, standard.trial_s)
-    if used.tag_after_s < standard.tag_after_s:
-        found.append(
-            phrase(
-                "RFC 2544 §26.2: the tagged frame leaves after {tag_after_s:g} s instead of 60 s",
-                tag_after_s=used.tag_after_s,
-            )
-        )
-    if used.repetitions < standard.repetitions:
-        found.append(
-            plural(
-                "RFC 2544 §26.2: {count} repetition instead of at least {wanted}",
-                "RFC 2544 §26.2: {count} repetitions instead of at least {wanted}",
-                count=used.repetitions,
-                wanted=standard.repetitions,
-            )
-        )
-    if used.rate_fps is not None:
-        found.append(phrase("RFC 2544 §26.2: latency was measured at a given load, not at the throughput"))
-    else:
-        found += _searched(plan)
-    return found
-
-
-def loss(plan: Plan) -> list[str]:
-    """RFC 2544 §24 and §26.3."""
-    found = _short("§24", phrase("each trial"), plan.of(LossSettings).trial_s, LossSettings().trial_s)
-    maximum_fps = plan.of(LossSettings).maximum_fps
-    if maximum_fps is not None:
-        asked = (
-            phrase("{maximum_fps} of the line", maximum_fps=maximum_fps)
-            if isinstance(maximum_fps, LinePercent)
-            else phrase("{maximum_fps:g} frames/s", maximum_fps=maximum_fps)
-        )
-        found.append(phrase("RFC 2544 §26.3: 100 % is {asked} as asked, not the maximum of the link", asked=asked))
-    return found
-
-
-def back_to_back(plan: Plan) -> list[str]:
-    """RFC 2544 §26.4 and RFC 9004 §6.2, which asks for waits longer than 2 s after bursts longer than 2 s."""
-    used = plan.of(BackToBackSettings)
-    found = _searched(plan)
-    if used.repetitions < BackToBackSettings().repetitions:
-        found.append(
-            plural(
-                "RFC 2544 §26.4: {count} test instead of at least 50 (RFC 9004 §6.3: a number to report)",
-                "RFC 2544 §26.4: {count} tests instead of at least 50 (RFC 9004 §6.3: a number to report)",
-                count=used.repetitions,
-            )
-        )
-    if plan.phases.drain_s < PhaseSettings().drain_s:
-        found.append(
-            phrase(
-                "RFC 9004 §6.2: the wait after the last frame is {drain_s:g} s instead of at least 2 s",
-                drain_s=plan.phases.drain_s,
-            )
-        )
-    if used.limit_s > max(PhaseSettings().drain_s, plan.phases.drain_s):
-        found.append(
-            phrase(
-                "RFC 9004 §6.2: the wait after the last expected frame of any burst is {drain_s:g} s, not"
-                " longer after a burst of more than 2 s",
-                drain_s=plan.phases.drain_s,
-            )
-        )
-    return found
-
-
-def recovery(plan: Plan) -> list[str]:
-    """RFC 2544 §26.5."""
-    found = []
-    used_s, wanted_s = plan.of(RecoverySettings).overload_s, RecoverySettings().overload_s
-    if used_s < wanted_s:
-        found.append(
-            phrase(
-                "RFC 2544 §26.5: the overload lasts {used_s:g} s instead of at least {wanted_s:g} s",
-                used_s=used_s,
-                wanted_s=wanted_s,
-            )
-        )
-    if plan.of(RecoverySettings).rate_fps is not None:
-        found.append(phrase("RFC 2544 §26.5: the throughput was given, not determined first"))
-    return found
-
-
-def reset(plan: Plan) -> list[str]:
-    """RFC 6201 §4."""
-    found = []
-    used_s, wanted_s = plan.of(ResetSettings).stable_s, ResetSettings().stable_s
-    if used_s < wanted_s:
-        found.append(
-            phrase(
-                "RFC 6201 §4: the device forwards for {used_s:g} s before the reset instead of at least {wanted_s:g} s",
-                used_s=used_s,
-                wanted_s=wanted_s,
-            )
-        )
-    if plan.of(ResetSettings).rate_fps is not None:
-        found.append(phrase("RFC 6201 §4: the load was given, not the throughput"))
-    return found
-
-
 def _labels(plan: Plan) -> int:
     """MPLS labels that the test frames have."""
     return ALIASES.get(plan.headers, plan.headers).count("MPLS(")
 
 
-def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:
+def short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:
+    """Deviation of `what` that lasts less than RFC 2544 wants; none if it lasts long enough."""
     return (
         [
             phrase(

@@ -13,9 +13,8 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import joined, phrase
 from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 
-_ALIKE = ("throughput", "latency", "loss")
-"""Procedures whose trials are one constant load of one size between the plan's ports."""
 _FIGURES = ("throughput", "bit_rate", "line_share")
 _LEAST_SHARE = 0.5
 """A trial shorter than this share of the deciding one may have hidden an overload in a buffer."""
@@ -55,7 +54,7 @@ def _seen(row: Row, records: Sequence[TrialRecord]) -> _Seen:
         record
         for record in records
         if record.valid
-        and record.method in _ALIKE
+        and PROCEDURES[record.method].bounds_throughput
         and record.trial.frame_bytes == row.frame_bytes
         and not record.trial.flows
     ]

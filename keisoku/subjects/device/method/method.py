@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from pkgutil import resolve_name
 
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.setting import Setting, Spent
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
+from keisoku.subjects.device.table import PROCEDURES
 
 Method = Generator[Trial, TrialRecord, Result]
 
@@ -38,9 +37,8 @@ def begin(
 ) -> Method:
     """The method of the procedure `name`, ready to propose its first trial. `within_s` of the plan is this method's own
     time, which `sizes` share: the plan's, if it is not given."""
-    where = PROCEDURES[name].method or f"keisoku.subjects.device.method.{name}:{name}"
     setting = Setting(plan, capabilities, bias, earlier, sizes or len(plan.frame_bytes))
-    return _heard(resolve_name(where)(setting), setting.spent)
+    return _heard(PROCEDURES[name].generator(setting), setting.spent)
 
 
 def _heard(method: Method, spent: Spent) -> Method:

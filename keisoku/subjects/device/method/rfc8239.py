@@ -12,10 +12,11 @@ from keisoku.errors import PlanError
 from keisoku.language import joined, phrase
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.plan.procedure import RFC8239_SIZES
 from keisoku.subjects.device.plan.rate import LinePercent
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 
+SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
+SIZES_TEXT = ",".join(map(str, SIZES))
 _PROBE_S = 0.2
 """Length of the trial that finds the tester's highest rate, which does not depend on a longer time."""
 _INTERVALS = 20
@@ -99,7 +100,7 @@ def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
 def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = False) -> list[str]:
     """Deviations that all procedures of RFC 8239 share."""
     found = []
-    missing = [str(size) for size in RFC8239_SIZES if size not in setting.plan.frame_bytes]
+    missing = [str(size) for size in SIZES if size not in setting.plan.frame_bytes]
     if all_sizes and missing:
         found.append(phrase("RFC 8239 §2.3: frame sizes {missing} were not tested", missing=joined(", ", missing)))
     if any(rate.source == "given" for rate in full):

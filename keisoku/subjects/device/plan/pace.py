@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import floor, log10, sqrt
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from keisoku.subjects.device.plan.mlr_settings import PRESETS, MlrSettings
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.plan.settings import PhaseSettings
+from keisoku.subjects.device.table import PROCEDURES
 
 LENGTHS = ("trial_s", "limit_s", "overload_s", "stable_s", "watch_s")
 """Settings that are the length of a trial, or of a part of one."""
@@ -40,24 +40,30 @@ _TIMES = {
     "window_s": 0.5,
     "pause_s": 0.2,
     "saturation_s": 0.5,
-    "reset.watch_s": 10.0,
-    "convergence.watch_s": 10.0,
-    "buffer_over_time.trial_s": 5.0,
 }
-"""Settings that are the length of a trial or a part of one, as multiples of the longest trial. A device needs seconds
-to restart, and a series needs room for its pieces."""
+"""Settings that are the length of a trial or a part of one, as multiples of the longest trial; a procedure may have
+others (`Procedure.pace`)."""
 
 
 def paced(source: Mapping[str, Any], longest_trial_s: float) -> dict[str, Any]:
     """The plain values of a plan, with those that it does not give shortened to this pace; never lengthened."""
     found = dict(source)
-    found["phases"] = _filled(source.get("phases"), "phases", PhaseSettings, longest_trial_s)
+    waits = {field: _WAIT for field in PhaseSettings.model_fields if field.endswith("_s")}
+    found["phases"] = _filled(source.get("phases"), PhaseSettings, longest_trial_s, waits)
     for name in {*(source.get("methods") or ()), "throughput"} & PROCEDURES.keys():
-        found[name] = _filled(source.get(name), name, PROCEDURES[name].settings, longest_trial_s)
+        procedure, own = PROCEDURES[name], source.get(name)
+        usual = procedure.usual(own) if isinstance(own, Mapping) else procedure.usual({})
+        found[name] = _filled(own, procedure.settings, longest_trial_s, procedure.pace, usual)
     return found
 
 
-def _filled(given: Any, name: str, kind: type[BaseModel], longest_trial_s: float) -> Any:
+def _filled(
+    given: Any,
+    kind: type[BaseModel],
+    longest_trial_s: float,
+    pace: Mapping[str, float],
+    usual: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
     """A table of settings; something else than a table is left for validation to refuse."""
     if isinstance(given, BaseModel):
         given = given.model_dump(exclude_unset=True)
@@ -65,22 +71,17 @@ def _filled(given: Any, name: str, kind: type[BaseModel], longest_trial_s: float
         return given
     own = dict(given or {})
     for field, info in kind.model_fields.items():
-        shorter = _shortened(name, field, info.default, own, longest_trial_s)
+        times = pace.get(field, _TIMES.get(field))
+        shorter = _shortened(field, usual.get(field, info.default), times, longest_trial_s)
         if field not in own and shorter is not None:
             own[field] = shorter
     return own
 
 
-def _shortened(name: str, field: str, default: Any, own: Mapping[str, Any], longest_trial_s: float) -> Any:
+def _shortened(field: str, default: Any, times: float | None, longest_trial_s: float) -> Any:
     """The value of a setting at this pace; None if it is its default."""
-    if name == "mlr" and field == "trial_s":
-        goals = own.get("goals", MlrSettings().goals)
-        default = PRESETS[goals].trial_s if goals in PRESETS else None
     if isinstance(default, bool) or not isinstance(default, int | float):
         return None
-    times = _TIMES.get(f"{name}.{field}", _TIMES.get(field))
-    if name == "phases" and field.endswith("_s"):
-        times = _WAIT
     if times is not None:
         value: float = two_digits(times * longest_trial_s)
     elif field == "repetitions":

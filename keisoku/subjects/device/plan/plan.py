@@ -6,11 +6,14 @@ Whether an engine can carry it out is checked by `check` against the engine's ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from keisoku.errors import PlanError, instead
 from keisoku.ground.frame.headers import unaddressed
@@ -19,20 +22,19 @@ from keisoku.ground.frame.modifier import check_form, modifiers
 from keisoku.ground.frame.modifying import Modifying
 from keisoku.ground.frame.networks import MOST_NETWORKS
 from keisoku.ground.frame.stack import parse as stack
-from keisoku.ground.run.settings import RunSettings, Settings, parsed
+from keisoku.ground.run.settings import Option, RunSettings, Settings, not_an_option, parsed
 from keisoku.subjects.device.plan.content import SHORT_NAMES, Content, pacing
-from keisoku.subjects.device.plan.convergence_settings import ConvergenceSettings
+from keisoku.subjects.device.plan.defaults import completed, procedures_of
 from keisoku.subjects.device.plan.networks import to_networks
-from keisoku.subjects.device.plan.pace import LONGEST_TRIAL_S, Profile, paced
+from keisoku.subjects.device.plan.pace import Profile
 from keisoku.subjects.device.plan.pattern import Pattern, fits, pairs
-from keisoku.subjects.device.plan.procedure import PROCEDURES
 from keisoku.subjects.device.plan.rate import LinePercent, no_line_rate
-from keisoku.subjects.device.plan.rfc2889_settings import ErroredFramesSettings
-from keisoku.subjects.device.plan.rfc8219_settings import DelaySettings
-from keisoku.subjects.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, LatencySettings, PhaseSettings
+from keisoku.subjects.device.plan.settings import RFC2544_SIZES, PhaseSettings, ThroughputSettings
+from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.record.trial import Constant, Pacing
+from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
@@ -51,111 +53,116 @@ _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
     "connections": ("opens connections", "use ports of a host, a lab device or a simulated one"),
 }
 """What a procedure does with an ability, and the remedy where an engine has it not."""
-OVER_TWO_HOSTS = ("trial", "throughput", "loss", "reordering", "back_to_back", "changes")
-"""Procedures whose figures need no clock in common: counts, order and changes of frames."""
-ONE_WAY = ("latency", "delay", "delay_variation", "calibrate")
-"""Procedures that are measured over two hosts if their clocks are related."""
 
 _Own = TypeVar("_Own", bound=Settings)
 
-if TYPE_CHECKING:
-    _OfProcedures = RunSettings
-else:
-    _OfProcedures = create_model(
-        "_OfProcedures",
-        __base__=RunSettings,
-        **{procedure.name: (procedure.settings, procedure.settings()) for procedure in PROCEDURES.values()},
-    )
 
+class Plan(RunSettings):
+    """What the user wants measured; the TOML file of `keisoku run` has these keys, and a table for each procedure.
 
-class Plan(_OfProcedures):
-    """What the user wants measured; the TOML file of `keisoku run` has these keys, and a table for each procedure."""
+    Tables of procedures are extra fields, of those in `methods` and those that are given: a plan loads no procedure
+    that it does not name.
+    """
 
-    methods: tuple[str, ...] = Field(min_length=1)
-    """Names of procedures (`keisoku/subjects/device/plan/procedure.py`)."""
-    profile: Profile = "rfc"
-    """Defaults of lengths, waits, repetitions and resolutions: the standards' (rfc), or shorter ones (short, quick)."""
-    dut: str | None = None
-    """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
-    tx: str | None = None
-    """Transmitting port: 'eth1', 'xdp:eth1', 'afxdp:eth1', 'packet:eth1', 'fpga:/dev/ttyUSB0#0'; with a lab or a
-    simulated DUT: a port number. Without an engine in the name, a self-test chooses one.
+    model_config = ConfigDict(extra="allow")
 
-    With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
-    rx: str | None = None
-    receiver: str | None = None
-    """Host at which `rx` is, where 'keisoku port serve' lends it: HOST or HOST:PORT. None: this host."""
-    clock: str | None = None
-    """With `receiver`: PTP master that both hosts hear, such as 'ptp:192.0.2.9', by which their clocks are related for
-    one-way latencies."""
-    engine: PortEngine | None = None
-    """For `dut = "lab:…"`: the engine of the lab's ports; xdp if not given."""
-    ports: tuple[str, ...] = ()
-    """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""
-    pattern: Pattern | None = None
-    """Which ports send to which; a pair if not given. Some methods set their own pattern."""
-    headers: str = "ipv4"
-    """Header stack of all streams: ethernet, ipv4, ipv6, mpls, or one in Scapy's notation."""
-    modify: tuple[str, ...] = ()
-    """Fields of the headers that vary from frame to frame."""
-    pacing: Pacing = Constant()
+    methods: tuple[str, ...] = not_an_option(min_length=1)
+    """Names of procedures (`keisoku/subjects/device/__init__.py`)."""
+    dut: Annotated[str | None, Option("URI")] = None
+    """Device under test: lab:bridge, lab:router, sim:gs908e, sim:FILE.toml."""
+    tx: Annotated[str | None, Option("PORT")] = None
+    """Transmitting port: eth1, xdp:eth1, afxdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut a port
+    number."""
+    # Without an engine in the name, a self-test chooses one. With 'fpga:sim#0' a simulated DUT is between the ports of
+    # the instrument's own RTL.
+    rx: Annotated[str | None, Option("PORT")] = None
+    """Receiving port, in the same form."""
+    receiver: Annotated[str | None, Option("HOST")] = None
+    """Host at which rx is, where 'keisoku port serve' lends it."""
+    clock: Annotated[str | None, Option("ptp:HOST")] = None
+    """With --receiver: PTP master that both hosts hear, for one-way latencies."""
+    engine: Annotated[PortEngine | None, Option("NAME")] = None
+    """Engine of a lab's ports: xdp (default), afxdp or packet."""
+    gateway: Annotated[tuple[str, ...], Option("IP,…")] = ()
+    """IP addresses of a routing DUT at the first port, the second, …."""
+    address: Annotated[tuple[str, ...], Option("IP,…")] = ()
+    """The tester's own IP address at each port, for which it answers ARP itself."""
+    ports: Annotated[tuple[str, ...], Option("PORTS")] = ()
+    """All ports of a traffic pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…."""
+    pattern: Annotated[Pattern | None, Option("NAME")] = None
+    """Traffic pattern: pair (default), bidirectional, pairs, mesh, partial-mesh, …."""
+    headers: Annotated[str, Option("STACK")] = "ipv4"
+    """Headers: ethernet, ipv4 (default), ipv6, mpls, or a stack such as Ether()/Dot1Q(vlan=5)/IP()/UDP()."""
+    modify: Annotated[tuple[str, ...], Option("FIELD=VALUES", several=True)] = ()
+    """Vary a field: 'UDP.sport=random(1024-65535)', 'IP.dst=increment(198.19.0.1, count=256)', rfc4814."""
+    pacing: Annotated[Pacing, Option("KIND")] = Constant()
+    """Times between frames: constant (default), bursts:64, bursts:64@1us, poisson, gaps:FILE."""
     streams: int = Field(1, ge=1, le=4096)
-    """Number of streams on each way from port to port, which share its load and differ by their source port."""
-    stream: tuple[Content, ...] = ()
-    """Streams of different headers, sizes or shares; in place of the four keys above."""
-    mix: tuple[int, ...] | None = None
+    """Number of streams from port to port, with different source ports."""
+    stream: tuple[Content, ...] = not_an_option(())
+    """Streams of different headers, sizes or shares; in place of headers, modify, pacing and streams."""
+    mix: tuple[int, ...] | None = not_an_option(None)
     """Sizes of consecutive frames, in turn; `frame_bytes` is then their mean."""
-    address: tuple[str, ...] = ()
-    """The tester's own IP address at each port, for which the tester itself answers; FIRST-LAST for many hosts."""
-    gateway: tuple[str, ...] = ()
-    """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
-    modifiers: tuple[Modifying, ...] = ()
-    """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
+    modifiers: Annotated[tuple[Modifying, ...], Option("NAME,…")] = ()
+    """Additional frames beside the test frames: broadcast, management, routing."""
     filters: int | None = Field(None, ge=0)
-    """Number of filters in the device (RFC 2544 §11.4: 1 and 25); the operator sets those of a real device."""
+    """Number of filters in the device (RFC 2544: 1 and 25)."""
     networks: int = Field(1, ge=1, le=MOST_NETWORKS)
-    """Number of random destination networks (RFC 2544 §12: 1 and 256), all behind one receiving port."""
-    frame_bytes: tuple[int, ...] = RFC2544_SIZES
-    seed: int = Field(1, ge=0, lt=2**63)
-    calibration: str = "auto"
-    """'auto' (the newest valid one), 'none', or a calibration file."""
-    cable_tolerance_m: float = Field(0.0, ge=0)
-    """By how much the total length of the cables may differ from that at the calibration."""
-    frames: bool = False
-    """Keep a row for each frame of each trial."""
-    frames_every: int = Field(1, ge=1, lt=2**32)
-    """Keep a row for one in so many frames that arrive whole; lost and corrupt frames have one each."""
-    stamps: Literal["best", "software", "hardware"] = "best"
-    """Source of receive timestamps; 'best': hardware where driver and engine offer it."""
-    capture: Path | None = None
-    """A pcapng file to be made of all frames at the tester's ports."""
-    snap_bytes: int = Field(0, ge=0, le=65_535)
-    """Bytes of each frame that the capture keeps; 0: all."""
-    require: tuple[str, ...] = ()
+    """Number of random destination networks (RFC 2544: 256)."""
     force: bool = False
     """Use a port even if it carries the default route, and send loads that look like an attack."""
-    phases: PhaseSettings = PhaseSettings()
+    frame_bytes: Annotated[tuple[int, ...], Option("BYTES", name="size", whole=True)] = RFC2544_SIZES
+    """Frame sizes with FCS: 64,1518, 64-1518:64, rfc8219, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)."""
+    profile: Profile = "rfc"
+    """Lengths, waits and repetitions that are not given: those of the standards (rfc), of a few minutes (short) or of
+    about a minute (quick: the default on a terminal, except for a simulated device)."""
+    waits_s: float | None = Field(None, ge=0)
+    """Length of each wait of RFC 2544 §23: after learning frames, for the last frames, between trials."""
+    seed: int = Field(1, ge=0, lt=2**63)
+    """Seed of all random choices of a simulated device."""
+    frames: bool = False
+    """Keep a row for each frame, for 'keisoku query'."""
+    frames_every: int = Field(1, ge=1, lt=2**32)
+    """FPGA only: keep a row for one in so many frames."""
+    calibration: Annotated[str, Option("FILE")] = "auto"
+    """Calibration to subtract: auto (default), none, or a calibration file."""
+    cable_tolerance_m: float = Field(0.0, ge=0)
+    """How much longer or shorter the cables may be than at calibration."""
+    stamps: Annotated[Literal["best", "software", "hardware"], Option("KIND")] = "best"
+    """Source of receive timestamps: best (default), software, hardware."""
+    capture: Annotated[Path | None, Option("FILE")] = None
+    """Capture all frames at the tester's ports into a new pcapng file, for 'keisoku find'."""
+    snap_bytes: int = Field(0, ge=0, le=65_535)
+    """Bytes to keep of each captured frame (default: all)."""
+    phases: PhaseSettings = not_an_option(PhaseSettings())
+    """Phases around each trial; `waits_s` sets all waits of them."""
+    throughput: ThroughputSettings = not_an_option(ThroughputSettings())
+    """The search for the throughput, with which many procedures begin."""
 
     @model_validator(mode="before")
     @classmethod
-    def _profile(cls, source: Any) -> Any:
-        """Settings that are not given are those of the profile."""
-        profile = source.get("profile") if isinstance(source, dict) else None
-        return paced(source, LONGEST_TRIAL_S[profile]) if profile in LONGEST_TRIAL_S else source
-
-    @model_validator(mode="before")
-    @classmethod
-    def _sizes(cls, source: Any) -> Any:
-        """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
-        text = source.get("frame_bytes") if isinstance(source, dict) else None
-        if text is None and isinstance(source, dict) and source.get("headers") == "mpls":
-            return source | {"frame_bytes": RFC5695_SIZES}
-        if not isinstance(text, str):
+    def _complete(cls, source: Any) -> Any:
+        """With what follows from what is given, and each procedure's table as its settings."""
+        if not isinstance(source, dict):
             return source
-        if not is_mix(text):
-            return source | {"frame_bytes": tuple(frame_sizes("frame_bytes", text))}
-        sizes = mix("frame_bytes", text)
-        return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
+        if unknown := next((key for key in source if key not in cls.model_fields and key not in PROCEDURES), None):
+            close = get_close_matches(unknown, [*cls.model_fields, *PROCEDURES], n=1)
+            remedy = f"did you mean '{close[0]}'?" if close else "remove it or correct its spelling"
+            raise PlanError(unknown, "there is no such setting", remedy)
+        found = _sized(completed(source))
+        names = dict.fromkeys((*found, *procedures_of(found)))
+        tables = [name for name in names if name in PROCEDURES and name not in cls.model_fields]
+        return found | {name: _table(name, found.get(name, {})) for name in tables}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """With a table for each procedure."""
+        found = super().__get_pydantic_json_schema__(schema, handler)
+        own = handler.resolve_ref_schema(found)
+        tables = {name: handler(PROCEDURES[name].settings.__pydantic_core_schema__) for name in PROCEDURES}
+        own["properties"] = {**tables, **own["properties"]}
+        own["additionalProperties"] = False
+        return found
 
     @field_validator("address", "gateway", "modifiers", mode="before")
     @classmethod
@@ -241,7 +248,7 @@ class Plan(_OfProcedures):
         for content in self.contents():
             if not content.modify:
                 continue
-            if (self.dut or self.port_fields()[0][1]).startswith("lab:") and content.headers in SHORT_NAMES:
+            if is_lab(self.dut or self.port_fields()[0][1]) and content.headers in SHORT_NAMES:
                 check_form(content.modify)
             else:
                 modifiers(content.modify, unaddressed(stack(content.headers)))
@@ -251,8 +258,8 @@ class Plan(_OfProcedures):
     def _floods(self) -> Plan:
         """Loads that look like an attack."""
         flood = next((method for method in self.methods if PROCEDURES[method].floods), None)
-        closed = all(name.startswith(("lab:", "sim:")) for _, name in self.port_fields())
-        closed = closed or (self.dut or "").startswith(("lab:", "sim:"))
+        devices = [self.dut] if self.dut is not None else [name for _, name in self.port_fields()]
+        closed = all(is_lab(name) or is_simulated(name) for name in devices)
         if flood and not closed and not self.force:
             raise PlanError(
                 "force",
@@ -283,11 +290,13 @@ class Plan(_OfProcedures):
             check_master("clock", self.clock)
         if self.tx is None or self.rx is None or self.pairs() != [(0, 1)]:
             raise PlanError("receiver", "one port sends and one receives there", "give --tx and --rx, and no pattern")
-        known = OVER_TWO_HOSTS + ONE_WAY
-        if other := next((method for method in self.methods if method not in known), None):
+        kinds = {method: PROCEDURES[method].over_two_hosts for method in self.methods}
+        if other := next((method for method, kind in kinds.items() if not kind), None):
+            known = [name for name, procedure in PROCEDURES.items() if procedure.over_two_hosts]
             problem = f"{other} is not measured over two hosts"
             raise PlanError("methods", problem, f"receive at this host, or use one of {', '.join(known)}")
-        if self.clock is None and (timed := next((method for method in self.methods if method in ONE_WAY), None)):
+        timed = next((method for method, kind in kinds.items() if kind == "latencies"), None)
+        if self.clock is None and timed:
             problem = f"{timed} measures one-way latency, and the clocks of two hosts are not related"
             raise PlanError(
                 "methods", problem, "name a PTP master that both hear with --clock, or receive at this host"
@@ -300,7 +309,7 @@ class Plan(_OfProcedures):
     @model_validator(mode="after")
     def _of_simulated_devices(self) -> Plan:
         """What a simulated device has not."""
-        if self.dut is None or not self.dut.startswith("sim:"):
+        if not is_simulated(self.dut):
             return self
         if self.filters is not None:
             raise PlanError(
@@ -317,25 +326,23 @@ class Plan(_OfProcedures):
         """What is kept of single frames, and which of them are tagged."""
         if self.frames_every > 1 and not self.frames:
             raise PlanError("frames_every", "no rows of frames are kept", "add --frames, or leave it out")
-        if self.frames_every > 1 and not all(port.startswith("fpga:") for _, port in self.port_fields()):
+        if self.frames_every > 1 and not all(is_fpga(port) for _, port in self.port_fields()):
             raise PlanError("frames_every", "only the FPGA instrument keeps one row in so many", "leave it out")
         if self.capture is None and self.snap_bytes:
             raise PlanError("snap_bytes", "there is no capture", "name a file with --capture, or leave it out")
-        for name, own_settings in (("delay", self.of(DelaySettings)), ("latency", self.of(LatencySettings))):
-            if own_settings.tag_after_s >= own_settings.trial_s:
-                raise PlanError(
-                    f"{name}.tag_after_s",
-                    "the first tagged frame would leave after the end of the trial",
-                    f"choose a time below {name}.trial_s",
-                )
         return self
 
     def of(self, kind: type[_Own]) -> _Own:
-        """The settings of the procedure whose settings are of this kind."""
-        name = next(procedure.name for procedure in PROCEDURES.values() if procedure.settings is kind)
-        found = getattr(self, name)
-        assert isinstance(found, kind)
-        return found
+        """The settings of the procedure whose settings are of this kind; its defaults if it is none of the plan's."""
+        return next((one for one in self.tables().values() if type(one) is kind), None) or kind()
+
+    def tables(self) -> dict[str, Settings]:
+        """The settings of each procedure that the plan has a table of, by its name."""
+        return {"throughput": self.throughput, **(self.__pydantic_extra__ or {})}
+
+    def own(self, name: str) -> Settings:
+        """The settings of the procedure of this name."""
+        return self.of(PROCEDURES[name].settings)
 
     def port_fields(self) -> list[tuple[str, str]]:
         """Each port with the name of the field that gives it; the first two ports of a device if none is given."""
@@ -383,11 +390,8 @@ class Plan(_OfProcedures):
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
         for method in self.methods:
-            wanted: set[Ability] = set(PROCEDURES[method].needs)
-            if method == "errored_frames":
-                wanted |= {error for error in self.of(ErroredFramesSettings).errors if error != "oversize"}
-            if method == "convergence" and self.of(ConvergenceSettings).hops:
-                wanted.add("compare")
+            procedure = PROCEDURES[method]
+            wanted: set[Ability] = {*procedure.needs, *procedure.also_needs(self.own(method))}
             missing = sorted(wanted - capabilities.abilities)
             for ability in missing:
                 if ability in _NEEDED_FOR:
@@ -399,23 +403,15 @@ class Plan(_OfProcedures):
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
         if self.frames and capabilities.engine == "simulated":
-            plain = [name for name in self.methods if not PROCEDURES[name].watches_headers and name != "convergence"]
+            plain = [name for name in self.methods if not PROCEDURES[name].rows_when_simulated]
             if plain:
                 problem = f"a simulated device keeps no row for each frame of {plain[0]}"
                 raise PlanError("frames", problem, "leave it out")
-        if "changes" in self.methods and any(content.frame_bytes for content in self.contents()):
-            raise PlanError("mix", "changes compares frames of one size in a trial", "list sizes with --size instead")
-        if "convergence" in self.methods:
-            self.of(ConvergenceSettings).check(capabilities)
+        for method in self.methods:
+            PROCEDURES[method].check(self, capabilities)
         if self._pattern() == "either" and "anywhere" not in capabilities.abilities:
             problem = "these ports count flows where they are meant for"
             raise PlanError("pattern", problem, "use ports of this host, or a lab")
-        if "reset" in self.methods and capabilities.resets is None:
-            raise PlanError(
-                "methods",
-                f"{self.dut} cannot be reset",
-                "use lab:bridge, lab:router, ports, or a simulated device with [reset]",
-            )
         if capabilities.link_bits_per_second is None:
             self._check_loads()
         for size in self.all_frame_bytes:
@@ -435,7 +431,7 @@ class Plan(_OfProcedures):
     def _check_loads(self) -> None:
         """Raises PlanError for a percentage of the line, where that has no rate of its own."""
         for method in dict.fromkeys((*self.methods, "throughput")):
-            for name, value in self.of(PROCEDURES[method].settings):
+            for name, value in self.own(method):
                 if isinstance(value, LinePercent):
                     raise no_line_rate(f"{method}.{name}", value)
 
@@ -447,3 +443,57 @@ class Plan(_OfProcedures):
 def parse(source: Mapping[str, Any]) -> Plan:
     """A plan of plain values; raises PlanError for the first thing that is wrong."""
     return parsed(Plan, source)
+
+
+def plan_of(methods: Sequence[str], keys: Mapping[str, Any]) -> Plan:
+    """The plan of these procedures for a plan's keys and, of a single procedure, its own settings by their names:
+    `trial_s=2` is `throughput={"trial_s": 2}`.
+
+    Raises PlanError for unknown or invalid settings.
+    """
+    if not methods:
+        raise PlanError("methods", "no method is given", f"use one of {', '.join(PROCEDURES)}")
+    if unknown := next((method for method in methods if method not in PROCEDURES), None):
+        raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, list(PROCEDURES)))
+    only = methods[0] if len(methods) == 1 else ""
+    own = PROCEDURES[only].settings.model_fields if only else {}
+    given = {key: value for key, value in keys.items() if value is not None}
+    known = [*Plan.model_fields, *PROCEDURES, *own]
+    if unknown := next((key for key in given if key not in known), None):
+        raise PlanError(unknown, "there is no such setting", instead(unknown, known))
+    source = {key: _values(key, value) for key, value in given.items() if key not in own}
+    if settings := {key: value for key, value in given.items() if key in own}:
+        source[only] = settings | dict(source.get(only, {}))
+    return parse({**source, "methods": methods})
+
+
+def _values(key: str, value: Any) -> Any:
+    """A single port or size need not be in a list; ports of a device may be given as numbers."""
+    if key == "frame_bytes" and isinstance(value, int):
+        return (value,)
+    if key in ("tx", "rx") and isinstance(value, int):
+        return str(value)
+    if key == "ports" and not isinstance(value, str):
+        return tuple(str(port) for port in value)
+    return (value,) if key in ("require", "modify", "ports") and isinstance(value, str) else value
+
+
+def _sized(source: dict[str, Any]) -> dict[str, Any]:
+    """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
+    text = source.get("frame_bytes")
+    if not isinstance(text, str):
+        return source
+    if not is_mix(text):
+        return source | {"frame_bytes": tuple(frame_sizes("frame_bytes", text))}
+    sizes = mix("frame_bytes", text)
+    return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
+
+
+def _table(name: str, values: Any) -> Settings:
+    """The settings of a procedure of plain values. Raises PlanError, naming them as the plan does."""
+    try:
+        return parsed(PROCEDURES[name].settings, values)
+    except PlanError as error:
+        within = error.field.startswith(f"{name}.")
+        field = error.field if within else name if error.field == "plan" else f"{name}.{error.field}"
+        raise PlanError(field, error.problem, error.remedy) from error

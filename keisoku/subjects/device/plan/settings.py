@@ -6,9 +6,7 @@ standard are found by comparison with these defaults (`device/method/deviations.
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from keisoku.ground.run.settings import Settings
 from keisoku.subjects.device.plan.rate import Load
@@ -38,12 +36,11 @@ class PhaseSettings(Settings):
         )
 
 
-class TrialSettings(Settings):
-    """One load at each size, one trial each."""
+class SearchingSettings(Settings):
+    """Of a procedure that searches for the throughput first, and whose own trials have no one length."""
 
-    trial_s: float = Field(1.0, gt=0)
-    rate_fps: Load | None = None
-    """Load of each sending port (default: 99.98 % of the link's maximum)."""
+    search_s: float | None = Field(None, gt=0)
+    """Length of each trial that searches for the throughput (default: that of the profile)."""
 
 
 class ThroughputSettings(Settings):
@@ -66,56 +63,3 @@ class ThroughputSettings(Settings):
     """End a trial at its first lost frame, because the load has then failed."""
     confirmations: int = Field(2, ge=0)
     """Number of further trials at the load that passed and at the one above it that failed."""
-
-
-class LatencySettings(Settings):
-    """RFC 2544 §26.2: a frame tagged after 60 s in a stream of 120 s, 20 times; and the latency of every frame."""
-
-    trial_s: float = Field(120.0, gt=0)
-    tag_after_s: float = Field(60.0, ge=0)
-    """When the tagged frame is sent, from the start of the trial; halfway through a trial shorter than 120 s."""
-    repetitions: int = Field(20, ge=1)
-    """Number of trials at each size."""
-    rate_fps: Load | None = None
-    """Load of the trials (default: the measured throughput of each size)."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _tag_of_a_short_trial(cls, source: Any) -> Any:
-        if isinstance(source, dict) and "tag_after_s" not in source and isinstance(source.get("trial_s"), int | float):
-            return source | {"tag_after_s": min(60.0, source["trial_s"] / 2)}
-        return source
-
-
-class LossSettings(Settings):
-    """RFC 2544 §26.3: 100 %, 90 %, … until two successive trials without loss."""
-
-    trial_s: float = Field(60.0, gt=0)
-    step_percent: float = Field(10.0, gt=0, le=10)
-    """Step between loads, at most 10 %."""
-    maximum_fps: Load | None = None
-    """Rate of 100 % (default: the theoretical maximum of the link)."""
-
-
-class SweepSettings(Settings):
-    """Each size at the smallest gap, one latency value a second, least-squares line (published switch measurements,
-    E1)."""
-
-    trial_s: float = Field(10.0, gt=0)
-    """Length of each trial."""
-    sample_s: float | None = Field(None, gt=0)
-    """Length of one latency sample (default: 1 s, or a tenth of a shorter trial)."""
-    rate_fps: Load | None = None
-    """Load at every size (default: the smallest gap, 100 % of the link)."""
-
-
-class CalibrateSettings(Settings):
-    """The tester on a bare cable: its latency and scatter by frame size and load."""
-
-    trial_s: float = Field(1.0, gt=0)
-    repetitions: int = Field(5, ge=2)
-    """Number of trials at each size and load."""
-    loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
-    """Loads as shares of the highest that the tester can offer on the cable."""
-    length_m: float | None = Field(None, ge=0)
-    """Length of the cable, for 'keisoku cable-series'; sim:cable gets this length."""

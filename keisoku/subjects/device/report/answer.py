@@ -12,28 +12,26 @@ from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import joined, phrase, sentence_case
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.validity import why_invalid
-from keisoku.subjects.device.report.device import Device
+from keisoku.subjects.device.table import PROCEDURES
 
-BY_SIZE = ("throughput", "latency", "loss")
-"""Procedures whose figures are columns of one table."""
-CALIBRATE = "calibrate"
-"""Is about the tester, not about the device."""
 _SHORT = " s instead of "
 MOST_SIZES = 16
 
 
 def device_answer(device: Device) -> Answer:
-    """Throughput, latency and loss by frame size, then the main figures of all other procedures."""
+    """The figures of a table of frame sizes (`Procedure.columns`), then the main figures of all other procedures."""
     results = device.run.results
-    figures = {name: procedure.figure for name, procedure in PROCEDURES.items()}
-    titles = {name: procedure.title for name, procedure in PROCEDURES.items()}
+    procedures = {name: PROCEDURES[name] for name in _measured(device)}
+    figures = {name: procedure.figure for name, procedure in procedures.items()}
+    titles = {name: procedure.title for name, procedure in procedures.items()}
     found = answer(results, figures, _validity(device), _conformity(results), titles)
-    shown = [result for result in results if result.measurement in BY_SIZE]
-    if not shown:
+    by_size = _by_sizes(device)
+    if not by_size:
         return found
-    own = [result for result in results if result.measurement not in (*BY_SIZE, CALIBRATE)]
+    left_out = [*by_size, *(name for name, procedure in procedures.items() if procedure.is_of_tester)]
+    own = [result for result in results if result.measurement not in left_out]
     others = answer(own, figures, None, "", titles) if own else None
     table, more = _sizes(device)
     if others and len(others.tables) == 1:
@@ -47,11 +45,22 @@ def device_answer(device: Device) -> Answer:
     )
 
 
+def _measured(device: Device) -> list[str]:
+    """Names of the procedures that the run has results of, in the order of the table."""
+    found = {result.measurement for result in device.run.results}
+    return [name for name in PROCEDURES if name in found]
+
+
+def _by_sizes(device: Device) -> list[str]:
+    """Those of them whose figures are columns of one table."""
+    return [name for name in _measured(device) if PROCEDURES[name].columns]
+
+
 def _notes(device: Device) -> list[str]:
     """'Throughput at 64, 128 byte: limited by the tester.': of the rows whose figures the first table has, the remark
     on most of each procedure's; the tables below have all."""
     found, more = [], False
-    for name in BY_SIZE:
+    for name in _by_sizes(device):
         rows = [row for row in _by_size(device.result(name)).values() if row.figures]
         sizes: dict[str, list[str]] = {}
         for row in rows:
@@ -72,13 +81,11 @@ def _notes(device: Device) -> list[str]:
 
 def _sizes(device: Device) -> tuple[Table, int]:
     """One row a size, and how many sizes are left out."""
-    of = {name: _by_size(device.result(name)) for name in BY_SIZE}
+    of = {name: _by_size(device.result(name)) for name in _by_sizes(device)}
     cells = {
-        phrase("Throughput"): {size: row.figures.get("throughput") for size, row in of["throughput"].items()},
-        phrase("Of the line"): {size: row.figures.get("line_share") for size, row in of["throughput"].items()},
-        phrase("Median latency"): {size: row.figures.get("p50") for size, row in of["latency"].items()},
-        phrase("99.9 % within"): {size: row.figures.get("p99.9") for size, row in of["latency"].items()},
-        phrase("Loss, highest load"): {size: row.figures.get("loss") for size, row in of["loss"].items()},
+        title: {size: row.figures.get(figure) for size, row in rows.items()}
+        for name, rows in of.items()
+        for title, figure in PROCEDURES[name].columns.items()
     }
     sizes = sorted({size for rows in of.values() for size in rows})
     shown, heads, columns, marks = sizes[:MOST_SIZES], [Head(FRAME_SIZE, "byte")], [], set()
@@ -112,8 +119,8 @@ def _load(row: Row) -> float:
 
 def _confidence(of: dict[str, dict[int, Row]], size: int) -> str:
     """Of the first procedure that was run with this size."""
-    for name in BY_SIZE:
-        if (row := of[name].get(size)) is not None:
+    for name, rows in of.items():
+        if (row := rows.get(size)) is not None:
             figure: Quantity | None = row.figures.get(PROCEDURES[name].figure)
             said = confidence(row, figure)
             return joined(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said

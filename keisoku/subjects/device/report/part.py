@@ -10,20 +10,21 @@ from jinja2 import Environment
 from keisoku.ground.report import digits
 from keisoku.ground.report.budget import budget_tables
 from keisoku.ground.report.part import LONG_TABLE, Extra, Part, RunPart, Section, result_tables
+from keisoku.ground.report.plot import Plot
+from keisoku.ground.report.row_plot import row_plot
 from keisoku.ground.report.template import environment
 from keisoku.language import phrase
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plot.device import Device, devices
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.trial import NS_PER_S
 from keisoku.subjects.device.record.validity import why_invalid
 from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
-from keisoku.subjects.device.report.device import Device, devices
 from keisoku.subjects.device.report.loss_list import losses
-from keisoku.subjects.device.report.section import parts, plots
 from keisoku.subjects.device.report.summary import conclusion, summary
 from keisoku.subjects.device.report.time_plot import time_plot
+from keisoku.subjects.device.table import PROCEDURES
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -35,10 +36,12 @@ def part(runs: Sequence[DeviceRun]) -> Part:
     templates.filters["count"] = digits.count
     templates.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
     over_time = time_plot(found)
+    named = {result.measurement for run in runs for result in run.results}
+    measured = [name for name in PROCEDURES if name in named]
     return Part(
         runs=[_run(device) for device in found],
         sections=[
-            *(section for method in PROCEDURES if (section := _section(found, method))),
+            *(section for method in measured if (section := _section(found, method))),
             *(
                 [Section("over-time", phrase("Over time"), phrase("inside one trial"), [over_time], [], [])]
                 if over_time
@@ -49,7 +52,7 @@ def part(runs: Sequence[DeviceRun]) -> Part:
         conclusion=conclusion(found),
         notes=[statement.SIMULATED, statement.NOT_INCLUDED],
         no_deviation=phrase("None: every method ran as the standard it is named after prescribes."),
-        titles={name: procedure.title for name, procedure in PROCEDURES.items()},
+        titles={name: PROCEDURES[name].title for name in measured},
     )
 
 
@@ -75,13 +78,23 @@ def _section(found: Sequence[Device], method: str) -> Section | None:
         anchor=method,
         title=PROCEDURES[method].title,
         subtitle=PROCEDURES[method].standard,
-        plots=plots(found, method),
+        plots=_plots(found, method),
         tables=[
-            (device.name, [table for each in parts(result) for table in result_tables(each)])
+            (device.name, [table for each in PROCEDURES[method].tables(result) for table in result_tables(each)])
             for device, result in measured
         ],
         budgets=[(device.name, tables) for device, result in measured if (tables := budget_tables(result))],
     )
+
+
+def _plots(found: Sequence[Device], method: str) -> list[Plot]:
+    """Plots of all devices that the method was run on; of its main figure where it has none of its own."""
+    drawn = [plot for draw in PROCEDURES[method].plots if (plot := draw(found)) and plot.has_an_axis]
+    if drawn:
+        return drawn
+    rows = [(device.name, result.rows) for device in found if (result := device.result(method))]
+    plain = row_plot(PROCEDURES[method].command, PROCEDURES[method].figure, rows)
+    return [plain] if plain else []
 
 
 def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:

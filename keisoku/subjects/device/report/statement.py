@@ -11,7 +11,7 @@ from keisoku.ground.host.look import HostLook
 from keisoku.ground.report import digits
 from keisoku.ground.report.page import flattened
 from keisoku.language import phrase, recorded
-from keisoku.subjects.device.report.device import Device
+from keisoku.subjects.device.plot.device import Device
 
 SIMULATED = phrase("In simulated time the instrument contributes exactly nothing.")
 NOT_INCLUDED = phrase(

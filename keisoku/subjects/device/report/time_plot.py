@@ -8,9 +8,9 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.ground.run.result import Row
 from keisoku.language import joined, phrase, plural
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
-from keisoku.subjects.device.report.device import Device
+from keisoku.subjects.device.table import PROCEDURES
 
 TRIALS_MAX = 36
 """Largest number of trials to choose from; of a sweep over a thousand sizes some are left out."""
@@ -61,7 +61,8 @@ def _thinned(devices: Sequence[Device]) -> list[tuple[str, Device, TrialRecord]]
 
 
 def _rows(device: Device) -> Iterator[tuple[str, Row]]:
-    for method in ("trial", "latency", "throughput", "sweep", "loss", "clock_mismatch"):
+    measured = {result.measurement for result in device.run.results}
+    for method in [name for name in PROCEDURES if name in measured and PROCEDURES[name].over_time]:
         result = device.result(method)
         seen: set[int | None] = set()
         for row in sorted(result.rows, key=lambda row: row.frame_bytes) if result else []:
@@ -74,7 +75,7 @@ def _rows(device: Device) -> Iterator[tuple[str, Row]]:
 def _choice(method: str, row: Row) -> str:
     load = row.figures.get("load")
     size: str = f"{row.frame_bytes} byte"
-    if load and method == "loss":
+    if load and PROCEDURES[method].several_loads:
         size = phrase("{size} at {percent} % load", size=size, percent=f"{load.value:.4g}")
     return joined(" · ", [PROCEDURES[method].title, size, *([row.case] if row.case else [])])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 
 from keisoku.errors import PlanError
+from keisoku.subjects.device.plan.uri import scheme
 from keisoku.subjects.device.testbed.testbed import Testbed
 from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed
 
@@ -47,9 +48,9 @@ def port_named(text: str, field: str, device: str | None, receives: bool = True)
 
     Raises PlanError naming `field` for an invalid number, and 'dut' for an invalid device.
     """
-    if device is None or text.partition(":")[0] in VARIANTS:
+    if device is None or scheme(text) in VARIANTS:
         return WantedPort(text, field, receives)
-    if device.partition(":")[0] not in VARIANTS:
+    if scheme(device) not in VARIANTS:
         remedy = "use lab:bridge, lab:router, sim:NAME or sim:FILE.toml"
         raise PlanError("dut", f"'{device}' is not the name of a device", remedy)
     if not text.isdecimal() or int(text) < 1:

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from keisoku.faces.cli.main import GROUPS, keisoku
-from keisoku.subjects.device.plan.procedure import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES
 
 
 def test_every_procedure_has_its_row_in_the_documentation() -> None:

@@ -3,19 +3,20 @@
 import pytest
 from click.testing import CliRunner
 
-from keisoku.faces.cli import procedures
+from keisoku.faces.cli import measuring
 from keisoku.faces.cli.main import keisoku
+from keisoku.ground.entry import Work
 from keisoku.subjects.device.plan.plan import Plan
 
 
 def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:
     plans: list[Plan] = []
 
-    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
-        plans.append(plan)
+    def carry_out(work: Work[Plan]) -> None:
+        plans.append(work.settings)
 
-    monkeypatch.setattr(procedures, "carry_out", carry_out)
-    monkeypatch.setattr(procedures, "show", lambda *_: 0)
+    monkeypatch.setattr(measuring, "carry_out", carry_out)
+    monkeypatch.setattr(measuring, "show", lambda *_: 0)
     done = CliRunner().invoke(keisoku, [*arguments, "--tx", "fpga:sim#0", "--rx", "fpga:sim#1"])
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
     return plans[0]

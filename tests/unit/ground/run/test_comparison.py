@@ -39,7 +39,7 @@ from keisoku.running.measurement.comparable import (
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.side_by_side import side_by_side_findings
 from keisoku.running.measurement.table import find
-from keisoku.subjects.device.measurement import marked
+from keisoku.subjects.device.measuring import marked
 from keisoku.subjects.device.record.run import DeviceRun
 
 

@@ -20,8 +20,8 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.clock.rate import stated
 from keisoku.subjects.clock.relation import Relation
 from keisoku.subjects.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
-from keisoku.subjects.device.method.latency_line import STAMP_STEPS
 from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.procedure.own.latency_line import STAMP_STEPS
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.trial import TrialRecord

@@ -9,7 +9,7 @@ from keisoku.subjects.device.analysis.behaviour import behaviour
 from keisoku.subjects.device.analysis.drift import drift
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.analysis.stamp_phase import tilt_share
-from keisoku.subjects.device.method.buffer_over_time import first_drop
+from keisoku.subjects.device.procedure.own.buffer_over_time import first_drop
 from keisoku.subjects.device.record.gaps import Gap, Gaps
 
 SLOPE = 93_390.0

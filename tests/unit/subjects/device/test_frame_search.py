@@ -7,7 +7,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.subjects.device.method.frame_search import Bracket, search_frames
+from keisoku.subjects.device.procedure.rfc8239.frame_search import Bracket, search_frames
 
 NUMBERS = st.integers(1, 5000)
 

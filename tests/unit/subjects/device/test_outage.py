@@ -6,7 +6,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.subjects.device.analysis.outage import Between
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread, run_command
 from keisoku.subjects.device.measurement import MEASUREMENT
-from keisoku.subjects.device.plan.convergence_settings import ConvergenceSettings
+from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import Event
 from keisoku.subjects.device.record.trial import Egress, Stay

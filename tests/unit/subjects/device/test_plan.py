@@ -10,6 +10,7 @@ from keisoku.errors import PlanError
 from keisoku.running.measurement.plan_file import read
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.plan.plan import parse
+from keisoku.subjects.device.procedure.rfc2544 import latency, loss
 from keisoku.subjects.device.record.capabilities import Capabilities
 
 SOURCE = {"methods": ["throughput"], "dut": "sim:gs908e"}
@@ -30,8 +31,8 @@ def test_the_defaults_deviate_in_nothing() -> None:
     plan = parse(SOURCE)
     assert plan.frame_bytes == (64, 128, 256, 512, 1024, 1280, 1518)
     assert deviations.rfc2544(plan, simulated=False) == []
-    assert deviations.throughput(plan) == deviations.loss(plan) == []
-    assert deviations.latency(plan) == [deviations.FIFO]
+    assert deviations.throughput(plan) == loss.deviations_of(plan) == []
+    assert latency.deviations_of(plan) == [deviations.FIFO]
 
 
 def test_every_shortcut_is_named_with_its_clause() -> None:
@@ -53,8 +54,8 @@ def test_every_shortcut_is_named_with_its_clause() -> None:
         "RFC 2544 §23 e",
     ]  # fmt: skip
     assert len(deviations.throughput(plan)) == 1
-    assert len(deviations.loss(plan)) == 2
-    assert len(deviations.latency(plan)) == 5
+    assert len(loss.deviations_of(plan)) == 2
+    assert len(latency.deviations_of(plan)) == 5
 
 
 @pytest.mark.parametrize(

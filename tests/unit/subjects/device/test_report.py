@@ -29,15 +29,15 @@ from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.subjects.device.method.loss import STOPPED_WITHOUT_LOSS
+from keisoku.subjects.device.plot.device import Device, devices
+from keisoku.subjects.device.plot.histogram_plot import histogram_plot
+from keisoku.subjects.device.plot.size_plots import latency_plot, throughput_plot
+from keisoku.subjects.device.procedure.rfc2544.loss import STOPPED_WITHOUT_LOSS
+from keisoku.subjects.device.procedure.rfc2544.loss_plot import loss_plot
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.report.accounting import account
 from keisoku.subjects.device.report.answer import device_answer
-from keisoku.subjects.device.report.device import Device, devices
-from keisoku.subjects.device.report.histogram_plot import histogram_plot
 from keisoku.subjects.device.report.loss_list import RANGES_SHOWN, TRIALS_SHOWN, losses
-from keisoku.subjects.device.report.loss_plot import loss_plot
-from keisoku.subjects.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.subjects.device.report.summary import summary
 from keisoku.subjects.device.report.time_plot import TRIALS_MAX, time_plot
 from keisoku.subjects.device.report.trial_rows import trial_rows

@@ -1,0 +1,1 @@
+"""Plots of devices that several procedures draw, and the devices that are drawn."""

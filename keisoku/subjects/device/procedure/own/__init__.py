@@ -1,0 +1,1 @@
+"""Procedures that no document describes."""

@@ -1,0 +1,248 @@
+"""Latency: RFC 2544 §26.2 (one tagged frame in each trial), and the latency of every frame of the same trials."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from keisoku.errors import PlanError
+from keisoku.ground.report import digits
+from keisoku.ground.report.sentence import both, ends
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.settings import Settings
+from keisoku.ground.statistics import budget
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase, plural
+from keisoku.subjects.device.analysis import repeatability
+from keisoku.subjects.device.analysis.samples import samples_of
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.deviations import FIFO, searched, short
+from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.repetitions import at_full_speed, device_slowdown, out_of_reach, repetition, slowed
+from keisoku.subjects.device.method.search import EVENLY, NO_LOAD_PASSES, throughput_of
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.plan.rate import Load
+from keisoku.subjects.device.plot.histogram_plot import histogram_plot
+from keisoku.subjects.device.plot.size_plots import latency_plot
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.validity import shortfalls, why_invalid
+
+
+class LatencySettings(Settings):
+    """RFC 2544 §26.2: a frame tagged after 60 s in a stream of 120 s, 20 times; and the latency of every frame."""
+
+    trial_s: float = Field(120.0, gt=0)
+    tag_after_s: float = Field(60.0, ge=0)
+    """When the tagged frame is sent, from the start of the trial; halfway through a trial shorter than 120 s."""
+    repetitions: int = Field(20, ge=1)
+    """Number of trials at each size."""
+    rate_fps: Load | None = None
+    """Load of the trials (default: the measured throughput of each size)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tag_of_a_short_trial(cls, source: Any) -> Any:
+        if isinstance(source, dict) and "tag_after_s" not in source and isinstance(source.get("trial_s"), int | float):
+            return source | {"tag_after_s": min(60.0, source["trial_s"] / 2)}
+        return source
+
+    @model_validator(mode="after")
+    def _tag_within_the_trial(self) -> LatencySettings:
+        if self.tag_after_s >= self.trial_s:
+            raise PlanError(
+                "tag_after_s",
+                "the first tagged frame would leave after the end of the trial",
+                "choose a time below trial_s",
+            )
+        return self
+
+
+LOWERED = 3
+"""How often the load of a size is lowered because the tester falls short of it."""
+
+
+def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
+
+    These are FIFO: from transmit timestamp to receive timestamp. Where the link has a rate, the mean is given by all
+    four definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 §2.3 demands FILO and forbids LIFO, which RFC 1242
+    §3.8 asks for where the device is store-and-forward. Means are over all frames of all trials, except 'tagged': the
+    average of the tagged frames, which is what RFC 2544 reports.
+    """
+    rows, remarks = [], []
+    below: list[int] = []
+    for size in setting.plan.frame_bytes:
+        given = setting.fps(setting.plan.of(LatencySettings).rate_fps, size)
+        rate = given or (yield from throughput_of(setting, size))
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
+            continue
+        first = rate
+        records = yield from _trials(setting, size, rate)
+        for _ in range(0 if given else LOWERED):
+            if any(record.valid for record in records) or not _fellshort(records[-1]):
+                break
+            rate = EVENLY * min(rate, records[-1].offered_fps)
+            records = yield from _trials(setting, size, rate)
+        if rate != first:
+            below.append(size)
+        rows.append(_row(setting, records))
+    if below:
+        remarks.append(
+            phrase(
+                "{size} byte: measured below the throughput, because the tester could not offer it again",
+                size=", ".join(map(str, below)),
+            )
+        )
+    plan = setting.plan
+    if setting.capabilities.link_bits_per_second is None:
+        remarks.append(
+            phrase("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")
+        )
+    return Result(
+        measurement="latency",
+        rows=rows,
+        deviations=deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    settings = setting.plan.of(LatencySettings)
+    tag = round(rate * settings.tag_after_s)
+    records = []
+    for number in range(1, settings.repetitions + 1):
+        purpose = phrase(
+            "latency {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
+        )
+        record = yield from repetition(setting.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
+        records.append(record)
+        if out_of_reach(record) or (settings.rate_fps is None and _fellshort(record)):
+            break
+    return records
+
+
+def _fellshort(record: TrialRecord) -> bool:
+    return bool(shortfalls(record.trial, record.facts))
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    trial = records[0].trial
+    size, rate = trial.frame_bytes, trial.frames_per_second
+    usable = at_full_speed([record for record in records if record.valid])
+    tracked = [record.facts.tracked for record in usable]
+    latencies = [one.latency for one in tracked if one.latency is not None]
+    samples = [samples_of(record, record.facts.tracked) for record in usable]
+    if not latencies:
+        return Row(
+            frame_bytes=size,
+            figures={},
+            remark=joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded"),
+        )
+
+    speed = setting.capabilities.link_bits_per_second
+    figures = {
+        # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
+        "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
+        **latency_figures(
+            setting.bias,
+            latencies,
+            size,
+            rate,
+            None if setting.plan.mix else speed,
+            samples=samples,
+            slowdown=device_slowdown(usable),
+        ),
+    }
+    arrived = [one.tagged_latency_ns for one in tracked if one.tagged_latency_ns is not None]
+    if arrived:
+        value_ns = sum(arrived) / len(arrived)
+        scatter = budget.normal(phrase("scatter of single frames"), repeatability.of_single(latencies, len(arrived)))
+        figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True, own=(scatter,))
+    unused = (
+        ""
+        if len(arrived) == len(records)
+        else phrase("{used} of {every} tagged frames can be used", used=len(arrived), every=len(records))
+    )
+    remark = joined("; ", filter(None, [unused, slowed(usable)]))
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
+
+
+def deviations_of(plan: Plan) -> list[str]:
+    """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
+    used, standard = plan.of(LatencySettings), LatencySettings()
+    found = [FIFO]
+    found += short("§26.2", phrase("the stream"), used.trial_s, standard.trial_s)
+    if used.tag_after_s < standard.tag_after_s:
+        found.append(
+            phrase(
+                "RFC 2544 §26.2: the tagged frame leaves after {tag_after_s:g} s instead of 60 s",
+                tag_after_s=used.tag_after_s,
+            )
+        )
+    if used.repetitions < standard.repetitions:
+        found.append(
+            plural(
+                "RFC 2544 §26.2: {count} repetition instead of at least {wanted}",
+                "RFC 2544 §26.2: {count} repetitions instead of at least {wanted}",
+                count=used.repetitions,
+                wanted=standard.repetitions,
+            )
+        )
+    if used.rate_fps is not None:
+        found.append(phrase("RFC 2544 §26.2: latency was measured at a given load, not at the throughput"))
+    else:
+        found += searched(plan)
+    return found
+
+
+def _sentence(result: Result) -> str:
+    known = ends(result.rows, "mean")
+    if not known:
+        return ""
+    high = dict(ends(result.rows, "p99.9"))
+    parts = []
+    for size, mean in known:
+        is_known, text = _at_most(mean)
+        text = text if is_known else phrase("less than {time}", time=text)
+        parts.append(
+            phrase("{time} at {size} byte (99.9 % within {most})", time=text, size=size, most=_at_most(high[size])[1])
+            if size in high
+            else phrase("{time} at {size} byte", time=text, size=size)
+        )
+    return phrase("A frame takes {times} on average.", times=both(parts))
+
+
+def _at_most(figure: Quantity) -> tuple[bool, str]:
+    """Whether a figure is larger than its uncertainty, and the figure itself; if it is not, the upper end of its
+    interval, because its own digits would say nothing."""
+    bounds = figure.bounds
+    if figure.bound or bounds is None or bounds[0] > 0 or figure.value <= 0:
+        return True, digits.value_text(figure)
+    return False, digits.value_text(figure.model_copy(update={"value": bounds[1]}))
+
+
+PROCEDURE = Procedure(
+    name="latency",
+    title=phrase("Latency"),
+    standard="RFC 2544 §26.2",
+    summary="Latency of every frame, and of one tagged frame in each trial.",
+    settings=LatencySettings,
+    generator=latency,
+    figure="mean",
+    example="keisoku latency --dut lab:router --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
+    searches=True,
+    over_two_hosts="latencies",
+    plots=(partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
+    columns={phrase("Median latency"): "p50", phrase("99.9 % within"): "p99.9"},
+    sentence=_sentence,
+    is_steady=True,
+    over_time=True,
+    bounds_throughput=True,
+    lossless="RFC 2544 §26.2",
+)

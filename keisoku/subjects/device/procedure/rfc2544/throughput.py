@@ -1,0 +1,124 @@
+"""RFC 2544 §26.1: throughput, the highest load at which the DUT forwards every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.sentence import both, ends
+from keisoku.ground.run.result import Result, Row
+from keisoku.language import phrase
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.search import Found, search
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.throughput_figure import throughput_figure
+from keisoku.subjects.device.plan.settings import ThroughputSettings
+from keisoku.subjects.device.plot.size_plots import throughput_plot
+from keisoku.subjects.device.procedure.rfc2544.search_plot import search_plot
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
+
+
+def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a frame size: 'throughput' (frames/s), 'bit_rate' (bit/s), 'line_share' (%).
+
+    Measured: the interval is from the load that passed all its trials to the one above it that passed none. At least:
+    the tester, or a ceiling, kept the search from a higher load. Not measured: the row has no figures, because the
+    tester's own failure is never a throughput of zero.
+    """
+    rows = []
+    said: dict[str, list[str]] = {}
+    for place, size in enumerate(setting.plan.frame_bytes):
+        found = yield from search(setting, size, enough_s=setting.share_s(place))
+        rows.append(_row(setting, found))
+        for remark in _remarks(found):
+            said.setdefault(remark, []).append(str(size))
+    plan = setting.plan
+    remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
+    return Result(
+        measurement="throughput",
+        rows=rows,
+        deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
+    )
+
+
+def _row(setting: Setting, found: Found) -> Row:
+    size = found.frame_bytes
+    line_fps = setting.line_fps(size)
+    throughput = throughput_figure(found, line_fps)
+    if throughput is None:
+        return Row(frame_bytes=size, figures={}, remark=found.given_up)
+    figures = {"throughput": throughput, "bit_rate": throughput.scaled(size * 8, "bit/s")}
+    if line_fps is not None:
+        figures["line_share"] = throughput.scaled(100 / line_fps, "%")
+    return Row(
+        frame_bytes=size,
+        figures=figures,
+        trial=found.record.index if found.record else None,
+        remark=_remark(found),
+    )
+
+
+def _remark(found: Found) -> str:
+    if found.given_up:
+        return phrase("given up before the resolution was reached")
+    if found.limited_by_tester:
+        return phrase("limited by the tester")
+    if found.unsteady:
+        return phrase("some loads passed in one trial and failed in another")
+    return phrase("no load passed without loss") if found.record is None else ""
+
+
+def _remarks(found: Found) -> list[str]:
+    remarks = [found.given_up] if found.given_up else []
+    if found.limited_by_tester and found.record is not None:
+        remarks.append(phrase("limited by the tester, not by the DUT: all that the tester could offer was forwarded"))
+    if found.unsteady:
+        remarks.append(
+            phrase(
+                "the DUT, or what shares its processor, does not always do the same: the interval is from"
+                " the load that passed all its trials to the one that failed all of them"
+            )
+        )
+    return remarks
+
+
+def _sentence(result: Result) -> str:
+    known = ends(result.rows, "throughput")
+    if not known:
+        return ""
+    shares = dict(ends(result.rows, "line_share"))
+    parts = []
+    for size, rate in known:
+        rate_text = digits.value_text(rate)
+        parts.append(
+            phrase(
+                "{rate} of {size}-byte frames ({share} of the link)",
+                rate=rate_text,
+                size=size,
+                share=digits.value_text(shares[size]),
+            )
+            if size in shares
+            else phrase("{rate} of {size}-byte frames", rate=rate_text, size=size)
+        )
+    return phrase("Forwards {rates} without losing one.", rates=both(parts))
+
+
+PROCEDURE = Procedure(
+    name="throughput",
+    title=phrase("Throughput"),
+    standard="RFC 2544 §26.1",
+    summary="The highest load at which the device forwards every frame.",
+    settings=ThroughputSettings,
+    generator=throughput,
+    figure="throughput",
+    example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
+    over_two_hosts="counts",
+    plots=(throughput_plot, search_plot),
+    columns={phrase("Throughput"): "throughput", phrase("Of the line"): "line_share"},
+    sentence=_sentence,
+    is_steady=True,
+    over_time=True,
+    bounds_throughput=True,
+)

@@ -1,0 +1,129 @@
+"""RFC 2889 §5.10: throughput of broadcast frames from the first port to all others, and their latency at it.
+
+Every frame goes to all ports, but each port tracks only its share of the frames one by one and counts the others. So
+one trial shows every port, and zero loss means that every port's counts are equal to those sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method import rfc2889
+from keisoku.subjects.device.method.deviations import FIFO
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.procedure.rfc2889.settings import BroadcastSettings
+from keisoku.subjects.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.validity import why_invalid
+
+BROADCAST = "Ether.dst=list(ff:ff:ff:ff:ff:ff)"
+LATENCY = phrase("RFC 2889 §5.10.3: latency is that of every frame at the throughput, not of a single frame sent alone")
+
+
+def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row a size with 'throughput' (frames/s sent), then a row a port with 'loss' (%), 'min', 'mean', 'max' (ns)."""
+    plan, settings = setting.plan, setting.plan.of(BroadcastSettings)
+    others = len(plan.port_fields()) - 1
+    flows = tuple(
+        Flow(transmit=0, receive=port, share=1 / others, modify=(BROADCAST,)) for port in range(1, others + 1)
+    )
+    rows: list[Row] = []
+    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.10", settings.trial_s)
+    remarks: list[str] = []
+    for size in plan.frame_bytes:
+        best: list[TrialRecord] = []
+
+        def load(fps: float, size: int = size) -> Trial:
+            trial = setting.trial(
+                phrase("broadcast {fps:,.0f} frames/s, {size} byte", fps=fps, size=size), size, fps, settings.trial_s
+            )
+            return trial.model_copy(update={"flows": flows})
+
+        maximum, first = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+        known = {maximum: first}
+
+        def probe(
+            fps: float,
+            known: dict[float, TrialRecord] = known,
+            best: list[TrialRecord] = best,
+        ) -> Generator[Trial, TrialRecord, bool | None]:
+            record = known.get(fps) or (yield from rfc2889.attempt(load(fps)))
+            if not record.valid:
+                return None
+            passed = all(_missing(record, stream) == 0 for stream in record.facts.streams)
+            if passed:
+                best.append(record)
+            return passed
+
+        limit = yield from rfc2889.highest(probe, maximum, settings.resolution_percent / 100)
+        record = best[-1] if best else first
+        rows.append(_summary(limit, record, bool(best)))
+        rows += [_row(setting, record, stream) for stream in record.facts.streams]
+        found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
+    return Result(
+        measurement="broadcast", rows=rows, deviations=[FIFO, LATENCY, *dict.fromkeys(found)], remarks=remarks
+    )
+
+
+def _missing(record: TrialRecord, stream: StreamFacts) -> int:
+    """Frames of all that did not arrive at the stream's port."""
+    sent = record.facts.sent.offered_frames
+    elsewhere = sum(one.misdirected_frames for one in record.facts.receivers if one.port == stream.receive)
+    return sent - stream.tracked.forwarded_frames - elsewhere
+
+
+def _summary(limit: rfc2889.Boundary, record: TrialRecord, passed: bool) -> Row:
+    if not passed and not record.valid:
+        return Row(
+            frame_bytes=record.trial.frame_bytes,
+            case=phrase("all ports"),
+            figures={},
+            trial=record.index,
+            remark=rfc2889.UNDECIDED,
+        )
+    value = record.load_fps if passed else 0.0
+    figures = {"throughput": Quantity(value=value, unit="frames/s", uncertainty=max(0.0, limit.above - limit.passed))}
+    remark = phrase("limited by the tester") if limit.limited_by_tester and limit.above > limit.passed else ""
+    if not passed:
+        remark = phrase("no load reached all ports without loss; below: the maximum load")
+    return Row(
+        frame_bytes=record.trial.frame_bytes,
+        case=phrase("all ports"),
+        figures=figures,
+        trial=record.index,
+        remark=remark,
+    )
+
+
+def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
+    size, rate = record.trial.frame_bytes, record.offered_fps
+    figures = {"loss": rfc2889.percent(_missing(record, stream), record.facts.sent.offered_frames)}
+    latency = stream.tracked.latency
+    if latency is not None:
+        for name, value_ns in (("min", latency.min_ns), ("mean", latency.mean_ns), ("max", latency.max_ns)):
+            figures[name] = setting.bias.corrected(value_ns, size, rate, single_frame=name != "mean")
+    return Row(
+        frame_bytes=size,
+        case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),
+        figures=figures,
+        trial=record.index,
+        remark=joined("; ", why_invalid(record)),
+    )
+
+
+PROCEDURE = Procedure(
+    name="broadcast",
+    title=phrase("Broadcast frames"),
+    standard="RFC 2889 §5.10",
+    summary="The highest load of broadcast frames that reach every port, and their latency.",
+    settings=BroadcastSettings,
+    generator=broadcast,
+    figure="throughput",
+    example="keisoku broadcast --dut lab:bridge --ports 1,2,3,4 --size 64 --duration 1s --waits 0.1s",
+    own_flows=True,
+    is_steady=True,
+    lossless="RFC 2889 §5.10",
+)

@@ -1,0 +1,1 @@
+"""Procedures of RFC 3168 and RFC 7567."""

@@ -1,0 +1,1 @@
+"""Procedures of RFC 4737 and RFC 5236."""

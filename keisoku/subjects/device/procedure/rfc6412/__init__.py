@@ -1,0 +1,1 @@
+"""Procedures of RFC 6412 and RFC 6413."""

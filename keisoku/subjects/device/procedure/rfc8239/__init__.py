@@ -1,0 +1,1 @@
+"""Procedures of RFC 8239."""

@@ -1,0 +1,141 @@
+"""RFC 8239 §2: forwarding, latency and jitter at line rate without congestion, by port pairs and as a full mesh.
+
+"For all tests, the traffic generator's sending rate MUST be less than or equal to 99.98% of the nominal value of the
+line rate" (§2.2): then the tester's clock alone, which may differ by ±100 ppm, overloads no device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+from keisoku.ground.frame.rates import frame_time_ns
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import joined, phrase
+from keisoku.subjects.device.analysis.percentile import latency_percentile
+from keisoku.subjects.device.analysis.samples import samples_of
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.pattern import pairs
+from keisoku.subjects.device.procedure.rfc8239.settings import LINE_RATE_PERCENT, LineRateSettings
+from keisoku.subjects.device.record.counts import Latency
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.validity import why_invalid
+
+_HIGH_PERCENT = 99.0
+
+
+def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size, pattern and load; all figures of a row are of one trial.
+
+    'line_share' (% of 100 %) and 'lost' (frames) of all ports; 'min', 'mean', 'max' (ns) FIFO; where the link has a
+    rate, means by all four definitions and 'filo_min', 'filo_max': RFC 8238 §2.3 demands FILO, allows FIFO and forbids
+    LIFO, which is given only for comparison with results of RFC 2544.
+    Jitter (ns) is PDV, each frame's latency less its flow's least (RFC 8238 §3, RFC 5481 §4.2), never |IPDV|: 'jitter'
+    is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
+    its definition. The row's trial holds the histogram.
+    """
+    settings = setting.plan.of(LineRateSettings)
+    count = rfc8239.ports(setting, 2, "line_rate")
+    even = count - count % 2
+    patterns = {phrase("port pairs"): pairs("pairs", even)} | (
+        {phrase("full mesh"): pairs("mesh", count)} if count > 2 else {}
+    )
+    rows: list[Row] = []
+    rates: list[FullRate] = []
+    for size in setting.plan.frame_bytes:
+        for name, ways in patterns.items():
+            flows = _flows(ways, 1.0)
+            full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+            rates.append(full)
+            for percent in settings.loads_percent:
+                flows = _flows(ways, percent / 100)
+                purpose = phrase("{name} {percent:g} %, {size} byte", name=name, percent=percent, size=size)
+                record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
+                rows.append(_row(setting, name, percent, full, record))
+    found = [
+        phrase("RFC 8239 §2.2: no snake test: ports of the DUT that are not connected to the tester are not tested")
+    ]
+    if count == 2:
+        found.append(phrase("RFC 8239 §2.2: two ports have no full mesh beyond the port pair"))
+    if even < count:
+        found.append(phrase("RFC 8239 §2.2: port {count} has no partner in the test of port pairs", count=count))
+    if LINE_RATE_PERCENT not in settings.loads_percent:
+        found.append(
+            phrase("RFC 8239 §2.3: no load of {line_rate_percent} % was tested", line_rate_percent=LINE_RATE_PERCENT)
+        )
+    return Result(
+        measurement="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True)
+    )
+
+
+def _flows(ways: list[tuple[int, int]], load: float) -> list[Flow]:
+    """Each port's load goes to its receivers in equal parts."""
+    sent = {port: sum(way[0] == port for way in ways) for port, _ in ways}
+    return [Flow(transmit=one, receive=other, share=load / sent[one], pacing=Constant()) for one, other in ways]
+
+
+def _row(setting: Setting, name: str, percent: float, full: FullRate, record: TrialRecord) -> Row:
+    size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
+    figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
+    if not record.valid or tracked.latency is None:
+        remark = joined("; ", why_invalid(record)) or phrase("nothing was forwarded")
+        return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
+    whole = full.fps * len(record.senders) * record.trial.duration_ns / NS_PER_S
+    figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")
+    figures["lost"] = Quantity(
+        value=float(sent.offered_frames - tracked.forwarded_frames), unit="frames", uncertainty=0.0
+    )
+
+    speed = setting.capabilities.link_bits_per_second
+    samples = [samples_of(record, tracked)]
+    found = latency_figures(
+        setting.bias, [tracked.latency], size, record.offered_fps, speed, {"p99": _HIGH_PERCENT}, samples
+    )
+    high = found.pop("p99", found["max"])
+    figures |= found
+    if speed is not None:
+        for key in ("min", "max"):
+            frame_ns = frame_time_ns(speed, size)
+            figures[f"filo_{key}"] = figures[key].model_copy(update={"value": figures[key].value + frame_ns})
+    flows = [one.tracked.latency for one in record.facts.streams if one.tracked.latency is not None]
+    figures |= _jitter(flows, {**figures, "p99": high})
+    return Row(frame_bytes=size, case=name, figures=figures, trial=record.index)
+
+
+def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quantity]:
+    """PDV of each flow by itself, because flows may have different constant latencies. The bias cancels."""
+    frames = sum(latency.count for latency in flows)
+    high = [(latency_percentile(latency, _HIGH_PERCENT), latency.min_ns) for latency in flows]
+    found = {
+        "jitter": ("mean", sum(latency.count * (latency.mean_ns - latency.min_ns) for latency in flows) / frames),
+        "jitter_max": ("max", max(latency.max_ns - latency.min_ns for latency in flows)),
+    }
+    if all(value is not None for value, _ in high):
+        found["jitter_p99"] = "p99", max(value.value_ns - least for value, least in high if value is not None)
+    return {name: _above_least(value_ns, known[of], known["min"]) for name, (of, value_ns) in found.items()}
+
+
+def _above_least(value_ns: float, high: Quantity, low: Quantity) -> Quantity:
+    if high.uncertainty is None or low.uncertainty is None:
+        return Quantity(value=value_ns, unit="ns")
+    return Quantity(value=value_ns, unit="ns", uncertainty=math.hypot(high.uncertainty, low.uncertainty))
+
+
+PROCEDURE = Procedure(
+    name="line_rate",
+    title=phrase("Line rate"),
+    standard="RFC 8239 §2",
+    summary="Forwarding, latency and jitter with every port at 99.98 % of its rate, as port pairs and as a full mesh.",
+    settings=LineRateSettings,
+    generator=line_rate,
+    figure="line_share",
+    example="keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
+    simulated_sizes=SIZES_TEXT,
+    own_flows=True,
+    is_steady=True,
+)

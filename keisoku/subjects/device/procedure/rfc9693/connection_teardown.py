@@ -1,0 +1,97 @@
+"""RFC 9693: how fast a device removes connections when it is told to forget all of them.
+
+The time that this takes contains the call itself. So one connection is forgotten as well, and the difference counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator
+
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.uncertainty import half_width
+from keisoku.language import phrase
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.procedure.rfc9693 import connection_trial
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import Seen, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
+from keisoku.subjects.device.record.trial import Trial, TrialRecord
+
+
+def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row a size with 'rate' (connections/s) and 'time' (s), then a row a repetition with the number of valid
+    'connections', the 'time' in which they were forgotten, and that of one connection, 'one_connection'."""
+    settings = setting.plan.of(ConnectionTeardownSettings)
+    rows: list[Row] = []
+    for size in setting.plan.frame_bytes:
+        found: list[tuple[Seen, float, float]] = []
+        for _ in range(settings.repetitions):
+            many = yield from attempt(_trial(setting, settings, size, settings.connections))
+            # Each trial begins by making the device forget those of the one before.
+            after = yield from attempt(_trial(setting, settings, size, 1))
+            alone = yield from attempt(_trial(setting, settings, size, 1))
+            if after.opened.forgot_ns is None or alone.opened.forgot_ns is None:
+                raise PlanError(
+                    "forget", "nothing makes the device forget its connections", "give a command with --forget"
+                )
+            if many.passed and after.record.valid and alone.record.valid:
+                found.append((many, after.opened.forgot_ns / 1e9, alone.opened.forgot_ns / 1e9))
+        rows.append(_summary(settings, size, found))
+        rows += [
+            Row(
+                frame_bytes=size,
+                case=phrase("trial {number}", number=many.record.index + 1),
+                figures={
+                    "connections": count(many.valid),
+                    "time": Quantity(value=whole_s, unit="s"),
+                    "one_connection": Quantity(value=alone_s, unit="s"),
+                },
+                trial=many.record.index,
+            )
+            for many, whole_s, alone_s in found
+        ]
+    return Result(
+        measurement="connection_teardown", rows=rows, deviations=connection_trial.deviations(setting, settings)
+    )
+
+
+def _trial(setting: Setting, settings: ConnectionTeardownSettings, size: int, connections: int) -> Trial:
+    return connection_trial.connection_trial(setting, settings, size, connections, settings.open_fps)
+
+
+def _summary(settings: ConnectionTeardownSettings, size: int, found: list[tuple[Seen, float, float]]) -> Row:
+    case = phrase("mean of {count}", count=len(found))
+    if len(found) < 2:
+        remark = phrase("fewer than two repetitions were valid")
+        return Row(frame_bytes=size, case=case, figures={}, remark=remark)
+    times = [whole_s - alone_s for _, whole_s, alone_s in found]
+    mean = statistics.fmean(times)
+    error = half_width(times)
+    more = settings.connections - 1
+    time = Quantity(value=mean, unit="s", uncertainty=error)
+    if mean <= error or more < 1:
+        remark = phrase("the time is not longer than that of one connection by more than it scatters: use more of them")
+        return Row(frame_bytes=size, case=case, figures={"time": time}, trial=found[0][0].record.index, remark=remark)
+    interval = Interval(lower=more / (mean + error), upper=more / (mean - error))
+    rate = Quantity(value=more / mean, unit="connections/s", interval=interval)
+    return Row(frame_bytes=size, case=case, figures={"rate": rate, "time": time}, trial=found[0][0].record.index)
+
+
+PROCEDURE = Procedure(
+    name="connection_teardown",
+    title=phrase("Connection tear-down rate"),
+    standard="RFC 9693",
+    summary="How fast a NAT or firewall removes connections when it is told to forget all of them.",
+    settings=ConnectionTeardownSettings,
+    generator=connection_teardown,
+    figure="rate",
+    example="keisoku connection-teardown --dut lab:nat?table=100000 --waits 0.2s",
+    sizes="64",
+    own_flows=True,
+    floods=True,
+    needs=("connections",),
+    connections=lambda settings: settings.most,
+)
