@@ -39,8 +39,8 @@ MOST = {
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 584
-WHOLE_TRIAL = 690
+FIRST_FRAME = 590
+WHOLE_TRIAL = 695
 COUNTED = """
 import atexit, sys
 counts = {}

@@ -40,7 +40,7 @@ def measure(work: Work[TickSettings]) -> None:
     directory = work.begin({})
     for number in range(len(directory.parts(READINGS)), settings.repetitions):
         directory.append(READINGS, pa.table({"apart_ns": [read() for _ in range(settings.reads)]}))
-        work.came_to(number + 1, settings.repetitions, f"series {number + 1} of {settings.repetitions}")
+        work.observer.came_to(number + 1, settings.repetitions, f"series {number + 1} of {settings.repetitions}")
 
 
 def analyse(directory: RunDirectory) -> Findings:

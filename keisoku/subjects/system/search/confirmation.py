@@ -145,7 +145,7 @@ def _unsettled(
     found = []
     for change in changes:
         if len(change) >= 2:
-            found.append((float(np.mean(change)), half_width(change, SURELY_UNSETTLED)))
+            found.append((float(np.mean(change)), half_width(change.tolist(), SURELY_UNSETTLED)))
     if len(before) >= 2:
         blocks = other.mean(axis=1)
         each = math.hypot(standard_error_of_mean(before), standard_error_of_mean(blocks))
