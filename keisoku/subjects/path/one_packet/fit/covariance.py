@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.ground.statistics.uncertainty import student
-from keisoku.subjects.path.one_packet.minimum import HopSamples
-from keisoku.subjects.path.one_packet.quantile import tame
-from keisoku.subjects.path.one_packet.slope import NORMAL, Floats, Kind, SlopeFit
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit.quantile import tame
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, Kind, SlopeFit
 
 FIXED, FORWARD, REVERSE = range(3)
 """Columns of a covariance."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.subjects.path.one_packet.slope import NORMAL, Floats, SlopeFit
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, SlopeFit
 
 STEPS = 2
 LEAST_BANDWIDTH = 0.03
