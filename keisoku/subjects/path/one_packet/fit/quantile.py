@@ -66,7 +66,7 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
 
 
 def tame(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> NDArray[np.bool_]:
-    """Which cells do not lie wildly above a plane.
+    """Which cells, of round trips in ns, do not lie wildly above a plane.
 
     The trimming of a fit would also take half of the merely scattered ones, and so half of the probes in vain.
     """

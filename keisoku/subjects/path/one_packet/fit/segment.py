@@ -48,7 +48,7 @@ class Span:
 
     @property
     def half_width(self) -> float:
-        """The larger distance from the value to an end."""
+        """The larger distance from the value to an end, in the value's unit."""
         return max(self.upper - self.value, self.value - self.lower, 0.0)
 
 

@@ -177,7 +177,7 @@ def _higher(segment: Segment, unseen: Unseen) -> str:
 
 
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
-    """Other sentences that a reader needs."""
+    """Other sentences that a reader needs; `noise` of a round trip is in ns."""
     remarks = [phrase("latency is the round trip of a packet of zero length, with the time that routers take to reply")]
     sent = [probe.sent_ns for probe in probes]
     if sent:
