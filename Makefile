@@ -122,6 +122,7 @@ lint-python: $(BUILT)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	python3 tools/house.py
+	python3 tools/docstrings.py
 
 # Lines, rooms, floors and arrows of the house; a circle among its modules ends it.
 house:

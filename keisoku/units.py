@@ -95,7 +95,7 @@ def _two_digits(value: float) -> str:
 
 
 def length_m(field: str, text: str) -> float:
-    """A length in m, a bare number as well; never below zero."""
+    """A length in m, a bare number as well. Raises PlanError if it is below zero or no length."""
     metres = quantity(field, text, LENGTH_UNITS_M)
     if metres < 0:
         raise PlanError(field, f"'{text}' is below zero", "give a length such as 0.20m")
@@ -103,7 +103,10 @@ def length_m(field: str, text: str) -> float:
 
 
 def frame_sizes(field: str, text: str) -> list[int]:
-    """Sizes in bytes: '64,128,1518', a range 'FIRST-LAST:STEP' (last included) or 'rfc8219', in order, each once."""
+    """Sizes in bytes: '64,128,1518', a range 'FIRST-LAST:STEP' (last included) or 'rfc8219', in order, each once.
+
+    Raises PlanError if that is not what is written.
+    """
     if text.strip().lower() in NAMED_SIZES:
         return list(NAMED_SIZES[text.strip().lower()])
     sizes: set[int] = set()

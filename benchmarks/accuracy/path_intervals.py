@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from support.virtual_path import VirtualHop, VirtualPath, rfc792, rfc1812
 
-from keisoku.subjects.path.one_packet.analysis import HOP, STEERED, analyse
-from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.judgement.analysis import HOP, STEERED, analyse
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply
 
 M = 1e6
 FIRST, LAST = 10_000, 10_150

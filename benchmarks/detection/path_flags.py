@@ -26,10 +26,10 @@ from support.random_path import RandomPath, random_path
 
 from keisoku.errors import EngineError
 from keisoku.ground.run.result import Result
-from keisoku.subjects.path.one_packet.analysis import HOP, analyse
-from keisoku.subjects.path.one_packet.fit import PathFit, fit_path
+from keisoku.subjects.path.one_packet.judgement.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.judgement.path import PathFit, fit_path
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
 
 BUDGET_S = 60.0

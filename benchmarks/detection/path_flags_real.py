@@ -21,12 +21,12 @@ from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.lab.path.node import Icmp
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Result
-from keisoku.subjects.path.one_packet.analysis import HOP, analyse
-from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.judgement.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
+from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
-from keisoku.subjects.path.one_packet.sockets import HopSockets
 
 M = 1_000_000
 PORT = 33435

@@ -21,7 +21,7 @@ class Observer:
         """The plan is told, the run has its directory, and measuring begins."""
 
     def came_to(self, done: float, whole: float, said: str) -> None:
-        """How much is done, of how much, and the same in words."""
+        """How much is done, of how much, both in any one unit, and the same in words."""
 
     @property
     def details(self) -> Any:
@@ -49,7 +49,7 @@ class PartObserver(Observer):
         self._whole.begun(directory)
 
     def came_to(self, done: float, whole: float, said: str) -> None:
-        """Passed on as the progress of the whole, with the part in words."""
+        """Passed on as the progress of the whole, in its unit, with the part in words."""
         share = done / whole if whole else 0.0
         words = f"{self._said}: {said}" if said else self._said
         self._whole.came_to(self._before + (self._after - self._before) * share, self._of, words)

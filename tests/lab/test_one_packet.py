@@ -13,8 +13,8 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.subjects.path.one_packet.sockets import HopSockets
-from keisoku.subjects.path.one_packet.wire import HopPacket
+from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket
 
 pytestmark = pytest.mark.lab
 

@@ -10,11 +10,11 @@ from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc44
 
 from keisoku.errors import EngineError
 from keisoku.ground.run.result import Result
-from keisoku.subjects.path.one_packet import fit
-from keisoku.subjects.path.one_packet.analysis import HOP, analyse
-from keisoku.subjects.path.one_packet.fit import PathFit, fit_path
+from keisoku.subjects.path.one_packet.judgement import path as judgement
+from keisoku.subjects.path.one_packet.judgement.analysis import HOP, analyse
+from keisoku.subjects.path.one_packet.judgement.path import PathFit, fit_path
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
 
 M = 1e6
@@ -381,7 +381,7 @@ def test_a_router_that_takes_longer_above_512_bytes_read_34_for_50_without_a_fla
     hops: tuple[VirtualHop, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here its round trips do not tell."""
-    monkeypatch.setattr(fit, "slower_above", lambda hop, apart: None)
+    monkeypatch.setattr(judgement, "slower_above", lambda hop, apart: None)
     run = Campaign(*hops, jitter_ns=3000.0)
     assert run.flags() == ["slow-router"]
     assert said in run.answer.flags[0].text

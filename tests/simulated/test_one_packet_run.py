@@ -21,11 +21,13 @@ from keisoku.running.measurement import carry_out
 from keisoku.running.measurement.carry_out import findings_of
 from keisoku.running.measurement.within import TimeIsUp
 from keisoku.subjects.clock import rated
-from keisoku.subjects.path.one_packet import measurement, probing
-from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet import measurement
+from keisoku.subjects.path.one_packet.fit.minimum import hop_samples
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
 from keisoku.subjects.path.one_packet.measurement import ENDED, MEASUREMENT
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing import schedule
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
 from keisoku.subjects.path.one_packet.table import append
 
@@ -112,7 +114,7 @@ def _on(
     monkeypatch.setattr(entry, "monotonic", lambda: host.path.now / 1e9)
     monkeypatch.setattr(measurement, "HopSockets", lambda place, port: nullcontext(host.path))
     monkeypatch.setattr(measurement, "stamp_noise", lambda *words: {})
-    monkeypatch.setattr(probing, "fit_path", host.computes(fit_path, 30e3))
+    monkeypatch.setattr(schedule, "hop_samples", host.computes(hop_samples, 30e3))
     monkeypatch.setattr(measurement, "fit_path", host.computes(fit_path, 225e3))
     settings = OnePacketSettings(host="10.0.2.1", budget_s=budget_s, within_s=within_s, precision_percent=0.01)
     return carry_out.carry_out(Work(MEASUREMENT, settings, path, observer=observer, waited_s=waited_s))

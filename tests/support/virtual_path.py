@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply
 
 NS_PER_S = 1_000_000_000
 

@@ -178,7 +178,7 @@ NOT_SHOWN = {
     "subjects/clock/reference/ptp/target.py": "forms of an option, in its refusal",
     "subjects/clock/stability/averaging.py": "errors",
     "subjects/clock/stability/settings.py": "errors",
-    "subjects/path/one_packet/sockets.py": "an error",
+    "subjects/path/one_packet/probing/sockets.py": "an error",
     "subjects/path/stamp/sender.py": "errors",
     "ground/run/settings.py": "errors of settings",
     "subjects/device/report/hdr_log.py": "a form for programs",

@@ -105,7 +105,10 @@ class Setting:
         return told.lstrip()
 
     def value(self, given: Any) -> Any:
-        """The typed text as a value for the settings, which read numbers without a unit themselves."""
+        """The typed text as a value for the settings, which read numbers without a unit themselves.
+
+        Raises PlanError if it is none.
+        """
         if isinstance(given, bool) or get_origin(self.kind) is Literal or self.shown.several or self.shown.whole:
             return given
         if get_origin(self.kind) is dict:

@@ -178,7 +178,7 @@ class Lines(Observer):
                 self._print(joined(": ", [new.cell.name, standing(new)]))
 
     def came_to(self, done: float, whole: float, said: str) -> None:
-        """`done` of `whole`, and the same in words."""
+        """`done` of `whole`, in one unit, and the same in words."""
         check()
         new = self._share is None or (said, whole) != (self._share[2], self._share[1])
         now_s = monotonic()

@@ -71,7 +71,7 @@ def whole(last: Last) -> LastTraffic:
 
 
 def accounts(last: Last, asked: OfFiguresOfFlows) -> FlowAccounts:
-    """Figures of each flow, corrected for the tester, with uncertainties."""
+    """Figures of each flow, corrected for the tester, with uncertainties. Raises PlanError for a wrong percentile."""
     if isinstance(last, bool):
         return FlowAccounts(state=_state(last), invalid_because=[], flows=[])
     wrong = next((percent for percent in asked.percent if not 0 <= percent <= 100), None)

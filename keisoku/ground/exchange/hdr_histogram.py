@@ -62,7 +62,7 @@ class HdrHistogram:
 
     @property
     def mean(self) -> float:
-        """Of the middles of the buckets."""
+        """The mean of the middles of the buckets, in the unit of the values."""
         return sum((value + self.width(value) // 2) * count for value, count in self.counts.items()) / self.total
 
 

@@ -147,7 +147,7 @@ class Instrument:
             passed_ns = (self.now_ns() - begun_ns) % 2**_NS_BITS
 
     def now_ns(self) -> int:
-        """The instrument's clock, modulo 2^48."""
+        """The instrument's clock, modulo 2^48. Raises EngineError if it does not run."""
         registers = REGISTERS.time_base
         before = registers.status.captured.of(self._read(registers.status.address))
         self._write(registers.control.capture, self._reference)
@@ -320,7 +320,10 @@ class Instrument:
         return Latencies(count, least, most, total, squares, origin, 1 << shift, bins)
 
     def flush(self, port: int, frames: int) -> None:
-        """Makes the receiver report all that is missing of the `frames` that were sent."""
+        """Makes the receiver report all that is missing of the `frames` that were sent.
+
+        Raises EngineError if its events do not end.
+        """
         account = self._port(port).account
         self._wait_until(account.status.settled, "does not settle")
         self._set_pair(account.offered_high.value, account.offered_low.value, frames)

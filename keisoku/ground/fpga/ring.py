@@ -56,7 +56,7 @@ class Ring:
         return bool(memory.status.idle.of(self._link.read(memory.status.address)[0]))
 
     def take(self) -> list[tuple[int, Event]]:
-        """The records since the last call, each with its port."""
+        """The records since the last call, each with its port. Raises EngineError if one was overwritten."""
         memory = REGISTERS.memory
         written = self._link.read(memory.written.address)[0]
         count = (written - self._taken) % _ROUND

@@ -246,7 +246,10 @@ class Model:
         return int(self._library.keisoku_waiting(self._model))
 
     def truth(self, since: int = 0) -> np.ndarray:
-        """The rows (`PASSAGE`) logged from number `since` on, in the order in which frames were sent or copied."""
+        """The rows (`PASSAGE`) logged from number `since` on, in the order in which frames were sent or copied.
+
+        Their times are in ns.
+        """
         count = max(int(self._library.keisoku_passages(self._model)) - since, 0)
         rows = np.zeros(count, PASSAGE)
         self._library.keisoku_log(self._model, rows.ctypes.data, since, count)

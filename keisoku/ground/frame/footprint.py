@@ -133,7 +133,7 @@ def measure(headers: Headers, target: Target, sums: list[Checksum]) -> Footprint
 
 
 def values_at(frame: bytes, sums: list[Checksum]) -> NDArray[np.int64]:
-    """The checksums of a frame."""
+    """The checksums of a frame, which have no unit."""
     return np.array([int.from_bytes(frame[one.at : one.at + 2], "big") for one in sums], np.int64)
 
 

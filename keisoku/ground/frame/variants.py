@@ -130,7 +130,8 @@ def _varied(
 def numbered(stack: str, size: int, ends: Ends, numbers: Mapping[str, NDArray[np.int64]]) -> Frames:
     """A frame for each of the numbers that fields such as 'UDP.sport' take together; there is no limit of their count.
 
-    Addresses are numbers as well. Raises PlanError if the stack, the size or a field is wrong.
+    Numbers are values of fields and have no unit; addresses are numbers as well.
+    Raises PlanError if the stack, the size or a field is wrong.
     """
     headers = Headers(parse(stack), ends)
     targets = {name: target_of(*_layer_and_field(name), headers) for name in numbers}

@@ -132,7 +132,7 @@ def _bounded(bound: str, figure: str) -> str:
 
 
 def significant(value: float, figures: int) -> str:
-    """`value` with so many significant digits at most, written without an exponent."""
+    """`value`, of any unit, with so many significant digits at most, written without an exponent."""
     return _significant(Decimal(repr(value)), figures) if math.isfinite(value) else "–"
 
 

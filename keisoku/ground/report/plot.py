@@ -54,7 +54,7 @@ class Plot:
 
 
 def device_colour(index: int, opacity: float | None = None) -> str:
-    """The colour a device has in every plot."""
+    """The colour a device has in every plot, with an opacity from 0 to 1."""
     return f"@device:{index}" if opacity is None else f"@device:{index}:{opacity}"
 
 
@@ -69,7 +69,7 @@ def size_choices(sizes: Sequence[int]) -> list[str]:
 
 
 def axis(title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO, **more: Any) -> dict[str, Any]:
-    """An axis, logarithmic if the values above zero span more than `log_ratio`."""
+    """An axis, logarithmic if the values above zero, in the unit of the axis, span more than `log_ratio`."""
     above = [value for value in values if value > 0]
     wide = len(above) == len(values) > 0 and max(above) / min(above) > log_ratio
     kind = {"type": "log"} if wide else {"type": "linear", "rangemode": "tozero"}

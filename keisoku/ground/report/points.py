@@ -19,7 +19,10 @@ BOUND_LARGER = 4
 
 
 def points(figures: Sequence[Quantity | None], divisor: float, colour: str, symbol: str, size: float = 8) -> Trace:
-    """'y', 'marker' and, where an interval is known, 'error_y' of a trace; a line is broken at each None."""
+    """'y', 'marker' and, where an interval is known, 'error_y' of a trace; a line is broken at each None.
+
+    Values are divided by `divisor` units of the axis; `size` is in pixels.
+    """
     bounds = [figure.bound if figure else "" for figure in figures]
     trace: Trace = {
         "y": [None if figure is None else figure.value / divisor for figure in figures],

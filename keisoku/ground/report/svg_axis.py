@@ -59,7 +59,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def within(self, at: float) -> float:
-        """The position, or the end of the axis that it lies beyond."""
+        """The position in pixels, or the end of the axis that it lies beyond."""
         low, high = sorted((self.start, self.end))
         return min(max(at, low), high)
 

@@ -28,7 +28,7 @@ def colour(name: str | None) -> tuple[str, float]:
 
 
 def themed(name: str | None) -> tuple[str, float]:
-    """As `colour`, in the shade of the page around the picture if it has one of that name (`style.css`)."""
+    """As `colour`, with its opacity, in the shade of the page around the picture if that has one (`style.css`)."""
     shade, opacity = colour(name)
     if name and name.startswith("@device"):
         return f"var(--device-{int(name.split(':')[1]) % len(_DEVICES)},{shade})", opacity

@@ -93,7 +93,10 @@ def steps(places: Sequence[Place], stepped: bool = False) -> str:
 
 
 def dots(places: Sequence[Place], size: float, stroke: str) -> str:
-    """Points as one path of round dots; those of one square are one, and neighbouring squares of a row are a line."""
+    """Points as one path of round dots; those of one square are one, and neighbouring squares of a row are a line.
+
+    Places and sizes are in pixels.
+    """
     rows: dict[int, set[int]] = {}
     for place in places:
         if place:
@@ -114,7 +117,10 @@ def dots(places: Sequence[Place], size: float, stroke: str) -> str:
 
 
 def marker(symbol: str, place: tuple[float, float], radius: float, fill: str, stroke: str, said: str = "") -> str:
-    """One symbol as `keisoku/ground/report/plot.py` names it; triangles are open. `said` is escaped already."""
+    """One symbol as `keisoku/ground/report/plot.py` names it; triangles are open. `said` is escaped already.
+
+    The place and the radius are in pixels.
+    """
     (x, y), r = place, radius
     title = f"<title>{said}</title>" if said else ""
     d = 1.3 * r

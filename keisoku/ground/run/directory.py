@@ -133,7 +133,10 @@ class RunDirectory:
         return [name for name in folders if self.parts(name)]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of a table, part by part, so that long runs need no memory for all."""
+        """The rows of a table, part by part, so that long runs need no memory for all.
+
+        Raises PlanError if a part is damaged.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 

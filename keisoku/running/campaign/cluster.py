@@ -274,7 +274,7 @@ def packed(path: Path) -> bytes:
 
 
 def unpack(content: bytes, path: Path) -> None:
-    """A run that was packed, at its place: whole or not at all."""
+    """A run that was packed, at its place: whole or not at all. Raises KeisokuError if it cannot be written."""
     partial = path.with_name(f"{path.name}.partial")
     for old in (partial, path):  # of an attempt that was interrupted here, and is not in the log
         shutil.rmtree(old, ignore_errors=True)

@@ -61,7 +61,7 @@ class Cell:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus published."""
+        """Ours minus published, in the unit of the column."""
         if self.ours is None or self.bound or math.isnan(self.published):
             return None
         difference = self.ours - self.published
@@ -69,7 +69,7 @@ class Cell:
 
     @property
     def in_errors(self) -> float | None:
-        """The difference in standard errors of itself; None without one, or for figures that have no error."""
+        """The difference as a ratio to its standard error; None without one, or for figures that have no error."""
         if self.difference is None or self.published_error is None:
             return None
         error = math.hypot(self.published_error, self.our_error or 0.0)

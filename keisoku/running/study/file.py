@@ -278,7 +278,7 @@ class Study(Settings):
         return self
 
     def cells(self) -> Iterator[tuple[Table, TableRow, Column, float]]:
-        """Every published value with its place; nan where an open table has none."""
+        """Every published value, in the unit of its column, with its place; nan where an open table has none."""
         for table in self.table:
             for row in table.row:
                 values = [math.nan] * len(table.column) if table.open else row.values

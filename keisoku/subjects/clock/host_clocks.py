@@ -76,7 +76,7 @@ def clock_source() -> str:
 
 
 def steering() -> Steering:
-    """Reads adjtimex with nothing to change."""
+    """Reads adjtimex with nothing to change. Raises EngineError if the kernel does not answer it."""
     timex = _Timex()
     library = ctypes.CDLL(None, use_errno=True)
     if library.adjtimex(ctypes.byref(timex)) < 0:

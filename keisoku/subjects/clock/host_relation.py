@@ -29,7 +29,10 @@ def related(name: str) -> Relation:
 
 
 def by_reference(master: Reference, rest: Callable[[float], None] = time.sleep) -> Relation:
-    """The reference is the master's time, the other clock CLOCK_MONOTONIC here: by how much that is ahead of it."""
+    """The reference is the master's time, the other clock CLOCK_MONOTONIC here: by how much that is ahead of it.
+
+    `rest` waits for so many seconds.
+    """
     first = bracket(time.CLOCK_MONOTONIC)
     readings: list[Ticks] = []
     while len(readings) < EXCHANGES:

@@ -53,7 +53,10 @@ class Rate:
         return interval / (1.0 + self.fast)
 
     def contributions(self, interval: float) -> tuple[Contribution, ...]:
-        """Contributions to an interval; for a frequency or a bandwidth give that figure: the effect is as large."""
+        """Contributions to an interval; for a frequency or a bandwidth give that figure: the effect is as large.
+
+        They have the unit of what is given.
+        """
         return tuple(part.contribution(interval) for part in self.parts)
 
     def with_rate(self, figure: Quantity, interval: float | None = None) -> Quantity:
@@ -77,6 +80,6 @@ SECOND = Rate("second")
 
 
 def stated(clock: str, half_width: float = OSCILLATOR) -> Rate:
-    """Rate of a clock that was not calibrated."""
+    """Rate of a clock that was not calibrated; the half-width is a ratio."""
     said = phrase("clock: rate not calibrated, the oscillator's own, stated as ± {ppm:g} ppm", ppm=half_width * 1e6)
     return Rate(clock, 0.0, (Part(said, half_width=half_width),), said)

@@ -40,7 +40,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Relation:
-    """other = reference + offset + drift · (reference - at), with standard uncertainties (k = 1)."""
+    """One clock by another: other = reference + offset + drift · (reference - at), with standard uncertainties."""
 
     offset_ns: int
     """Whole, because a double holds no ns of a time of day."""

@@ -22,7 +22,7 @@ Key = TypeVar("Key", bound=Hashable)
 def best_set(values: Mapping[Key, Sequence[float]], confidence: float = 0.95) -> list[Key]:
     """Keys from the greatest mean down. A key with fewer than two values is never left out, as its scatter is unknown.
 
-    Raises ValueError if there is nothing.
+    Values are in any one unit. Raises ValueError if there is nothing.
     """
     if not values or any(not some for some in values.values()):
         raise ValueError("nothing was measured of one of them")

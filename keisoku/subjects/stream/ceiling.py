@@ -19,7 +19,7 @@ BARE = phrase("own ceiling: both ends run on this machine, joined by a veth, and
 
 @dataclass(frozen=True)
 class Ceiling:
-    """bit/s by cell."""
+    """The ceiling of each cell in bit/s."""
 
     measured: Mapping[Cell, Sequence[float]]
     source: str
@@ -39,7 +39,7 @@ class Ceiling:
         return max(self.measured, key=lambda cell: float(np.mean(self.measured[cell])))
 
     def values(self, cell: Cell) -> Sequence[float]:
-        """Of the single trials."""
+        """The throughput of the single trials in bit/s."""
         return self.measured[cell]
 
     def bps(self, cell: Cell) -> float:

@@ -36,7 +36,7 @@ class Confidence:
             raise ValueError(f"no rule: {self}")
 
     def met(self, values: Sequence[float]) -> bool:
-        """True if the confidence interval is narrow enough."""
+        """True if the confidence interval is narrow enough, whatever the unit of the values."""
         if len(values) < self.least:
             return False
         mean = float(np.mean(values))
@@ -47,9 +47,9 @@ class Confidence:
         return STOPPED if self.chose(values) else CONFIDENCE
 
     def chose(self, values: Sequence[float]) -> bool:
-        """True if the rule ended the runs by what they gave, not by their number."""
+        """True if the rule ended the runs by what they gave, in any unit, not by their number."""
         return self.least < self.most and self.met(values)
 
     def settled(self, values: Sequence[float]) -> bool:
-        """True if no more runs are needed: the interval is narrow enough, or the greatest number is reached."""
+        """True if no more runs are needed: the interval (in any unit) is narrow, or the number the greatest."""
         return len(values) >= self.most or self.met(values)

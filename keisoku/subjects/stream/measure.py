@@ -186,7 +186,10 @@ def _check(settings: StreamSettings, session: StreamSession, best: Cell) -> list
 
 
 def earlier_ceiling(settings: StreamSettings, rows: Sequence[dict[str, Any]], run: str) -> dict[str, Any]:
-    """The ceiling from an earlier run whose path was bare (such as a crossed cable), as `Ceiling.of` takes it."""
+    """The ceiling from an earlier run whose path was bare (such as a crossed cable), as `Ceiling.of` takes it.
+
+    Raises PlanError if the run holds no throughput.
+    """
     outcomes = [one for one in cell_outcomes(rows) if one.path == "dut" and one.values]
     if not outcomes:
         raise PlanError("ceiling", f"{run} holds no throughput", "give the directory of a finished run")

@@ -48,7 +48,7 @@ class CellOutcome:
 
     @property
     def values(self) -> list[float]:
-        """bit/s received in all, by trial."""
+        """What was received in all in bit/s, by trial."""
         return self.bps.get("all", [])
 
     @property

@@ -48,7 +48,7 @@ class CellSchedule:
         return self._round.pop()
 
     def tell(self, cell: Cell, value: float) -> None:
-        """The figure that was measured for a cell; greater is better."""
+        """The figure that was measured for a cell, in any one unit; greater is better."""
         self.values[cell].append(value)
 
     @property

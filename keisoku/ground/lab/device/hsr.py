@@ -25,7 +25,7 @@ class Hsr(TwoRouters):
         return -_TAG_BYTES
 
     def commands(self, end: End, mtu: int) -> list[str]:
-        """The ring's device has the MAC address of the first line."""
+        """The ring's device has the MAC address of the first line. Raises EngineError if the MTU is too large."""
         if mtu > _MOST_MTU:
             raise EngineError(f"HSR carries IP packets of {_MOST_MTU} bytes at most; make the lab with an MTU of 1500")
         return [

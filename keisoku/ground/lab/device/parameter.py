@@ -28,7 +28,7 @@ def text_for(read: Callable[[str], object]) -> AfterValidator:
 
 
 def between(least: float, value: float, most: float) -> float:
-    """The value. Raises ValueError if it is out of range."""
+    """The value, in the unit of the limits. Raises ValueError if it is out of range."""
     if not least <= value <= most:
         raise ValueError
     return value

@@ -71,7 +71,7 @@ class SpanningTree(LabDevice):
             withhold(str(port.dut_interface), "ether daddr 01:80:c2:00:00:00")
 
     def begin(self, site: Site) -> None:
-        """Wait until the ports forward."""
+        """Wait until the ports forward. Raises EngineError if they do not in time."""
         names = [str(port.dut_interface) for port in site.ports] + ["second-first"]
         deadline = time.monotonic() + _PATIENCE_S
         while not all(_state(name) == _FORWARDING for name in names):

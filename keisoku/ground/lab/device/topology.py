@@ -107,7 +107,7 @@ def settle(ports: list[LabPort]) -> None:
 
 
 def await_silence(names: set[str]) -> None:
-    """The same for interfaces by name, in their namespace."""
+    """The same for interfaces by name, in their namespace. Raises EngineError if they do not settle."""
     deadline = time.monotonic() + _PATIENCE_S
     before: list[object] = []
     with IPRoute() as ip:

@@ -57,7 +57,7 @@ class Vswitch:
         _VSCTL.run(self._database, f"--timeout={_PATIENCE_S}", *words)
 
     def set_flows(self, name: str, flows: Sequence[str]) -> None:
-        """Replace all flows of a bridge, and check that it has accepted each."""
+        """Replaces all flows of a bridge. Raises EngineError if it has not accepted each."""
         bridge = str(self._directory / f"{name}.mgmt")
         _OFCTL.run("-O", "OpenFlow13", "--bundle", "replace-flows", bridge, "-", text="\n".join(flows) + "\n")
         taken = _OFCTL.run("-O", "OpenFlow13", "dump-aggregate", bridge).rsplit("flow_count=", 1)[1]

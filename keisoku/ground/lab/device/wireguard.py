@@ -37,7 +37,10 @@ class Wireguard(TwoRouters):
         ]
 
     def join(self, near: End, far: End) -> None:
-        """New keys for each lab; returns after the handshake, so that no frame has to wait for it."""
+        """New keys for each lab; returns after the handshake, so that no frame has to wait for it.
+
+        Raises EngineError if there is none in time.
+        """
         keys = {end.number: end.place.run(_new_key) for end in (near, far)}
         for end in (far, near):  # the near end begins, as soon as it knows the other
             end.place.run(partial(_meet, keys[3 - end.number], end.far_ipv4, alive=end is near))

@@ -6,26 +6,41 @@ import time
 from collections.abc import Callable, Sequence
 from time import CLOCK_MONOTONIC_RAW
 
+from pydantic import Field
+
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, kept
+from keisoku.ground.run.settings import RunSettings
 from keisoku.language import phrase
 from keisoku.subjects.clock import interval_clock, oscillator
 from keisoku.subjects.clock.calibration import table
 from keisoku.subjects.clock.calibration.analysis import NAME, SPOILING, Measured, best_frequency, residuals
 from keisoku.subjects.clock.calibration.analysis import analyse as analyse_readings
 from keisoku.subjects.clock.calibration.plot import residual_plot
-from keisoku.subjects.clock.calibration.settings import CalibrationSettings
 from keisoku.subjects.clock.host_clocks import HostClocks, host_clocks
 from keisoku.subjects.clock.reading import Reading
 from keisoku.subjects.clock.reference.kinds import Reference, flags
-from keisoku.subjects.clock.reference.local import brackets
+from keisoku.subjects.clock.reference.local import TRIES, brackets
 from keisoku.subjects.clock.reference.opening import choose, counter, open_reference
 
 KEEP_EVERY_S = 1.0
 """How often readings are written to the disk, and the kernel's clocks are checked."""
 _LEAST_S = 0.01
+
+
+class CalibrationSettings(RunSettings):
+    """Settings of one calibration."""
+
+    reference: str = "auto"
+    """Reference clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
+    duration_s: float = Field(1.0, gt=0)
+    """Time for which the counter is compared with the reference."""
+    tries: int = Field(TRIES, ge=1, le=10_000)
+    """Reads of a clock of this machine for each reading; the read with the shortest bracket counts."""
+    pause_s: float = Field(2.0, gt=0)
+    """Time between two requests to a PTP master or an NTP server; use 2 s or more for servers of other people."""
 
 
 def measure(work: Work[CalibrationSettings]) -> None:

@@ -150,6 +150,7 @@ def of_pulse(stamp_ns: int, first: Reading, last: Reading) -> Reading:
     """A pulse that the kernel stamped at `stamp_ns`: the reference was at the whole second nearest to it then.
 
     A clock that is off by half a second or more counts another second, alike for every pulse: a rate does not care.
+    Raises EngineError if the time of day changed meanwhile.
     """
     try:
         low, high = Translation(first, last).ticks(stamp_ns)

@@ -59,7 +59,7 @@ class NtpClient:
         return self._stamped[True] >= self._stamped[False]
 
     def reading(self) -> Reading:
-        """One exchange that was answered."""
+        """One exchange that was answered. Raises EngineError if too many were not."""
         for _ in range(LOST_MOST):
             found = self._exchange()
             if found is not None:

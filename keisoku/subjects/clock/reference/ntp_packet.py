@@ -100,6 +100,6 @@ def unix_ns(stamp: int, near_ns: int) -> int:
 
 
 def ntp_stamp(unix: int) -> int:
-    """ns since 1970 as a 64-bit NTP timestamp, whatever the era."""
+    """A 64-bit NTP timestamp of ns since 1970, whatever the era."""
     seconds, ns = divmod(unix, _NS)
     return (seconds + _UNIX_S) % _ERA_S << 32 | min(((ns << 32) + _NS // 2) // _NS, 0xFFFFFFFF)

@@ -44,7 +44,7 @@ def check(named: str, tau0_s: float) -> None:
 
 
 def listed(named: str, tau0_s: float) -> set[int]:
-    """The averaging times of a list, in intervals, however long the log is."""
+    """The averaging times of a list, in intervals, however long the log is. Raises PlanError if one is none."""
     found = set()
     for text in named.split(","):
         if not text.strip()[:1].isdigit() and not text.strip().startswith((".", "-", "+")):

@@ -51,7 +51,10 @@ def deviation(statistic: Statistic, stretches: Sequence[Floats], m: int, tau0: f
 
 
 def joined(statistic: Statistic, parts: Sequence[Terms], tau: float) -> float:
-    """The deviation that the terms of several stretches give together; NaN if there are none."""
+    """The deviation that the terms of several stretches give together; NaN if there are none.
+
+    `tau` is in the unit of time of the phases; a deviation of frequency is a ratio.
+    """
     count = sum(part.count for part in parts)
     if not count:
         return math.nan

@@ -69,7 +69,7 @@ def freedom(statistic: Statistic, alpha: int, m: int, points: int) -> float:
 
 
 def joined(freedoms: list[float], terms: list[int]) -> float:
-    """Of the mean square over all terms of several stretches that do not touch: their variances add.
+    """Degrees of freedom of the mean square over all terms of several stretches that do not touch: their variances add.
 
     σ⁴-weighted (Welch and Satterthwaite) for stretches of one common variance.
     """
@@ -77,7 +77,7 @@ def joined(freedoms: list[float], terms: list[int]) -> float:
 
 
 def factors(degrees: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """By what a deviation is multiplied to get the lower and the upper end of its interval (χ²)."""
+    """By what a deviation of so many degrees of freedom is multiplied to get the ends of its interval (χ²)."""
     tail = (1.0 - confidence) / 2.0
     low, high = (2.0 * float(gammaincinv(degrees / 2.0, share)) for share in (1.0 - tail, tail))
     return math.sqrt(degrees / low), math.sqrt(degrees / high) if high > 0 else math.inf

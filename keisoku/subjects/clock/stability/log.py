@@ -97,7 +97,7 @@ class Logger:
     _rows: list[dict[str, object]] = field(default_factory=list)
 
     def run(self, every_s: float, duration_s: float, start: LogPosition) -> Iterator[float]:
-        """Logs until `duration_s` were logged in all sessions; yields the time logged so far, after each reading.
+        """Logs until `duration_s` were logged in all sessions; yields the seconds logged so far, after each reading.
 
         A caller that stops early must call `keep`. A reading that falls due while another is in progress is left
         out and not repeated later. Raises EngineError if the reference does not answer the first time.
@@ -164,7 +164,7 @@ class Logger:
 
 
 def logged(directory: RunDirectory, tau0_s: float) -> PhaseLog:
-    """The log's phase, as far as it is on the disk."""
+    """The log's phase, as far as it is on the disk. Raises PlanError if it lacks readings, or is of two clocks."""
     rows = directory.rows(TABLE, _ANALYSED)
     if lacking := sorted(set(_ANALYSED) - set(rows.column_names)):
         raise PlanError("run", f"{directory.path} lacks {', '.join(lacking)} of its readings", "log anew")

@@ -19,7 +19,7 @@ _ALPHA_MIN, _ALPHA_MAX = -2, 2
 
 
 def identify(phase: Floats, m: int, averaged: bool = False) -> int | None:
-    """α of the noise at τ = m·τ0; None if fewer than 30 phases remain when every m-th is taken.
+    """The exponent α of the noise at τ = m·τ0; None if fewer than 30 phases remain when every m-th is taken.
 
     `averaged`: means of every m phases are taken instead, as a modified deviation sees the clock. A parabola
     (offsets of time and frequency, linear drift) is taken away before. What is missing is left out.

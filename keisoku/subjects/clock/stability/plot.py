@@ -27,7 +27,10 @@ _SLOPES = {-1.0: "τ⁻¹", -0.5: "τ⁻¹ᐟ²", 0.5: "τ¹ᐟ²"}
 
 
 def stability_plots(result: Result, log: PhaseLog, nominal_rate: float | None) -> list[Plot]:
-    """Frequency deviations, time deviations and phase; those for which the log is too short are left out."""
+    """Frequency deviations, time deviations and phase; those for which the log is too short are left out.
+
+    `nominal_rate` is a ratio.
+    """
     rows = [row for row in result.rows if row.group == TAU_GROUP and row.at is not None]
     allan = _deviations(
         rows,
@@ -141,7 +144,7 @@ def _add_guides(plot: Plot, low: float, high: float, rows: Sequence[Row]) -> Non
 
 
 def drift_plot(log: PhaseLog, nominal_rate: float | None) -> Plot:
-    """Phase over the whole log, broken where the log is; and, of a clock with a nominal rate, as it was logged."""
+    """Phase over the whole log, broken where the log is; with a nominal rate (a ratio), also as it was logged."""
     steady, logged = _curves(log, nominal_rate)
     ways = {STEADY: steady} if logged is None else {STEADY: steady, LOGGED: logged}
     plot = Plot(

@@ -31,7 +31,7 @@ Rounds = Mapping[Condition, Sequence[Outcome]]
 def analyse(
     settings: ResponsivenessSettings, outcomes: Iterable[Outcome], repliers: Mapping[int, str]
 ) -> tuple[Result, dict[Condition, Times]]:
-    """The result, and the sorted round trips of each condition for its plot. `repliers` are the hops, by TTL."""
+    """The result, and the sorted round trips of each condition in ns, for its plot. `repliers` are the hops, by TTL."""
     rounds = by_condition(outcomes)
     idle = rounds.get("idle", [])
     floor = Floor.of(idle)

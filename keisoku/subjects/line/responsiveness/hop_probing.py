@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from keisoku.subjects.path.one_packet.discovery import discover
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopWire
+from keisoku.subjects.path.one_packet.probing.discovery import discover
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopWire
 
 NS_PER_S = 1_000_000_000
 EVERY_NS = NS_PER_S // 10

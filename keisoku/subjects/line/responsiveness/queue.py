@@ -37,7 +37,7 @@ class Floor:
         return cls(at, {way: np.array([one.one_way_ns[way].min() for one in used]) for way in WAYS})
 
     def waits(self, of: Outcome, way: Way) -> Times:
-        """How long each STAMP packet waited, in the ramp too."""
+        """How many ns each STAMP packet waited, in the ramp too."""
         return np.asarray(of.one_way_ns[way] - np.interp(of.at_ns, self.at_ns, self.least_ns[way]))
 
 

@@ -23,7 +23,7 @@ from keisoku.subjects.line.responsiveness.probing import (
     carry_out,
 )
 from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
-from keisoku.subjects.path.one_packet.sockets import HopSockets
+from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
 from keisoku.subjects.stream.session import StreamSession
 
 REPLIERS, MTU = "hops", "path_mtu_bytes"

@@ -43,7 +43,7 @@ def analyse(
     clocks: Clocks | None,
     nat: Nat | None = None,
 ) -> tuple[Result, dict[Condition, Times]]:
-    """The result, and sorted round trips by condition for its plot. `mtu_bytes`: 0 if not known."""
+    """The result, and sorted round trips in ns by condition for its plot. `mtu_bytes`: 0 if not known."""
     found = list(outcomes)
     rounds = by_condition(found)
     base, curves = analyse_responsiveness(settings.responsiveness(), found, repliers)

@@ -13,16 +13,17 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Flag
 from keisoku.language import joined, phrase, recorded
 from keisoku.subjects.clock import rated
-from keisoku.subjects.path.one_packet.analysis import NAME
-from keisoku.subjects.path.one_packet.analysis import analyse as analyse_probes
-from keisoku.subjects.path.one_packet.discovery import KnownPath
-from keisoku.subjects.path.one_packet.fit import PathFit, fit_path, widths
+from keisoku.subjects.path.one_packet.fit.segment import Segment, widths
+from keisoku.subjects.path.one_packet.judgement.analysis import NAME
+from keisoku.subjects.path.one_packet.judgement.analysis import analyse as analyse_probes
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
+from keisoku.subjects.path.one_packet.judgement.sources import source_rows
 from keisoku.subjects.path.one_packet.plot import hop_plots
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.probing import HopProbing
+from keisoku.subjects.path.one_packet.probing.discovery import KnownPath
+from keisoku.subjects.path.one_packet.probing.schedule import HopProbing
+from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
-from keisoku.subjects.path.one_packet.sockets import HopSockets
-from keisoku.subjects.path.one_packet.sources import source_rows
 from keisoku.subjects.path.one_packet.table import append, probes_of
 from keisoku.subjects.path.stamp_noise import stamp_noise
 from keisoku.subjects.path.unfinished import unfinished
@@ -96,7 +97,7 @@ def analyse(directory: RunDirectory) -> Findings:
         update={
             "rows": [*result.rows, *source_rows(probes, noise)],
             "flags": [*_unfinished(directory, probes), *result.flags],
-            "remarks": [*result.remarks, *_imprecise(fitted, float(directory.plan["precision_percent"]))],
+            "remarks": [*result.remarks, *_imprecise(fitted.segments, float(directory.plan["precision_percent"]))],
             "failure": ""
             if reached
             else phrase("{host}: not measured as far as the host: {why}", host=host.partition("@")[0], why=why),
@@ -118,11 +119,11 @@ def _unfinished(directory: RunDirectory, probes: Sequence[HopProbe]) -> list[Fla
     return [unfinished(sent, missing)]
 
 
-def _imprecise(path: PathFit, precision_percent: float) -> list[str]:
+def _imprecise(between: Sequence[Segment], precision_percent: float) -> list[str]:
     """A sentence about the hops that lack the precision that was asked for."""
     lacking = [
         f"{hop} (± {100 * width:.2g} %)" if np.isfinite(width) else f"{hop}"
-        for hop, width in widths(path, with_reverse=False).items()
+        for hop, width in widths(between, with_reverse=False).items()
         if 100 * width > precision_percent
     ]
     if not lacking:

@@ -7,7 +7,7 @@ import numpy as np
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, device_colour, hover, label
 from keisoku.language import phrase
-from keisoku.subjects.path.one_packet.fit import PathFit
+from keisoku.subjects.path.one_packet.judgement.path import PathFit
 
 _MARKS = {True: "circle", False: "x"}
 

@@ -35,7 +35,7 @@ class Mode:
 
 
 def bin_width(rates_bps: NDArray[np.float64]) -> float:
-    """bit/s."""
+    """The width of a bin in bit/s."""
     low, middle, high = np.quantile(rates_bps, [0.1, 0.5, 0.9])
     return float(max(BIN_SHARE * (high - low), LEAST_BIN * middle))
 

@@ -41,7 +41,7 @@ class Serialisation:
         return self.ns_per_byte * capacity_bps / 8e9
 
     def links_error(self, capacity_bps: float, capacity_error_bps: float) -> float:
-        """Standard uncertainty of `links` as far as the packets' scatter shows it."""
+        """Standard uncertainty of the number of links as far as the packets' scatter shows it."""
         relative = np.hypot(self.error_ns_per_byte / self.ns_per_byte, capacity_error_bps / capacity_bps)
         return float(self.links(capacity_bps) * relative)
 

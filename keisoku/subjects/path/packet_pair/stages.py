@@ -95,7 +95,7 @@ def measure(
 
 
 def larger_noise(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    """Noise of two ends by source of time; only sources of both."""
+    """The larger noise of two ends in ns, by source of time; only sources of both."""
     return {source: max(one[source], other[source]) for source in one if source in other}
 
 

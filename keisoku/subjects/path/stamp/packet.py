@@ -210,7 +210,7 @@ def timestamp(unix_time_ns: int, ptp: bool) -> int:
 
 
 def unix_ns(stamp: int, ptp: bool) -> int:
-    """ns of UNIX time; NTP's era is the one that begins in 1900 up to 2036, the next one from then on."""
+    """UNIX time in ns; NTP's era is the one that begins in 1900 up to 2036, the next one from then on."""
     seconds, fraction = stamp >> 32, stamp & 0xFFFF_FFFF
     if ptp:
         return seconds * _NS + fraction

@@ -42,7 +42,7 @@ class Dispersions:
 
     @property
     def rates_bps(self) -> Floats:
-        """bit/s by each train; infinite where both ends have one stamp."""
+        """The rate by each train in bit/s; infinite where both ends have one stamp."""
         with np.errstate(divide="ignore"):
             return np.where(self.received_ns > 0, self.bits / np.maximum(self.received_ns, 1e-3) * 1e9, np.inf)
 

@@ -82,7 +82,7 @@ class TrainSession:
         return self._end.clock_steps()
 
     def remote_noise(self) -> dict[str, float]:
-        """As `stamp_noise` at the other end."""
+        """As `stamp_noise` at the other end, in ns."""
         answer, _ = self.control.ask({"do": "noise"})
         return {str(source): float(noise) for source, noise in answer["noise_ns"].items()}
 
@@ -168,7 +168,7 @@ def _parts(plans: Sequence[TrainPlan]) -> Iterator[list[TrainPlan]]:
 
 
 def local_address(place: Place, remote: str) -> str:
-    """The address that this host sends to `remote` from."""
+    """The address that this host sends to `remote` from. Raises EngineError if there is no way to it."""
     family = socket.AF_INET6 if ":" in remote else socket.AF_INET
 
     def find() -> str:

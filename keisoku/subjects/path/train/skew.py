@@ -37,7 +37,7 @@ def skew(times_ns: NDArray[np.float64], delays_ns: NDArray[np.float64]) -> float
 
 
 def without_skew(times_ns: NDArray[np.float64], delays_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Delays as one clock would have measured them, up to a constant."""
+    """Delays in ns as one clock would have measured them, up to a constant."""
     return np.asarray(delays_ns - skew(times_ns, delays_ns) * times_ns)
 
 

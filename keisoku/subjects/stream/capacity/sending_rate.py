@@ -38,7 +38,7 @@ class SendingRate:
 
     @property
     def bps(self) -> float:
-        """bit/s of IPv4 packets, with the mean of random lengths."""
+        """The rate of IPv4 packets in bit/s, with the mean of random lengths."""
         found = 0.0
         if self.interval1_us:
             found += self.burst1 * _packet(self.payload1) / self.interval1_us

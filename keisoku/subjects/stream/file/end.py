@@ -48,7 +48,7 @@ class FileEnd:
         self._bps = None if message["bps"] is None else float(message["bps"])
 
     def write(self) -> int:
-        """ns to write so many bytes from memory until they are on the disk."""
+        """The ns that so many bytes take from memory until they are on the disk."""
         content = random_bytes(CHUNK_BYTES)
         left = self._bytes
         begun_ns = time.monotonic_ns()
@@ -62,7 +62,10 @@ class FileEnd:
         return time.monotonic_ns() - begun_ns
 
     def receive(self, control: Control, place: Place, address: str, host: str) -> None:
-        """Takes the file from the client's connection and answers when it is on the disk."""
+        """Takes the file from the client's connection and answers when it is on the disk.
+
+        Raises EngineError if that connection does not come.
+        """
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         token = secrets.randbits(63)
         with place.inside(lambda: socket.socket(family, socket.SOCK_STREAM)) as listener:

@@ -51,7 +51,7 @@ class FlowEnd:
             raise EngineError(f"the streams cannot begin: {error}; measure again") from error
 
     def send(self, duration_s: float) -> list[dict[str, Any]]:
-        """Sends this end's streams for that long, and returns a report of each stream."""
+        """Sends this end's streams for that long, and returns a report of each stream. Raises EngineError."""
         try:
             return parse(self._end.send(duration_s))
         except OSError as error:

@@ -100,7 +100,7 @@ def outcome(part: pa.Table, trial: Mapping[str, Any]) -> TrialOutcome:
 
 
 def analyse(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> tuple[Result, dict[str, Times]]:
-    """The result, and the sorted times of all counted trials together for its plot, by what they are of."""
+    """The result, and the sorted times in ns of all counted trials together for its plot, by what they are of."""
     counted = [one for one in trials if one.number > 0]
     rows: list[Row] = []
     curves: dict[str, Times] = {}

@@ -15,7 +15,7 @@ _POINTS = 200
 
 
 def latency_plot(settings: TransactionSettings, curves: Mapping[str, Times]) -> Plot:
-    """A line for each of the sorted times; those that failed are beyond its end."""
+    """A line for each of the sorted times (ns); those that failed are beyond its end."""
     longest = max(len(times) for times in curves.values())
     finite = [float(value) / 1e3 for times in curves.values() for value in times[[0, -1]] if np.isfinite(value)]
     axes = {

@@ -13,7 +13,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.packet import Packet, raw
 
-from keisoku.subjects.path.one_packet.icmp_error import QuotedProbe, headers, of_ipv4, of_ipv6
+from keisoku.subjects.path.one_packet.probing.icmp_error import QuotedProbe, headers, of_ipv4, of_ipv6
 
 PROBE_IPV6 = IPv6(src="fd00::1", dst="fd00::9") / UDP(sport=4000, dport=33435) / bytes(100)
 PROBE_IPV4 = IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=4000, dport=33435) / bytes(100)

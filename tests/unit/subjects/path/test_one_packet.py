@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.virtual_path import Limiter, rfc792, rfc1812, whole
 
-from keisoku.subjects.path.one_packet.covariance import FORWARD, REVERSE
-from keisoku.subjects.path.one_packet.fit import fit_path
-from keisoku.subjects.path.one_packet.flags import flags_of
-from keisoku.subjects.path.one_packet.icmp_limit import IcmpLimit
-from keisoku.subjects.path.one_packet.minimum import hop_samples
+from keisoku.subjects.path.one_packet.fit.covariance import FORWARD, REVERSE
+from keisoku.subjects.path.one_packet.fit.minimum import hop_samples
+from keisoku.subjects.path.one_packet.fit.quantile import refine
+from keisoku.subjects.path.one_packet.fit.segment import Span, fit_hop, lows, rate
+from keisoku.subjects.path.one_packet.fit.slope import fit_slopes, identifiable, theil_sen
+from keisoku.subjects.path.one_packet.judgement.flags import flags_of
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
+from keisoku.subjects.path.one_packet.judgement.quoting import classify
+from keisoku.subjects.path.one_packet.judgement.sources import repetitions, source_rows
+from keisoku.subjects.path.one_packet.judgement.train import dispersions
 from keisoku.subjects.path.one_packet.probe import HopProbe, by_source, from_row
-from keisoku.subjects.path.one_packet.quantile import refine
-from keisoku.subjects.path.one_packet.quoting import classify
-from keisoku.subjects.path.one_packet.segment import Span, fit_hop, lows, rate
-from keisoku.subjects.path.one_packet.sizes import probe_sizes
-from keisoku.subjects.path.one_packet.slope import fit_slopes, identifiable, theil_sen
-from keisoku.subjects.path.one_packet.sources import repetitions, source_rows
-from keisoku.subjects.path.one_packet.train import dispersions
+from keisoku.subjects.path.one_packet.probing.icmp_limit import IcmpLimit
+from keisoku.subjects.path.one_packet.probing.sizes import probe_sizes
 
 Floats = NDArray[np.float64]
 SIZES = np.array(probe_sizes(1500), dtype=np.float64)

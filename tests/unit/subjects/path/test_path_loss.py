@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.virtual_path import Limiter
 
-from keisoku.subjects.path.one_packet.icmp_limit import IcmpLimit
-from keisoku.subjects.path.one_packet.loss import path_loss, ratio_interval
+from keisoku.subjects.path.one_packet.judgement.loss import path_loss, ratio_interval
 from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing.icmp_limit import IcmpLimit
 
 MS = 1_000_000
 

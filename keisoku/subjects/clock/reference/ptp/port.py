@@ -86,7 +86,10 @@ class PtpPort:
         return Ports(self._event.address[1], self._general.address[1])
 
     def ask(self) -> Asked:
-        """Sends a Delay_Req. The stamp is waited for with the answer, so that a host without any loses no time."""
+        """Sends a Delay_Req. The stamp is waited for with the answer, so that a host without any loses no time.
+
+        Raises EngineError if the master cannot be reached.
+        """
         self._sequence = (self._sequence + 1) & 0xFFFF
         flags = NO_FLAGS if self.target.multicast else Flag.UNICAST
         message = Message(
@@ -106,7 +109,7 @@ class PtpPort:
         return asked.kernel_ns or next((stamp for id, stamp, _ in late if id == asked.id), None)
 
     def signal(self, terms: list[Term], target: PortIdentity) -> None:
-        """Sends terms of unicast negotiation."""
+        """Sends terms of unicast negotiation. Raises EngineError if the master cannot be reached."""
         self._signals = (self._signals + 1) & 0xFFFF
         body = Signals(target, tuple(terms))
         message = Message(

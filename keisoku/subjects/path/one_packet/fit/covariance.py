@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.ground.statistics.uncertainty import student
-from keisoku.subjects.path.one_packet.minimum import HopSamples
-from keisoku.subjects.path.one_packet.quantile import tame
-from keisoku.subjects.path.one_packet.slope import NORMAL, Floats, Kind, SlopeFit
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit.quantile import tame
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, Kind, SlopeFit
 
 FIXED, FORWARD, REVERSE = range(3)
 """Columns of a covariance."""
@@ -38,7 +38,7 @@ class Covariance:
     """Degrees of freedom that the scatter was estimated with."""
 
     def error(self, columns: Sequence[int]) -> float:
-        """Standard error of the sum of these coefficients."""
+        """Standard error of the sum of these coefficients: ns, or ns per byte of slopes."""
         chosen = np.zeros(3)
         chosen[list(columns)] = 1.0
         variance = float(chosen @ self.matrix @ chosen)
@@ -79,12 +79,12 @@ def of_quantile(fit: SlopeFit, samples: HopSamples, level: float) -> Covariance:
 
 
 def scatter_of_all(fit: SlopeFit, samples: HopSamples) -> float:
-    """Standard deviation of all minima about their plane, robustly: half of them may be wild."""
+    """Standard deviation of all minima about their plane in ns, robustly: half of them may be wild."""
     return NORMAL * float(np.median(np.abs(samples.minima - fit.at(samples.sizes, samples.replies))))
 
 
 def normal_matrix(sizes: Floats, replies: Floats, kind: Kind, weights: Floats) -> Floats:
-    """XᵀWX of a plane at these lengths, with as many columns as `kind` separates."""
+    """XᵀWX of a plane at these lengths in bytes, with as many columns as `kind` separates."""
     columns = [np.ones_like(sizes), sizes] + ([replies] if kind == "both" else [])
     design = np.column_stack(columns)
     made: Floats = design.T @ (design * weights[:, None])

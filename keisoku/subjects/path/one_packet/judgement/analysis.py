@@ -1,6 +1,6 @@
 """The answer of a one-packet measurement: bandwidth and latency of each hop, from its raw probes alone.
 
-It sends nothing and formats no figure; `keisoku/subjects/path/one_packet/probing.py` probes, `report` shows.
+It sends nothing and formats no figure; `keisoku/subjects/path/one_packet/probing/schedule.py` probes, `report` shows.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Interval, Quantity
 from keisoku.language import joined, phrase
-from keisoku.subjects.path.one_packet.fit import PathFit
-from keisoku.subjects.path.one_packet.flags import flags_of, loss_flags, remarks_of
-from keisoku.subjects.path.one_packet.loss import HopLoss, path_loss
-from keisoku.subjects.path.one_packet.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit.segment import BITS, Segment, Span, rate
+from keisoku.subjects.path.one_packet.judgement.flags import flags_of, loss_flags, remarks_of
+from keisoku.subjects.path.one_packet.judgement.loss import HopLoss, path_loss
+from keisoku.subjects.path.one_packet.judgement.path import PathFit
+from keisoku.subjects.path.one_packet.judgement.quoting import Quoting
+from keisoku.subjects.path.one_packet.judgement.verdict import PathVerdict
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.quoting import Quoting
-from keisoku.subjects.path.one_packet.segment import BITS, Segment, Span, rate
-from keisoku.subjects.path.one_packet.sizes import SLOWER_ABOVE_BYTES
-from keisoku.subjects.path.one_packet.verdict import PathVerdict
+from keisoku.subjects.path.one_packet.probing.sizes import SLOWER_ABOVE_BYTES
 
 NAME = "path one-packet"
 STEERED = 500e-6

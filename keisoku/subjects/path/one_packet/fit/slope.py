@@ -48,7 +48,7 @@ class SlopeFit:
 
 
 def identifiable(sizes: Floats, replies: Floats) -> Kind:
-    """The slopes that these pairs of lengths can separate. Raises ValueError for fewer than three different sizes."""
+    """The slopes that these pairs of lengths in bytes can separate. Raises ValueError for fewer than three sizes."""
     if np.unique(sizes).size < 3:
         raise ValueError("a slope needs at least three different probe sizes")
     if np.ptp(replies) == 0:

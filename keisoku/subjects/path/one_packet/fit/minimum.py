@@ -48,7 +48,7 @@ class HopSamples:
 
 
 def floor(ascending: NDArray[np.float64]) -> float:
-    """The minimum; of many repeats the mean of the smallest sixteenth, as one odd early stamp must not count alone."""
+    """The minimum in ns; of many repeats the mean of the smallest sixteenth, as one odd early stamp must not count."""
     return float(ascending[: 1 + ascending.size // LOWEST].mean())
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.subjects.path.one_packet.slope import NORMAL, Floats, SlopeFit
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, SlopeFit
 
 STEPS = 2
 LEAST_BANDWIDTH = 0.03
@@ -66,7 +66,7 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
 
 
 def tame(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> NDArray[np.bool_]:
-    """Which cells do not lie wildly above a plane.
+    """Which cells, of round trips in ns, do not lie wildly above a plane.
 
     The trimming of a fit would also take half of the merely scattered ones, and so half of the probes in vain.
     """

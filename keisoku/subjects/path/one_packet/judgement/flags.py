@@ -9,14 +9,14 @@ import numpy as np
 from keisoku.ground.run.result import Flag
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import joined, phrase
-from keisoku.subjects.path.one_packet import slope as hop_slope
-from keisoku.subjects.path.one_packet.covariance import FORWARD
-from keisoku.subjects.path.one_packet.fit import PathFit, Unseen
-from keisoku.subjects.path.one_packet.loss import PathLoss
-from keisoku.subjects.path.one_packet.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit import slope as hop_slope
+from keisoku.subjects.path.one_packet.fit.covariance import FORWARD
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
+from keisoku.subjects.path.one_packet.fit.segment import HopFit, Segment
+from keisoku.subjects.path.one_packet.judgement.loss import PathLoss
+from keisoku.subjects.path.one_packet.judgement.path import PathFit, Unseen
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.segment import HopFit, Segment
-from keisoku.subjects.path.one_packet.sizes import SLOWER_ABOVE_BYTES
+from keisoku.subjects.path.one_packet.probing.sizes import SLOWER_ABOVE_BYTES
 
 HOST_SILENT = phrase("the host itself was silent or refused the probes: the path behind the last hop listed is unknown")
 
@@ -177,7 +177,7 @@ def _higher(segment: Segment, unseen: Unseen) -> str:
 
 
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
-    """Other sentences that a reader needs."""
+    """Other sentences that a reader needs; `noise` of a round trip is in ns."""
     remarks = [phrase("latency is the round trip of a packet of zero length, with the time that routers take to reply")]
     sent = [probe.sent_ns for probe in probes]
     if sent:

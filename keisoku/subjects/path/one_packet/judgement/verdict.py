@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from keisoku.language import phrase
-from keisoku.subjects.path.one_packet.segment import BITS, Segment, Span, rate
-from keisoku.subjects.path.one_packet.train import Dispersion
+from keisoku.subjects.path.one_packet.fit.segment import BITS, Segment, Span, rate
+from keisoku.subjects.path.one_packet.judgement.train import Dispersion
 
 HIDDEN_RATIO = 1.25
 """One link of the one-packet rate would spread a train by this factor more than was seen: n equal stages do by n."""

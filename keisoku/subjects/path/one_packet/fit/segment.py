@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.subjects.path.one_packet.covariance import (
+from keisoku.subjects.path.one_packet.fit.covariance import (
     FIXED,
     FORWARD,
     REVERSE,
@@ -21,9 +21,9 @@ from keisoku.subjects.path.one_packet.covariance import (
     of_quantile,
     scatter_of_all,
 )
-from keisoku.subjects.path.one_packet.minimum import HopSamples, low
-from keisoku.subjects.path.one_packet.quantile import refine
-from keisoku.subjects.path.one_packet.slope import Floats, SlopeFit, fit_slopes, identifiable
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples, low
+from keisoku.subjects.path.one_packet.fit.quantile import refine
+from keisoku.subjects.path.one_packet.fit.slope import Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
 """bit/s · ns/byte."""
@@ -34,6 +34,8 @@ LEVELS = (0.05, 0.1, 0.2)
 """Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
 CLEARLY = 0.75
 """Minima that scatter by less than this share of what a quantile's step has are clearly better known."""
+REVERSE_SHARE = 1 / 3
+"""Share of a probe's bytes over which replies vary."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Span:
 
     @property
     def half_width(self) -> float:
-        """The larger distance from the value to an end."""
+        """The larger distance from the value to an end, in the value's unit."""
         return max(self.upper - self.value, self.value - self.lower, 0.0)
 
 
@@ -211,3 +213,30 @@ def _gains(hop: HopFit) -> tuple[float, float]:
     sizes, replies = hop.samples.sizes[hop.fit.kept], hop.samples.replies[hop.fit.kept]
     spread = np.sqrt(np.diag(np.linalg.pinv(normal_matrix(sizes, replies, hop.fit.kind, np.ones_like(sizes)))))
     return float(spread[1]), float(spread[2]) if hop.fit.kind == "both" else 0.0
+
+
+def widths(between: Sequence[Segment], with_reverse: bool = True, until_known: bool = False) -> dict[int, float]:
+    """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
+
+    A third of that of its reverse slope counts if it is larger, `with_reverse`, or `until_known` where it has no rate
+    yet (`REVERSE_SHARE`).
+
+    A segment that shows no serialisation at all has none to be measured: its width is zero.
+    """
+    found = {}
+    for segment in between:
+        unknown = segment.reverse is not None and rate(segment.reverse) is None
+        reverse = segment.reverse if with_reverse or (until_known and unknown) else None
+        spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
+        found[segment.last_hop] = max(
+            (share * _width(span) for span, share in spans if span is not None), default=np.inf
+        )
+    return found
+
+
+def _width(span: Span) -> float:
+    if not np.isfinite(span.half_width):
+        return float("inf")
+    if max(span.value, span.half_width) < SLOWEST_COPY:  # nothing serialises here
+        return 0.0
+    return span.half_width / abs(span.value) if span.value else float("inf")

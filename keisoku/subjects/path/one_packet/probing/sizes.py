@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keisoku.subjects.path.one_packet.slope import identifiable
+from keisoku.subjects.path.one_packet.fit.slope import identifiable
 
 QUOTE_BYTES = 548
 """What of a probe fits into a reply of 576 bytes beside its IP and ICMP headers (RFC 1812 §4.3.2.3)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply, HopWire
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply, HopWire
 
 TELL_NS = 250_000_000
 """From one word about the time to the next, at least."""

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.subjects.path.one_packet.kink import slower_above, unexplained_kink, unseen_above
-from keisoku.subjects.path.one_packet.minimum import HopSamples, hop_samples
+from keisoku.subjects.path.one_packet.fit.minimum import HopSamples, hop_samples
+from keisoku.subjects.path.one_packet.fit.segment import HopFit, Segment, fit_hops, segments
+from keisoku.subjects.path.one_packet.judgement.kink import slower_above, unexplained_kink, unseen_above
+from keisoku.subjects.path.one_packet.judgement.quoting import Quoting, classify
+from keisoku.subjects.path.one_packet.judgement.train import Dispersion, dispersions
+from keisoku.subjects.path.one_packet.judgement.verdict import PathVerdict, verdicts
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.quoting import Quoting, classify
-from keisoku.subjects.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, rate, segments
-from keisoku.subjects.path.one_packet.train import Dispersion, dispersions
-from keisoku.subjects.path.one_packet.verdict import PathVerdict, verdicts
 
-REVERSE_SHARE = 1 / 3
 WORTH = 0.01
 """Share of a slope that is worth a word."""
 
@@ -91,30 +90,3 @@ def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, Unsee
 def _delay_ns(samples: HopSamples) -> float:
     """What one in ten single packets was delayed by, above the minimum of its size."""
     return float(np.quantile(np.concatenate([cell - cell[0] for cell in samples.samples]), 0.9))
-
-
-def widths(path: PathFit, with_reverse: bool = True, until_known: bool = False) -> dict[int, float]:
-    """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
-
-    A third of that of its reverse slope counts if it is larger, `with_reverse`, or `until_known` where it has no rate
-    yet: replies vary over a third of the bytes that probes do.
-
-    A segment that shows no serialisation at all has none to be measured: its width is zero.
-    """
-    found = {}
-    for segment in path.segments:
-        unknown = segment.reverse is not None and rate(segment.reverse) is None
-        reverse = segment.reverse if with_reverse or (until_known and unknown) else None
-        spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
-        found[segment.last_hop] = max(
-            (share * _width(span) for span, share in spans if span is not None), default=np.inf
-        )
-    return found
-
-
-def _width(span: Span) -> float:
-    if not np.isfinite(span.half_width):
-        return float("inf")
-    if max(span.value, span.half_width) < SLOWEST_COPY:  # nothing serialises here
-        return 0.0
-    return span.half_width / abs(span.value) if span.value else float("inf")

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.subjects.path.one_packet.icmp_limit import CHANCE, SURE, Fate, IcmpLimit
 from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing.icmp_limit import CHANCE, SURE, Fate, IcmpLimit
 
 NS_PER_S = 1_000_000_000
 INTERVALS_S = np.geomspace(0.03, 8.0, 280)

@@ -13,8 +13,8 @@ from typing import Self
 from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.place import Place
-from keisoku.subjects.path.one_packet.icmp_error import IPV6_HEADER, QuotedProbe, headers, of_ipv4, of_ipv6
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply
+from keisoku.subjects.path.one_packet.probing.icmp_error import IPV6_HEADER, QuotedProbe, headers, of_ipv4, of_ipv6
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply
 from keisoku.subjects.path.time_source import stamps_of
 
 IP_MTU, IPV6_MTU = 14, 24

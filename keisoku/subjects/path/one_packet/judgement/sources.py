@@ -16,9 +16,9 @@ from keisoku.ground.run.result import Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, plural
-from keisoku.subjects.path.one_packet.fit import fit_path
+from keisoku.subjects.path.one_packet.fit.segment import BITS, SLOWEST_COPY
+from keisoku.subjects.path.one_packet.judgement.path import fit_path
 from keisoku.subjects.path.one_packet.probe import HopProbe, by_source
-from keisoku.subjects.path.one_packet.segment import BITS, SLOWEST_COPY
 from keisoku.subjects.path.time_source import SOURCES
 
 GROUP = phrase("Source of time")

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from keisoku.errors import EngineError
 from keisoku.ground.entry import ENDS, for_answers_s
 from keisoku.language import joined, phrase, plural
-from keisoku.subjects.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
-from keisoku.subjects.path.one_packet.fit import PathFit, fit_path, widths
-from keisoku.subjects.path.one_packet.icmp_limit import SILENCE, IcmpLimit
+from keisoku.subjects.path.one_packet.fit.minimum import hop_samples
+from keisoku.subjects.path.one_packet.fit.segment import Segment, fit_hops, segments, widths
 from keisoku.subjects.path.one_packet.probe import HopProbe
+from keisoku.subjects.path.one_packet.probing.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
+from keisoku.subjects.path.one_packet.probing.icmp_limit import SILENCE, IcmpLimit
+from keisoku.subjects.path.one_packet.probing.sizes import probe_sizes
+from keisoku.subjects.path.one_packet.probing.timed_wire import BudgetOverError, TimedWire
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply, HopWire
 from keisoku.subjects.path.one_packet.settings import OnePacketSettings
-from keisoku.subjects.path.one_packet.sizes import probe_sizes
-from keisoku.subjects.path.one_packet.timed_wire import BudgetOverError, TimedWire
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply, HopWire
 from keisoku.units import time_text
 
 NS_PER_S = 1_000_000_000
@@ -118,7 +119,7 @@ class HopProbing:
         self._fit_ns = 0
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
-        self._path: PathFit | None = None
+        self._segments: list[Segment] = []
         self._widths: dict[int, float] = {}
         self.probes: list[HopProbe] = []
         self._expect(round(AS_START * started_s * NS_PER_S))
@@ -277,11 +278,11 @@ class HopProbing:
     def _unfinished(self, hops: Sequence[_Hop], repeats: int) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
         began = self._wire.now_ns()
-        self._path = fit_path(self.probes)
+        self._segments = segments(fit_hops(hop_samples(self.probes)))
         self._fit_ns = self._wire.now_ns() - began
         times = repeats / self._settings.repetitions
-        self._widths = widths(self._path, times < REVERSE_REPEATS, times < SIGN_REPEATS)
-        ends = [segment.last_hop for segment in self._path.segments]
+        self._widths = widths(self._segments, times < REVERSE_REPEATS, times < SIGN_REPEATS)
+        ends = [segment.last_hop for segment in self._segments]
         wanted = set()
         for place, last in enumerate(ends):
             if 100 * self._widths[last] > self._settings.precision_percent:
@@ -340,8 +341,7 @@ class HopProbing:
 
     def _train_packets(self, ttl: int, mtu_bytes: int) -> int:
         """As many as the slowest link up to the hop carries in the time that a train may take."""
-        found = [] if self._path is None else self._path.segments
-        spans = [segment.forward or segment.both for segment in found if segment.last_hop <= ttl]
+        spans = [segment.forward or segment.both for segment in self._segments if segment.last_hop <= ttl]
         slowest = max((span.value for span in spans if span is not None), default=0.0)
         fitting = TRAIN_NS / (slowest * mtu_bytes) if slowest > 0 else LONG_TRAIN
         return int(min(max(fitting, SHORT_TRAIN), LONG_TRAIN))

@@ -16,9 +16,9 @@ import numpy as np
 
 from keisoku.ground.statistics.share import wilson
 from keisoku.ground.statistics.uncertainty import half_width
-from keisoku.subjects.path.one_packet.icmp_limit import Fate, IcmpLimit
+from keisoku.subjects.path.one_packet.judgement.refusal import fates_of, hidden_limit
 from keisoku.subjects.path.one_packet.probe import HopProbe
-from keisoku.subjects.path.one_packet.refusal import fates_of, hidden_limit
+from keisoku.subjects.path.one_packet.probing.icmp_limit import Fate, IcmpLimit
 
 BY_CHANCE = 0.01
 """A run of losses that comes in a whole measurement with at most this probability is taken for an outage."""

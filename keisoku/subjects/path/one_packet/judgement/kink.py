@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.uncertainty import student
-from keisoku.subjects.path.one_packet.segment import HopFit, Span
-from keisoku.subjects.path.one_packet.sizes import QUOTE_BYTES, SLOWER_ABOVE_BYTES
-from keisoku.subjects.path.one_packet.slope import NORMAL, Floats
+from keisoku.subjects.path.one_packet.fit.segment import HopFit, Span
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats
+from keisoku.subjects.path.one_packet.probing.sizes import QUOTE_BYTES, SLOWER_ABOVE_BYTES
 
 ERRORS, LEAST_NS, LEAST_SHARE = 7.5, 1.0, 0.001
 """A change counts from so many standard errors, so many ns per byte, and this share of the slope: chosen on random

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
 from keisoku.language import phrase
-from keisoku.subjects.path.one_packet.wire import HopPacket, HopReply, HopWire
+from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply, HopWire
 
 UNREACHABLE, EXCEEDED, ECHO_REPLY = 3, 11, 0
 PORT_UNREACHABLE, FRAGMENTATION_NEEDED = 3, 4
