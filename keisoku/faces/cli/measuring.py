@@ -60,6 +60,8 @@ _LOAD = _Unit("_fps", "RATE", load)
 """A rate that may also be a percentage of the line's."""
 _LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
 """A setting, and the option that it has in every command."""
+_POSITIVE = _Unit("_s", "TIME", lambda option, text: duration_ns(option, text) / 1e9)
+"""A trial takes some time; a wait or a delay may be none."""
 
 
 class Setting:
@@ -71,6 +73,8 @@ class Setting:
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
         if LinePercent in _parts(self.field.annotation):
             self.unit = _LOAD
+        if name == _LENGTH_OF_TRIALS:
+            self.unit = _POSITIVE
         # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
         self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
         """The name without the unit, as in a measurement's errors."""
