@@ -9,7 +9,41 @@ import pytest
 
 HOUSE = Path(__file__).parents[2] / "keisoku"
 EMPTY = frozenset(
-    ["against", "asked", "at", "beside", "best", "felt", "folded", "found", "given", "gone", "heard", "imagined", "joined", "kept", "known", "left", "made", "meant", "of", "put", "rated", "said", "seen", "shown", "spoilt", "stated", "take", "taken", "told", "thought", "waited", "wanted", "within"]
+    [
+        "against",
+        "asked",
+        "at",
+        "beside",
+        "best",
+        "felt",
+        "folded",
+        "found",
+        "given",
+        "gone",
+        "heard",
+        "imagined",
+        "joined",
+        "kept",
+        "known",
+        "left",
+        "made",
+        "meant",
+        "of",
+        "put",
+        "rated",
+        "said",
+        "seen",
+        "shown",
+        "spoilt",
+        "stated",
+        "take",
+        "taken",
+        "told",
+        "thought",
+        "waited",
+        "wanted",
+        "within",
+    ]
 )
 """Words that need another one beside them. Participles and prepositions say what was done, and not to what."""
 METHODS_LEFT = 63
