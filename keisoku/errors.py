@@ -33,7 +33,7 @@ class EngineError(KeisokuError):
     """A port or device failed while the trial was being prepared or carried out."""
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """A value as it was written, cut if it is long."""
     try:
         text = f"'{value}'" if isinstance(value, str) else repr(value)

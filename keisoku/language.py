@@ -36,10 +36,10 @@ class Phrase(str):
     values: Mapping[str, Any]
 
     def __add__(self, more: str) -> str:
-        return joined("", [self, more])
+        return join_texts("", [self, more])
 
     def __radd__(self, before: str) -> str:
-        return joined("", [before, self])
+        return join_texts("", [before, self])
 
 
 def phrase(template: str, /, **values: Any) -> str:
@@ -71,7 +71,7 @@ def recorded(text: str) -> str:
     return text if isinstance(text, Phrase) else _made(text, text, {})
 
 
-def joined(separator: str, texts: Iterable[str]) -> str:
+def join_texts(separator: str, texts: Iterable[str]) -> str:
     """Several texts as one, as `str.join` makes it. The separator is no word of a language."""
     values = {f"part{number}": text for number, text in enumerate(texts)}
     return _made(separator.join(values.values()), separator.join(f"{{{name}}}" for name in values), values)

@@ -19,8 +19,8 @@ from support.virtual_capacity import VirtualPath, carried_out
 
 from keisoku.ground.run.settings import parsed
 from keisoku.subjects.stream.capacity.analysis import analyse
+from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.rows import readings, table
-from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
 from keisoku.subjects.stream.capacity.settings import CapacitySettings
 
 SETTINGS = parsed(CapacitySettings, {"host": "far", "direction": "down"})
@@ -54,7 +54,7 @@ def main() -> None:
             chance = random.Random(first + place * count + number)
             path, truth_bps = drawn(kind, chance)
             told = carried_out(path, SETTINGS.asked("down"), up=False)
-            seen = [Seen(at_ns, status, at_ns, 0, 0, 0, 0) for at_ns, status in told]
+            seen = [ObservedStatus(at_ns, status, at_ns, 0, 0, 0, 0) for at_ns, status in told]
             rows = readings(table("down", CapacityTest(SETTINGS.asked("down"), seen, ipv6=False, silent=False)))
             result, _ = analyse(SETTINGS, rows, {})
             capacity = result.rows[0].figures["capacity"]

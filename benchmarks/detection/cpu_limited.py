@@ -23,7 +23,7 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.thread_watch import STREAMS, ThreadWatch
 from keisoku.ground.lab.system.name import find_system
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.running.study.cpu_wanted import wanted
+from keisoku.running.study.cpu_wanted import wanted_percent
 from keisoku.running.study.truth import most_bps
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.trial import StreamTrial
@@ -54,7 +54,7 @@ def measure(rate_bps: int | None, streams: int) -> tuple[float, float, Quantity]
             with Disturber(STOP_MS, EVERY_MS, together=True) as disturber:
                 slow.append(_once(aim, streams)[0])
             taken += [one.taken_ns / one.span_ns for one in disturber.taken]
-    seen = wanted(watch.looks, spans)
+    seen = wanted_percent(watch.looks, spans)
     assert seen is not None
     lost = 1 - statistics.fmean(after / before for before, after in zip(plain, slow, strict=True))
     return statistics.fmean(plain), lost / statistics.fmean(taken), seen

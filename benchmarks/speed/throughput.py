@@ -21,7 +21,7 @@ from peers.observer import observer
 from peers.pair import Pair, of_lab
 from peers.senders import PROGRAMS, Sender
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 
 SETTLE_S = 0.5
@@ -150,4 +150,4 @@ def teach(pair: Pair) -> None:
             for _ in range(_LEARNING_FRAMES):
                 port.send(pair.frame(reverse=True))
 
-    within(pair.far.namespace, send)
+    run_in_namespace(pair.far.namespace, send)

@@ -14,7 +14,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from keisoku.errors import KeisokuError, PlanError, shown
+from keisoku.errors import KeisokuError, PlanError, excerpt
 from keisoku.ground.host.context import host_context
 from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part, plain_part
@@ -283,6 +283,6 @@ class Measurement(Generic[Settings_]):
 
 def _not_understood(directory: RunDirectory, error: Exception) -> PlanError:
     """For records that no measurement writes, as after a fault of the disk: whoever reads many runs goes on."""
-    said = shown(f"{type(error).__name__}: {' '.join(str(error).split())}")
+    said = excerpt(f"{type(error).__name__}: {' '.join(str(error).split())}")
     problem = f"{directory.path} holds records that cannot be analysed ({said})"
     return PlanError("run", problem, "measure again if they are damaged, and report it as an error if they are not")

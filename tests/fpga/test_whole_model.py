@@ -15,7 +15,7 @@ from keisoku.ground.fpga.registers import REGISTERS
 from keisoku.ground.fpga.sim import VERDICTS, Surroundings
 from keisoku.ground.simulated_device.device import parse_device
 from keisoku.subjects.device.testbed.fpga_hosts import FpgaHosts
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 
 pytestmark = needs_model
 

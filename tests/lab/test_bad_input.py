@@ -26,7 +26,7 @@ from support.command_line import (
 from support.lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
-from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, run_in_namespace
 from keisoku.subjects.device.testbed.host_port import list_ports
 
 pytestmark = pytest.mark.lab
@@ -236,7 +236,7 @@ def wait_for_trial(child: Child, index: int) -> None:
         return tap
 
     stream = index * 4096 + 1  # each trial has 4096 numbers for its streams
-    with within(FOLDER / f"keisoku-{child.pid}-dut", listen) as tap:
+    with run_in_namespace(FOLDER / f"keisoku-{child.pid}-dut", listen) as tap:
         tap.settimeout(30)
         while not stream <= (identity(tap.recv(2048)) or (0,))[0] < LEARNING:
             pass

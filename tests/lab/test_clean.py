@@ -11,7 +11,7 @@ import pytest
 from support.command_line import journal_of, namespaces_of
 
 from keisoku.ground.host.namespace import Namespace
-from keisoku.ground.host.undo import left, undo, undo_left
+from keisoku.ground.host.undo import leftovers, undo, undo_left
 from keisoku.ground.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
@@ -93,9 +93,9 @@ def test_force_cleans_what_a_living_process_has():
     mine = namespaces_of(child.pid)
     undo_left()
     assert namespaces_of(child.pid) == mine
-    if others := set(left(force=True)) - set(journal_of(child.pid)):
+    if others := set(leftovers(force=True)) - set(journal_of(child.pid)):
         pytest.skip(f"{others} are somebody else's, so nothing may be forced here")
-    assert sorted(undo(*left(force=True))) == [f"removed {name}" for name in mine]
+    assert sorted(undo(*leftovers(force=True))) == [f"removed {name}" for name in mine]
     child.terminate()
     child.communicate(timeout=30)
 

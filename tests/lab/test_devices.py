@@ -15,7 +15,7 @@ from support.command_line import namespaces_of
 from support.lab_frames import counters, headers, signed
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
 from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.kernel_part import absence
@@ -144,7 +144,7 @@ def test_the_device_works_on_a_core_of_its_own(tap):
         assert lab.context()["dut_core"] == cores[1]
         folder = Path("/sys/class/net/d1/queues/rx-0/rps_cpus")
         dut = lab.ports[0].namespace_path.with_name(lab.ports[0].namespace_path.name.replace("tester", "dut"))
-        assert int(within(dut, folder.read_text).replace(",", ""), 16) == 1 << cores[1]
+        assert int(run_in_namespace(dut, folder.read_text).replace(",", ""), 16) == 1 << cores[1]
 
 
 def test_nothing_is_left_of_a_lab_that_could_not_be_made():
@@ -180,7 +180,7 @@ def test_what_cannot_be_is_refused_by_name(arguments, field):
 def test_the_calling_thread_stays_in_its_namespace():
     here = Path("/proc/thread-self/ns/net").readlink()
     with Lab("cable") as lab:
-        there = within(lab.ports[0].namespace_path, lambda: Path("/proc/thread-self/ns/net").readlink())
+        there = run_in_namespace(lab.ports[0].namespace_path, lambda: Path("/proc/thread-self/ns/net").readlink())
         assert there != here
         assert Path("/proc/thread-self/ns/net").readlink() == here
 

@@ -19,7 +19,7 @@ from support.tap_device import TapDevice
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.device.engine.port_counters import KernelCounters
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.interference import PortCounters, PortEngine
@@ -126,7 +126,7 @@ def moved(
                     kept.append(frame)
                 sink.receive(frame)
 
-    thread = threading.Thread(target=lambda: within(PATH, forward))
+    thread = threading.Thread(target=lambda: run_in_namespace(PATH, forward))
     thread.start()
     return thread, ready
 
@@ -368,7 +368,7 @@ def test_a_tag_beside_the_frame_does_not_make_it_corrupt(bed: None, engine: str)
 def test_frames_of_one_stream_on_several_queues_are_in_order_of_time(bed: None, engine: str) -> None:
     for queue in range(4):
         rps = f"/sys/class/net/rx0/queues/rx-{queue}/rps_cpus"
-        within(PATH, lambda rps=rps: Path(rps).write_text("3"))  # type: ignore[misc]
+        run_in_namespace(PATH, lambda rps=rps: Path(rps).write_text("3"))  # type: ignore[misc]
     frames = [template(size, HEADER + bytes([size % 251])) for size in (64, 1518)]
     lengths = b"".join(struct.pack("=H", len(frame)) for frame in frames)
     stream = {

@@ -16,7 +16,7 @@ import pytest
 
 from keisoku._core import Hiccups, Wire
 from keisoku.errors import EngineError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.subjects.device.engine.port_counters import KernelCounters
@@ -82,7 +82,7 @@ def overload(lab: Lab, engine: str) -> tuple[Facts, list[PortCounters]]:
 
 def own_receive_thread(port: LabPort) -> None:
     """From now on a thread, not the sender's soft interrupt, takes what arrives out of the ring of 256 frames."""
-    within(port.namespace_path, lambda: Path(f"/sys/class/net/{port.interface}/threaded").write_text("1"))
+    run_in_namespace(port.namespace_path, lambda: Path(f"/sys/class/net/{port.interface}/threaded").write_text("1"))
 
 
 @pytest.mark.parametrize("engine", ["xdp", "packet"])
@@ -142,7 +142,7 @@ def test_foreign_frames_that_the_host_refuses_are_no_drops() -> None:
 
     with Lab("cable") as lab:
         before = counters(lab, "xdp")[1]
-        within(lab.ports[0].namespace_path, send)
+        run_in_namespace(lab.ports[0].namespace_path, send)
         change = counters(lab, "xdp")[1].since(before)
         assert change.rx_dropped == 10
         assert port_drops(change, 10) == []

@@ -21,7 +21,7 @@ from support.lab_trials import FRAMES, on_lab, patient_trial, plan_for
 from support.trials import carried, incomplete
 
 from keisoku.errors import PlanError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device import iproute
 from keisoku.ground.lab.device.bridge import Bridge
 from keisoku.ground.lab.device.catalogue import FAMILIES, describe_kinds
@@ -245,7 +245,7 @@ def test_each_class_has_the_queue_of_its_number() -> None:
         sender.close()
         receiver.close()
         name = str(other.dut_interface)
-        shown = within(other.dut_namespace_path, lambda: iproute.tc_shows("qdisc", "show", "dev", name))
+        shown = run_in_namespace(other.dut_namespace_path, lambda: iproute.tc_shows("qdisc", "show", "dev", name))
     parts = [(re.search(r" parent (1:\d+)", part), part) for part in shown.split("qdisc ")]
     leaves = {parent[1]: iproute.tc_frames(part)[0] for parent, part in parts if parent}
     sent = [leaves[f"1:{number}"] for number in range(1, 5)]
@@ -275,8 +275,8 @@ def test_between_both_ends_frames_are_what_the_tunnel_makes_of_them(
     require(name)
     with Lab(name) as lab:
         one, other = lab.ports
-        watch = within(one.dut_namespace_path, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-        within(one.dut_namespace_path, lambda: watch.bind((line, 3)))
+        watch = run_in_namespace(one.dut_namespace_path, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+        run_in_namespace(one.dut_namespace_path, lambda: watch.bind((line, 3)))
         watch.settimeout(5)
         sender, receiver = tap(one), tap(other)
         sender.send(bytes(stack(lab.passage(1, 2).sent["ipv4"]) / SECRET))
@@ -301,11 +301,11 @@ def test_the_lines_of_a_link_take_turns(name: str, tap: MakeTap) -> None:
         sent = lambda: [  # noqa: E731
             int(Path(f"/sys/class/net/near{n}/statistics/tx_packets").read_text()) for n in (1, 2, 3)
         ]
-        before = within(one.dut_namespace_path, sent)
+        before = run_in_namespace(one.dut_namespace_path, sent)
         for sequence in range(30):
             sender.send(signed(headers(one, other, 128, l3=False), 7, sequence))
             receiver.receive()
-        after = within(one.dut_namespace_path, sent)
+        after = run_in_namespace(one.dut_namespace_path, sent)
     assert [now - then for now, then in zip(after, before, strict=True)] == [10, 10, 10]
 
 

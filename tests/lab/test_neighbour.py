@@ -22,7 +22,7 @@ from support.lab_frames import Tap, identity, signed
 
 from keisoku._core import Neighbours, Wire
 from keisoku.errors import EngineError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.port import LabPort
 
@@ -72,7 +72,7 @@ def router() -> Iterator[Lab]:
                 ip.route("add", dst=subnet, oif=index)
 
     with Lab("router") as lab:
-        within(dut_path(lab), forget)
+        run_in_namespace(dut_path(lab), forget)
         yield lab
 
 
@@ -148,7 +148,7 @@ def far(router: Lab) -> Iterator[socket.socket]:
         made.settimeout(5)
         return made
 
-    with within(dut_path(router), opened) as made:
+    with run_in_namespace(dut_path(router), opened) as made:
         yield made
 
 

@@ -22,7 +22,7 @@ from support.ssh_servers import missing
 
 from keisoku.faces.netconf.server import PROGRAMS, NetconfServer, SshListening
 from keisoku.faces.otg.control.controller import Controller
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.undo import record, undo, undo_left
 from keisoku.ground.lab.device import iproute
@@ -160,7 +160,7 @@ def test_interfaces_of_a_host_generate_and_analyze(engine: str, place: Place, tm
             try:
                 assert child.stdout is not None
                 assert any(line.startswith("NETCONF at ssh://root@127.0.0.1") for line in child.stdout)
-                with within(host.path, place.connect) as session:
+                with run_in_namespace(host.path, place.connect) as session:
                     for count, seen_frames in ((500, 500), (7, 507)):  # an analyzer counts on
                         commit(session, datastore({near: generator(total_frames=count)}, (far,)))
                         until_sent(session)

@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from support.lab_passages import MakeTap, assert_checksums, dropped, needs, payload
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
 
@@ -50,7 +50,7 @@ def test_nat_leaves_an_absent_checksum_absent(tap: MakeTap) -> None:
 def test_a_firewall_has_so_many_rules(rules: int) -> None:
     with Lab(f"firewall?rules={rules}") as lab:
         dut = lab.ports[0].namespace_path.with_name(lab.ports[0].namespace_path.name.replace("tester", "dut"))
-        listed = json.loads(within(dut, lambda: NFT.run("-j", "list", "ruleset")))["nftables"]
+        listed = json.loads(run_in_namespace(dut, lambda: NFT.run("-j", "list", "ruleset")))["nftables"]
         for family in ("ip", "ip6"):
             assert sum(entry.get("rule", {}).get("family") == family for entry in listed) == rules
 

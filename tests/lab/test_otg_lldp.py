@@ -24,7 +24,7 @@ from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, unt
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving.server import Listening, Server
-from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, run_in_namespace
 from keisoku.ground.lab.tester_agents import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
@@ -64,7 +64,7 @@ class _Tap:
 
 @contextmanager
 def _tap(namespace: Path, interface: str) -> Iterator[_Tap]:
-    with within(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
+    with run_in_namespace(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
         wire.bind((interface, 3))
         wire.setblocking(False)
         yield _Tap(wire)

@@ -20,7 +20,7 @@ from support.veth_pair import VethPair, veth_pair
 
 from keisoku import _core
 from keisoku.faces.cli.main import keisoku
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.clock import interval_clock
 from keisoku.subjects.clock.frequency import hard_bounds
 from keisoku.subjects.clock.host_clocks import host_clocks
@@ -65,7 +65,7 @@ def _ptp4l(pair: VethPair) -> Iterator[None]:
         settings = Path(folder) / "settings"
         settings.write_text(_SETTINGS.format(folder=folder, domain=DOMAIN))
         command = ["stdbuf", "-oL", "ptp4l", "-S", "-4", "-E", "-i", "far", "-f", str(settings), "-m", "-q"]
-        daemon = within(
+        daemon = run_in_namespace(
             Path(pair.far),
             lambda: subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True),
         )
@@ -99,7 +99,7 @@ def test_ptp4ls_time_is_this_hosts_within_the_round_trip_and_so_is_its_rate(pair
         client.close()
         return readings, own
 
-    readings, own = within(Path(pair.near), measure)
+    readings, own = run_in_namespace(Path(pair.near), measure)
     # By the ends only: whatever steers this host's clock meanwhile, both have seen it.
     found, truth = (hard_bounds([some[0], some[-1]]) for some in (readings, own))
     assert found is not None and truth is not None
@@ -109,7 +109,7 @@ def test_ptp4ls_time_is_this_hosts_within_the_round_trip_and_so_is_its_rate(pair
 
 def test_the_daemon_says_what_it_is(pair: VethPair) -> None:
     chosen = parse(f"ptp:{pair.far_address},domain={DOMAIN}")
-    opened = within(Path(pair.near), lambda: open_reference(chosen, HOST, 0.01))
+    opened = run_in_namespace(Path(pair.near), lambda: open_reference(chosen, HOST, 0.01))
     opened.close()
     # ptp4l's default class: it has its time from nobody.
     assert not opened.is_real and opened.flags[0].name == "untrusted-reference"
@@ -121,7 +121,7 @@ def test_the_daemon_says_what_it_is(pair: VethPair) -> None:
 
 
 def _found(pair: VethPair, *arguments: str) -> dict[str, Any]:
-    shown = within(
+    shown = run_in_namespace(
         Path(pair.near), lambda: CliRunner().invoke(keisoku, ["clock", *arguments, "--json"], standalone_mode=False)
     )
     if shown.exception is not None and not isinstance(shown.exception, SystemExit):

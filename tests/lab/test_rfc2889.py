@@ -12,7 +12,7 @@ from pyroute2 import IPRoute
 from support.lab_trials import on_lab
 from support.trials import drive, of_no_use, without_interference
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.run.result import Result, Row
@@ -57,7 +57,7 @@ def value(row: Row, name: str) -> float:
 def in_dut(lab: Lab, work: Callable[[], None]) -> None:
     path = lab.ports[0].dut_namespace_path
     assert path is not None
-    within(path, work)
+    run_in_namespace(path, work)
 
 
 def forgetful(lab: Lab, ageing_s: float = 2.0, entries: int | None = None) -> None:

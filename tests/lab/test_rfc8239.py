@@ -13,7 +13,7 @@ from pyroute2 import IPRoute
 from support.lab_trials import on_lab
 from support.trials import Spoiled, drive, incomplete, later_than, without_interference
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
@@ -43,7 +43,7 @@ def slow(lab: Lab, number: int) -> None:
             route.tc("add", "tbf", index, 0x10000, rate=SERVICE_FPS * skb_bytes, burst=2000, limit=limit)
 
     assert port.dut_namespace_path is not None
-    within(port.dut_namespace_path, shape)
+    run_in_namespace(port.dut_namespace_path, shape)
 
 
 def measured(

@@ -8,12 +8,12 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.run.result import Result
-from keisoku.subjects.device.method.assumption import stated
+from keisoku.subjects.device.method.assumption import with_contradictions
 
 
 def measured(method: str, toml: str, **source: Any) -> Result:
     result, records = carry_out(plan(method, frame_bytes=[64], **source), device(toml))
-    return stated([result], records)[0]
+    return with_contradictions([result], records)[0]
 
 
 HALF_LOST = "[loss]\nratio = 0.5"
@@ -37,7 +37,7 @@ def test_latencies_at_heavy_loss_are_not_silent_about_it(method: str) -> None:
 def test_a_deviation_of_several_sizes_is_said_once_with_the_sizes() -> None:
     settings = plan("latency", frame_bytes=[64, 512, 1518], latency=LOADS["latency"])
     result, records = carry_out(settings, device(HALF_LOST))
-    said = [one for one in stated([result], records)[0].deviations if "are lost" in one]
+    said = [one for one in with_contradictions([result], records)[0].deviations if "are lost" in one]
     assert said == ["RFC 2544 §26.2: measured at a load at which frames of 64, 512, 1518 byte are lost"]
 
 
@@ -58,7 +58,7 @@ def test_a_buffer_that_feeds_a_short_trial_is_not_the_devices_throughput() -> No
 def test_a_trial_that_no_buffer_feeds_changes_nothing() -> None:
     for toml in (SLOW.format(1000), "", "[clock_offset_ppm]\n2 = -150\n"):
         result, records = carry_out(plan("throughput", frame_bytes=[64], throughput={"trial_s": 0.2}), device(toml))
-        assert stated([result], records) == [result]
+        assert with_contradictions([result], records) == [result]
 
 
 def test_latency_that_grows_all_the_time_is_said_with_a_latency_too() -> None:

@@ -30,7 +30,7 @@ from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.record.validity import reasons
 from keisoku.subjects.device.runner import Unobserved, results_of, run
 from keisoku.subjects.device.testbed.fpga_hosts import FpgaHosts
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 
 LINE_64 = 1e9 / (8 * 84)
 

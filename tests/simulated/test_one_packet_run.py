@@ -19,8 +19,8 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.outcome import Outcome
 from keisoku.running.measurement import carry_out
 from keisoku.running.measurement.carry_out import findings_of
-from keisoku.running.measurement.within import TimeIsUp
-from keisoku.subjects.clock import rated
+from keisoku.running.measurement.time_limit import TimeIsUp
+from keisoku.subjects.clock import rate_correction
 from keisoku.subjects.path.one_packet import measurement
 from keisoku.subjects.path.one_packet.fit.minimum import hop_samples
 from keisoku.subjects.path.one_packet.judgement.path import fit_path
@@ -41,7 +41,7 @@ def _probes(settings: OnePacketSettings) -> list[HopProbe]:
 
 
 def _run(path: Path, settings: OnePacketSettings, probes: list[HopProbe], ended: bool) -> RunDirectory:
-    context = {"stamp_noise_ns": {}, "address": "10.0.2.1", **rated.context()}
+    context = {"stamp_noise_ns": {}, "address": "10.0.2.1", **rate_correction.context()}
     directory = RunDirectory.create(path, MEASUREMENT.name, settings.plain(), context)
     directory.know(**{ENDED: ended})
     append(directory, probes)

@@ -25,7 +25,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.measurement.carry_out import analyse, carry_out, resume
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
-from keisoku.running.measurement.within import fitted, no_longer_than
+from keisoku.running.measurement.time_limit import fitted, no_longer_than
 from keisoku.subjects.clock.stability.measurement import MEASUREMENT as STABILITY
 from keisoku.subjects.clock.stability.settings import StabilitySettings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from keisoku.ground.host.namespace import FOLDER
-from keisoku.ground.host.undo import left
+from keisoku.ground.host.undo import leftovers
 from support import forked
 
 KEISOKU = [sys.executable, "-m", "keisoku"]
@@ -108,7 +108,7 @@ def device_of(process: int) -> str:
 
 def journal_of(process: int, *actions: str) -> list[Path]:
     """The entries by which a process said how to undo what it made, of some actions or of all."""
-    entries = [entry for entry in left(force=True) if entry.name.startswith(f"{process}-")]
+    entries = [entry for entry in leftovers(force=True) if entry.name.startswith(f"{process}-")]
     return [entry for entry in entries if not actions or json.loads(entry.read_text())["action"] in actions]
 
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.interface import set_sysctl
 from keisoku.ground.lab.device.lab import Lab
 
@@ -36,7 +36,7 @@ class ConntrackEvents:
 
         place = lab.ports[0].dut_namespace_path
         assert place is not None
-        self._socket = within(place, opened)
+        self._socket = run_in_namespace(place, opened)
 
     def take(self) -> list[int]:
         """When each connection since the last call ended, in ns of the kernel; zeros for new ones. Those of learning

@@ -10,7 +10,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.port import LabPort
 
@@ -64,7 +64,7 @@ class Tap:
             tap.bind((port.interface, ALL_ETHERTYPES))
             return tap
 
-        self.socket = within(port.namespace_path, open_socket)
+        self.socket = run_in_namespace(port.namespace_path, open_socket)
         self.socket.settimeout(timeout_s)
 
     def send(self, frame: bytes) -> None:
@@ -97,4 +97,4 @@ def counters(lab: Lab) -> dict[str, tuple[int, int]]:
         fields = {line.split(":")[0].strip(): line.split(":")[1].split() for line in lines}
         return {name: (int(fields[name][1]), int(fields[name][9])) for name in names}
 
-    return within(lab.ports[0].namespace_path, read)
+    return run_in_namespace(lab.ports[0].namespace_path, read)

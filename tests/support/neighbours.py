@@ -7,13 +7,13 @@ import socket
 
 from pyroute2 import IPRoute
 
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 from support.command_line import device_of
 
 
 def known_neighbours() -> dict[str, str]:
     """By their addresses, in the only lab that this process has made."""
-    return within(named(device_of(os.getpid())), _read)
+    return run_in_namespace(named(device_of(os.getpid())), _read)
 
 
 def _read() -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 import snappi
 
 from keisoku.faces.otg.lacp.states import member_states
-from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, run_in_namespace
 from keisoku.ground.lab.device.vswitch import PROGRAMS
 
 _RECEIVE_BUFFER_FORCE = 33
@@ -97,7 +97,7 @@ class Tap:
 @contextmanager
 def tap(namespace: Path, interface: str) -> Iterator[Tap]:
     """A capture that is not the tester's."""
-    with within(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
+    with run_in_namespace(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
         wire.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCE, 1 << 24)
         wire.bind((interface, 3))
         wire.setblocking(False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import snappi
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.undo import record_chroot, undo
 from keisoku.ground.lab.tester_agents import CHROOT, LLDPCLI, LLDPD
 
@@ -82,7 +82,7 @@ def far_agent(namespace: Path, interface: str, commands: Sequence[str]) -> Itera
         file.write_text("".join(f"{command}\n" for command in commands))
         words = [LLDPD.path or LLDPD.name, "-d", "-u", str(socket), "-O", str(file), "-I", interface]
         with said.open("wb") as log:
-            process = within(namespace, lambda: subprocess.Popen(words, stdout=log, stderr=log))
+            process = run_in_namespace(namespace, lambda: subprocess.Popen(words, stdout=log, stderr=log))
         try:
             while "should resume" not in said.read_text():
                 assert process.poll() is None, said.read_text()

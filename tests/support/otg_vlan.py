@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from keisoku.ground.host.namespace import FOLDER, within
+from keisoku.ground.host.namespace import FOLDER, run_in_namespace
 from support.command_line import device_of
 
 _AUXILIARY, _SOL_PACKET, _HAS_TAG, _HAS_TPID = 8, 263, 1 << 4, 1 << 6
@@ -44,7 +44,9 @@ def flow_of(config: Any, ends: tuple[str, str], tags: Tags) -> Any:
 def observed() -> Iterator[socket.socket]:
     """What arrives at the device from the tester's first port from now on."""
     dut = device_of(os.getpid())
-    with within(FOLDER / dut, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))) as wire:
+    with run_in_namespace(
+        FOLDER / dut, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    ) as wire:
         wire.setsockopt(_SOL_PACKET, _AUXILIARY, 1)
         wire.bind(("d1", 3))
         wire.setblocking(False)

@@ -11,7 +11,7 @@ import os
 import struct
 from pathlib import Path
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 
 _TUNSETIFF = 0x400454CA
 _TAP, _NO_INFO = 0x0002, 0x1000
@@ -22,7 +22,7 @@ class TapDevice:
 
     def __init__(self, namespace: Path, name: str) -> None:
         self.namespace, self.name = namespace, name
-        self._file = within(namespace, self._open)
+        self._file = run_in_namespace(namespace, self._open)
 
     def _open(self) -> int:
         file = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)

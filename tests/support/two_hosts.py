@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.undo import record, undo
 from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.lab import Lab
@@ -50,8 +50,8 @@ def two_hosts(faults: Faults | None, device: str = "faulty") -> Iterator[TwoHost
         stack.callback(undo, record("namespace", name=far.name))
         far.create()
         near, port = lab.ports[0].namespace_path, lab.ports[1]
-        within(near, lambda: _move(port, far))
-        within(near, lambda: _up("control", NEAR))
+        run_in_namespace(near, lambda: _move(port, far))
+        run_in_namespace(near, lambda: _up("control", NEAR))
         far.run(lambda: (_up("control", FAR), _up(port.interface, port.ipv4)))
         yield TwoHosts(lab, near.name, far.name)
 

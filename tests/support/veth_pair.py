@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute
 
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.undo import record, undo
 
 _numbers = itertools.count(9_000)
@@ -41,9 +41,9 @@ def veth_pair(mtu: int = 1500) -> Iterator[VethPair]:
             with IPRoute() as route, far.path.open("rb") as other:
                 route.link("add", ifname="near", kind="veth", peer={"ifname": "far", "net_ns_fd": other.fileno()})
 
-        within(near.path, plug)
-        within(near.path, lambda: _raise("near", pair.near_address, mtu))
-        within(far.path, lambda: _raise("far", pair.far_address, mtu))
+        run_in_namespace(near.path, plug)
+        run_in_namespace(near.path, lambda: _raise("near", pair.near_address, mtu))
+        run_in_namespace(far.path, lambda: _raise("far", pair.far_address, mtu))
         yield pair
     finally:
         undo(*entries)

@@ -15,7 +15,7 @@ from jinja2 import nodes
 from support.synthetic_runs import host_run, page_of
 
 import keisoku
-from keisoku.faces.cli.folded import wide_lines
+from keisoku.faces.cli.folding import wide_lines
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import deviating
 from keisoku.ground.report.template import environment
@@ -25,7 +25,7 @@ from keisoku.language import (
     ENGLISH,
     LANGUAGES,
     catalogue,
-    joined,
+    join_texts,
     language,
     phrase,
     plural,
@@ -88,7 +88,7 @@ def test_a_text_is_english_until_it_is_shown() -> None:
     with speaking("ja"):
         assert said == "at least 3 rows"
         assert translated(said) == "3 行 以上"
-        assert translated(joined("; ", [said, "eth1"])) == "3 行 以上; eth1"
+        assert translated(join_texts("; ", [said, "eth1"])) == "3 行 以上; eth1"
         assert translated("at least 3 rows") == "at least 3 rows"  # nobody says that it is not the name of a device
         assert translated(recorded("virtual time, exact")) == "仮想時間（正確）"
         assert translated(recorded("{what a user wrote}")) == "{what a user wrote}"
@@ -108,7 +108,7 @@ def test_one_of_a_thing_is_not_named_in_the_plural() -> None:
 
 def test_a_text_without_a_translation_stays_english() -> None:
     with speaking("ja"):
-        assert translated(joined(" ", [phrase("measured"), "on a device"])) == "測定済み on a device"
+        assert translated(join_texts(" ", [phrase("measured"), "on a device"])) == "測定済み on a device"
         unknown = "{count} " + "zebras"
         assert translated(phrase(unknown, count=2)) == "2 zebras"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.undo import record, undo
 from keisoku.ground.lab.device.interface import quiet_defaults, whole_frames
 from keisoku.ground.lab.device.lab import Lab
@@ -45,7 +45,7 @@ class End:
                 counters = link.get("stats64")
                 return int(counters["tx_packets"]), int(counters["rx_packets"])
 
-        return within(self.namespace, read)
+        return run_in_namespace(self.namespace, read)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def two_hosts() -> Iterator[Pair]:
             space.run(quiet_defaults)
         spaces[0].run(lambda: _plug(near, far))
         for own, other in ((near, far), (far, near)):
-            within(own.namespace, lambda own=own, other=other: _raise(own, other))  # type: ignore[misc]
+            run_in_namespace(own.namespace, lambda own=own, other=other: _raise(own, other))  # type: ignore[misc]
         yield Pair(near, far)
     finally:
         undo(*entries)

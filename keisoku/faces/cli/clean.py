@@ -14,6 +14,6 @@ from keisoku.ground.host import undo
 def command(force: bool) -> None:
     """Removes network namespaces, links and programs that killed runs left, and restores interfaces that they had
     changed."""
-    click.echo("\n".join(undo.undo(*undo.left(force))) or "nothing to remove")
+    click.echo("\n".join(undo.undo(*undo.leftovers(force))) or "nothing to remove")
     if undo.FOLDER.exists() and not os.access(undo.FOLDER, os.R_OK, effective_ids=True):
         click.echo("run it as root to remove also what root's runs left")

@@ -11,10 +11,10 @@ import click
 from keisoku.errors import PlanError
 from keisoku.faces.cli import interruption
 from keisoku.faces.cli.exit_code import FAILED
-from keisoku.faces.cli.folded import folded
+from keisoku.faces.cli.folding import fold
 from keisoku.faces.cli.lang import LANG
 from keisoku.ground.host.checkup.finding import Finding
-from keisoku.language import joined, phrase, plural, translated
+from keisoku.language import join_texts, phrase, plural, translated
 
 _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 
@@ -62,7 +62,7 @@ def command(fix: bool, command: tuple[str, ...]) -> None:
 
 
 def _lines(finding: Finding) -> str:
-    text = folded(joined("", ["  ", _MARKS[finding.grade], " ", finding.said]), sys.stdout, indent="    ")
+    text = fold(join_texts("", ["  ", _MARKS[finding.grade], " ", finding.said]), sys.stdout, indent="    ")
     # Not folded, so that a command can be copied.
     return f"{text}\n      {translated(finding.remedy)}" if finding.remedy else text
 
@@ -83,7 +83,7 @@ def summary(findings: list[Finding]) -> str:
                 count=notes,
             )
         )
-    said = joined("; ", found) if found else phrase("no problem")
+    said = join_texts("; ", found) if found else phrase("no problem")
     if not mendable:
         return said
     return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from keisoku.faces.cli.columns import columns
-from keisoku.subjects.device.capture.find import Found, Sighting, find
+from keisoku.subjects.device.capture.find import FoundFrames, Sighting, find
 
 _NS_PER_S = 1_000_000_000
 
@@ -42,7 +42,7 @@ def command(file: Path, sequence: str, stream: int | None, as_json: bool) -> Non
         click.echo(f"{_port(found, index)}: no frame of stream {found.stream} was seen at all")
 
 
-def _row(found: Found, sighting: Sighting) -> tuple[str, ...]:
+def _row(found: FoundFrames, sighting: Sighting) -> tuple[str, ...]:
     return (
         str(sighting.sequence),
         _time(sighting.time_ns),
@@ -58,13 +58,13 @@ def _time(time_ns: int) -> str:
     return f"{datetime.fromtimestamp(whole_s, UTC):%Y-%m-%d %H:%M:%S}.{rest_ns:09d}"
 
 
-def _port(found: Found, index: int) -> str:
+def _port(found: FoundFrames, index: int) -> str:
     port = found.ports[index]
     name = port.name or f"port {index + 1}"
     return f"{name} ({port.description})" if port.description else name
 
 
-def _missing(found: Found) -> list[dict[str, object]]:
+def _missing(found: FoundFrames) -> list[dict[str, object]]:
     return [
         {"port": index, "ranges": found.never_seen(index), "doubt": found.doubt(index)}
         for index in range(len(found.ports))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from keisoku.faces.cli.interruption import check
 from keisoku.faces.cli.progress import Lines, Row, line, standing
-from keisoku.language import joined, phrase, translated
+from keisoku.language import join_texts, phrase, translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,11 +169,11 @@ class Live(Lines):
     def _overall(self, trials: bool) -> RenderableType:
         counts = [self.rows.trials] if trials else []
         if not self._known:
-            return Text(translated(joined(", ", counts)))
+            return Text(translated(join_texts(", ", counts)))
         left = self.left()
         words = [f"{self.percent():.0f} %", *([phrase("{time} left", time=left)] if left else []), *counts]
         grid = Table.grid(padding=(0, 1))
         grid.add_row(
-            ProgressBar(total=100.0, completed=self.percent(), width=20), Text(translated(joined(", ", words)))
+            ProgressBar(total=100.0, completed=self.percent(), width=20), Text(translated(join_texts(", ", words)))
         )
         return grid

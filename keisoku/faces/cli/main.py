@@ -9,7 +9,7 @@ import click
 from keisoku.errors import KeisokuError
 from keisoku.faces.cli import interruption
 from keisoku.faces.cli.exit_code import FAILED
-from keisoku.faces.cli.folded import folded
+from keisoku.faces.cli.folding import fold
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
 from keisoku.subjects.device.table import GROUPS as PROCEDURES_IN
 from keisoku.subjects.device.table import PROCEDURES
@@ -276,4 +276,4 @@ def _named(error: click.ClickException) -> str:
 
 
 def _say(said: str) -> None:
-    click.echo(folded(f"keisoku: {said}", sys.stderr), err=True)
+    click.echo(fold(f"keisoku: {said}", sys.stderr), err=True)

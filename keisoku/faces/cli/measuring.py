@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.waited import waited_s
+from keisoku.faces.cli.waiting_time import waited_s
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import Option, RunSettings, Settings

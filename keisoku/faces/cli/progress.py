@@ -13,10 +13,10 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from keisoku.faces.cli.folded import folded
+from keisoku.faces.cli.folding import fold
 from keisoku.faces.cli.interruption import check
 from keisoku.ground.observer import Observer
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Row:
     @property
     def name(self) -> str:
         """As in a line."""
-        return joined(" ", [self.method, f"{self.frame_bytes} byte"])
+        return join_texts(" ", [self.method, f"{self.frame_bytes} byte"])
 
     @property
     def trials(self) -> str:
@@ -93,7 +93,7 @@ class Rows:
         row = self._row(record.method, record.trial.frame_bytes)
         if not record.valid:
             row.repeated += 1
-            row.state = phrase("repeats: {why}", why=joined("; ", record.invalid_because))
+            row.state = phrase("repeats: {why}", why=join_texts("; ", record.invalid_because))
             return
         row.valid += 1
         lost = record.facts.tracked.lost_frames
@@ -175,7 +175,7 @@ class Lines(Observer):
         before, self.standings = self.standings, standings
         for old, new in zip(before, standings, strict=bool(before)):
             if new.now and not old.now:
-                self._print(joined(": ", [new.cell.name, standing(new)]))
+                self._print(join_texts(": ", [new.cell.name, standing(new)]))
 
     def came_to(self, done: float, whole: float, said: str) -> None:
         """`done` of `whole`, in one unit, and the same in words."""
@@ -186,7 +186,7 @@ class Lines(Observer):
         if self._said_s is None or (new and now_s - self._said_s >= 1.0) or now_s - self._said_s >= _SELDOM_S:
             self._said_s = now_s
             left = self.left()
-            self._print(joined(": ", [f"{self.percent():.0f} %", _with_left(said or phrase("measuring"), left)]))
+            self._print(join_texts(": ", [f"{self.percent():.0f} %", _with_left(said or phrase("measuring"), left)]))
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
         """A line for a new row."""
@@ -197,7 +197,7 @@ class Lines(Observer):
         if self.rows.now is not now:
             left = self.left()
             assert self.rows.now is not None, "a trial of it has begun"
-            self._print(joined(": ", [self.rows.now.name, _with_left(self.rows.now.state, left)]))
+            self._print(join_texts(": ", [self.rows.now.name, _with_left(self.rows.now.state, left)]))
 
     def trial_progress(self, progress: Progress) -> None:
         """Nothing is said before the trial ended."""
@@ -233,7 +233,7 @@ class Lines(Observer):
         return phrase("about {time}", time=time_text(passed_s * (1 - share) / share))
 
     def _print(self, said: str) -> None:
-        print(folded(said, sys.stderr, indent="  ", most=WIDTH), file=sys.stderr, flush=True)
+        print(fold(said, sys.stderr, indent="  ", most=WIDTH), file=sys.stderr, flush=True)
 
 
 def standing(of: Standing) -> str:
@@ -256,7 +256,7 @@ def _counted(valid: int, repeated: int) -> str:
 
 def _over(row: Row) -> str:
     """What is said of a row at its end."""
-    return joined("", [row.name, ": ", row.state, " (", row.trials, ")"])
+    return join_texts("", [row.name, ": ", row.state, " (", row.trials, ")"])
 
 
 def _with_left(said: str, left: str) -> str:

@@ -10,7 +10,7 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.waited import waited_s
+from keisoku.faces.cli.waiting_time import waited_s
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Work
 from keisoku.running.measurement.carry_out import carry_out

@@ -17,7 +17,7 @@ from keisoku.faces.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.faces.cli.columns import columns
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.run.directory import free_path
-from keisoku.language import joined, phrase, plural, translated
+from keisoku.language import join_texts, phrase, plural, translated
 
 if TYPE_CHECKING:
     from keisoku.running.study.run import Outcome
@@ -72,7 +72,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
             raise KeisokuError(f"interrupted: finished runs are kept in {directory}") from None
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
     notes = [note for outcome in outcomes for note in outcome.notes]
-    title = phrase("Study {name}: {title}", name=name, title=joined(", ", (study.title for study in studies)))
+    title = phrase("Study {name}: {title}", name=name, title=join_texts(", ", (study.title for study in studies)))
     runs = [run.directory for outcome in outcomes for run in outcome.runs]
     # Steps on a path have their own page in their directories.
     report = directory / "study.html" if runs else directory

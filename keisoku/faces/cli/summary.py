@@ -13,14 +13,14 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
-from keisoku.faces.cli.folded import wide_lines
+from keisoku.faces.cli.folding import wide_lines
 from keisoku.ground.report.table import Table, all_tables, in_language, main_table
 from keisoku.ground.report.text import aligned
 from keisoku.ground.report.verdict import JUDGED_LOUDLY, verdict_text
 from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
-from keisoku.language import all_translated, joined, phrase, plural, translated
+from keisoku.language import all_translated, join_texts, phrase, plural, translated
 from keisoku.running.measurement.table import of_run
 
 MOST_LINES = 20
@@ -116,7 +116,7 @@ def criterion_line(verdict: Verdict) -> str:
     """A criterion, with what was measured; a missed one in capitals."""
     said = JUDGED_LOUDLY[verdict.said]
     measured = phrase("(measured: {figure})", figure=verdict_text(verdict))
-    return joined("", [said, " " * (6 - len(said)), f"  {verdict.text}   ", measured])
+    return join_texts("", [said, " " * (6 - len(said)), f"  {verdict.text}   ", measured])
 
 
 def report_line(path: object) -> str:
@@ -137,7 +137,7 @@ def _counts(results: Sequence[Result]) -> list[str]:
 
 
 def _counted(counts: Sequence[str]) -> str:
-    return phrase("{counts}: see the report, or use -v", counts=joined(", ", counts))
+    return phrase("{counts}: see the report, or use -v", counts=join_texts(", ", counts))
 
 
 def _more_tables(count: int) -> str:

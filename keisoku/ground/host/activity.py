@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 
 INTERVAL_S = 0.5
 SAMPLE_S = 0.05
@@ -113,7 +113,7 @@ class ActivityWatch:
         backlogs = [line.split() for line in Path("/proc/net/softnet_stat").read_text().splitlines()]
         read["dropped"] = sum(int(line[1], 16) for line in backlogs)
         read["squeezed"] = sum(int(line[2], 16) for line in backlogs)
-        read["retransmitted"] = sum(within(named(place), _retransmitted) for place in self._namespaces)
+        read["retransmitted"] = sum(run_in_namespace(named(place), _retransmitted) for place in self._namespaces)
         return read | {"at": time.monotonic_ns()}
 
 

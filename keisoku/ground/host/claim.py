@@ -8,7 +8,7 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 
 
 class Claim:
@@ -21,7 +21,7 @@ class Claim:
     def __init__(self, interface: str, namespace: Path | None) -> None:
         """Raises InUse if another process, or another testbed of this one, holds the interface."""
         name = f"\0keisoku-port-{interface}"
-        self._socket = within(namespace, lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        self._socket = run_in_namespace(namespace, lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
             self._socket.bind(name)
             self._socket.listen(1)
@@ -29,7 +29,7 @@ class Claim:
             self._socket.close()
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise InUse(within(namespace, lambda: _holder(name))) from error
+            raise InUse(run_in_namespace(namespace, lambda: _holder(name))) from error
 
     def close(self) -> None:
         """Lets others use it. May be called again."""

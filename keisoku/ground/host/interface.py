@@ -13,7 +13,7 @@ from pyroute2 import IPRoute, NetlinkError
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.ethtool import offloads, pauses, saves_energy, set_offload, set_pauses, set_saves_energy
 from keisoku.ground.host.link import default_routes
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 
 _OFFLOADS = {"tso": "TCP segmentation", "gso": "generic segmentation", "gro": "GRO"}
 _LINE = {"pause": (pauses, set_pauses), "energy": (saves_energy, set_saves_energy)}
@@ -35,7 +35,7 @@ class Interface:
     def find(cls, name: str, namespace: Path | None) -> Self:
         """Raises PlanError if there is no such interface."""
         path = str(namespace) if namespace else None
-        return within(namespace, lambda: cls(name, path, index_of(name), _inode()))
+        return run_in_namespace(namespace, lambda: cls(name, path, index_of(name), _inode()))
 
     def there(self, work: Callable[[], _Outcome]) -> _Outcome | None:
         """Calls `work` in its namespace; returns None without a call if it no longer exists, or if another one has its
@@ -50,7 +50,7 @@ class Interface:
         if place and not place.exists():
             return None
         try:
-            return within(place, checked)
+            return run_in_namespace(place, checked)
         except NetlinkError as error:
             if error.code in (errno.ENODEV, errno.ENOENT):  # it was removed meanwhile
                 return None

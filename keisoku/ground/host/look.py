@@ -15,7 +15,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict
 
 from keisoku._core import look_at_cpus
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 NS_PER_S = 1_000_000_000
 LONGEST_S = 1.0
@@ -149,7 +149,7 @@ class HostLook(_Model):
             )
         calm = _length(self.calm_quantile_ns(0.5))
         said = phrase("{said}, calm stretches of {length}", said=said, length=calm)
-        return said if trial_ns is None else joined("; ", [said, self._outlook(trial_ns)])
+        return said if trial_ns is None else join_texts("; ", [said, self._outlook(trial_ns)])
 
     def _outlook(self, trial_ns: int) -> str:
         length, expected = _length(trial_ns), self.interruptions(trial_ns)

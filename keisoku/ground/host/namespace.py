@@ -51,8 +51,8 @@ class Namespace:
         uninterrupted(self._remove)
 
     def run(self, work: Callable[[], _Outcome]) -> _Outcome:
-        """Call `work` on a thread inside the namespace, as `within` does; return its outcome."""
-        return within(self.path, work)
+        """Call `work` on a thread inside the namespace, as `run_in_namespace` does; return its outcome."""
+        return run_in_namespace(self.path, work)
 
     def _create(self) -> None:
         try:
@@ -76,7 +76,7 @@ def named(name: str | None) -> Path | None:
     return None if name is None else FOLDER / name
 
 
-def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
+def run_in_namespace(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
     """Call `work` on a thread inside the namespace at `path`, with its own /sys, and a /proc/sys that can be written.
 
     None: here, as it is. Where the calling thread is there already, nothing is entered again: the kernel refuses a

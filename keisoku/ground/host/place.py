@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import FOLDER, named, within
+from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 
 _Outcome = TypeVar("_Outcome")
 _BACKLOG = 8
@@ -41,7 +41,7 @@ class Place:
 
     def inside(self, work: Callable[[], _Outcome]) -> _Outcome:
         """Calls `work` in the namespace."""
-        return within(named(self.namespace), work)
+        return run_in_namespace(named(self.namespace), work)
 
     def resolve(self) -> str:
         """The host's address. Raises EngineError if its name cannot be resolved."""

@@ -83,7 +83,7 @@ def undo(*entries: Path) -> list[str]:
     return done
 
 
-def left(force: bool = False) -> list[Path]:
+def leftovers(force: bool = False) -> list[Path]:
     """The entries of processes that have ended, with `force` of all processes, in the order in which they were
     written."""
     found = []
@@ -98,7 +98,7 @@ def left(force: bool = False) -> list[Path]:
 def undo_left() -> list[str]:
     """Undoes what ended processes left, as far as this one may; to be called before such a change is made."""
     done = []
-    for entry in reversed(left()):
+    for entry in reversed(leftovers()):
         with suppress(EngineError):
             done += undo(entry)
     return done
@@ -118,7 +118,7 @@ def _undo(entry: Path) -> str | None:
 
 
 def _undo_own() -> None:
-    undo(*(entry for entry in left(force=True) if entry.name.startswith(f"{os.getpid()}-")))
+    undo(*(entry for entry in leftovers(force=True) if entry.name.startswith(f"{os.getpid()}-")))
 
 
 def _folder() -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.undo import record_chroot, undo
 from keisoku.ground.lab.daemons import Daemons
@@ -87,7 +87,7 @@ class TesterAgents(Lifetime):
             # Private: two agents of the tester meet through the device, never by a short cut in the kernel.
             into = f"{mac}group {iproute.UPON_PORT} netns {namespace.name}"
             link = f"link add link {place.port} name {place.name} {into} type macvlan mode private"
-            within(place.port_namespace, partial(iproute.ip, link))
+            run_in_namespace(place.port_namespace, partial(iproute.ip, link))
             namespace.run(partial(iproute.ip, *_interfaces(place)))
             daemons = Daemons(namespace.name)
             self._made.append((namespace, daemons))

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from keisoku.errors import PlanError
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.lab.daemons import Daemons
 from keisoku.ground.lab.device import iproute
 from keisoku.ground.lab.device.interface import disable_ipv6
@@ -85,7 +85,7 @@ class TesterLags(Lifetime):
                 name = member(number, at)
                 into = f"group {iproute.UPON_PORT} netns {namespace.name}"
                 link = f"link add link {one.port} name {name} {into} type macvlan mode passthru"
-                within(one.port_namespace, partial(iproute.ip, link))
+                run_in_namespace(one.port_namespace, partial(iproute.ip, link))
                 namespace.run(partial(iproute.ip, f"link set dev {name} up"))
         self._daemons = daemons = Daemons(namespace.name)
         self._switch = switch = namespace.run(lambda: Vswitch(daemons, None))

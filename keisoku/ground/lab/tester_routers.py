@@ -15,7 +15,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 from keisoku.errors import PlanError
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.daemons import Daemons
 from keisoku.ground.lab.device import iproute
@@ -100,7 +100,7 @@ class TesterRouters(Lifetime):
             namespace.run(withhold_errors)
             ports = dict.fromkeys(interface.port_namespace for interface in place.interfaces)
             for port in ports:
-                within(port, partial(iproute.ip, *_links(place, port, namespace)))
+                run_in_namespace(port, partial(iproute.ip, *_links(place, port, namespace)))
             self._tag(place, namespace)
             namespace.run(partial(iproute.ip, "link set lo up", *_addresses(place), *_behind(place)))
             namespace.run(partial(_introduce, place))
@@ -118,7 +118,7 @@ class TesterRouters(Lifetime):
         for one in tagged:
             self._tagging.callback(in_vlan(namespace, one.name, one.mac, one.tags).close)
         for port_namespace, port in dict.fromkeys((one.port_namespace, one.port) for one in tagged):
-            self._tagging.enter_context(within(port_namespace, partial(every_frame, port)))
+            self._tagging.enter_context(run_in_namespace(port_namespace, partial(every_frame, port)))
 
     def _end(self) -> None:
         while self._made:

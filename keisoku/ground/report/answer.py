@@ -11,7 +11,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 MEASURED, ONE_RUN, AT_LEAST, AT_MOST, UNKNOWN, INVALID, NOT_MEASURED = (
     phrase("measured"),
@@ -148,7 +148,7 @@ def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
         figure = row.figures.get(name)
         text = "" if figure is None else digits.text(figure)
         if len(names) > 1 and figure is not None:
-            text = joined(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
+            text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
         rows.append([place(row) or row.group or phrase("whole"), text or row.remark or "–", said])
     return Table(title, heads, rows, [])
 

@@ -14,7 +14,7 @@ from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.budget import standard_uncertainty
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.ground.statistics.uncertainty import expanded
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 DISTRIBUTIONS = {
     "normal": phrase("normal"),
@@ -98,7 +98,7 @@ def _table(found: Sequence[Entry], more: Sequence[str]) -> Table:
     combined = standard_uncertainty(parts)
     rows.append([phrase("combined"), "", "", "", "", "", _number(combined)])
     rows.append([phrase("expanded, k = 2"), "", DISTRIBUTIONS["normal"], "", "", "", _number(expanded(combined))])
-    return Table(joined(" · ", [*_whose(found), *more]), heads, rows, [])
+    return Table(join_texts(" · ", [*_whose(found), *more]), heads, rows, [])
 
 
 def _number(value: float) -> str:
@@ -107,14 +107,14 @@ def _number(value: float) -> str:
 
 def _whose(found: Sequence[Entry]) -> list[str]:
     """'Mean, Minimum · 64, 128 byte': the figures and rows of a budget table."""
-    figures = joined(", ", dict.fromkeys(head(entry.figure, entry.frame_bytes is not None) for entry in found))
+    figures = join_texts(", ", dict.fromkeys(head(entry.figure, entry.frame_bytes is not None) for entry in found))
     sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
     cases = _some(entry.case for entry in found if entry.case)
-    return [part for part in (figures, joined("", [sizes, " byte"]) if sizes else "", cases) if part]
+    return [part for part in (figures, join_texts("", [sizes, " byte"]) if sizes else "", cases) if part]
 
 
 def _some(texts: Iterable[str]) -> str:
     every = list(dict.fromkeys(texts))
     more = len(every) - SOME
-    named = joined(", ", every[:SOME])
+    named = join_texts(", ", every[:SOME])
     return phrase("{names} and {count} more", names=named, count=more) if more > 0 else named

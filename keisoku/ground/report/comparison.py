@@ -15,7 +15,7 @@ from keisoku.ground.run.comparison import Judged, Key, Ranking
 from keisoku.ground.run.result import Line
 from keisoku.ground.statistics.difference import Change, ratio, verdict, without_rounding
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 RULE = phrase(
     "< : significantly lower, because value ± expanded uncertainty (k = 2) of the "
@@ -304,7 +304,7 @@ def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ra
     for place, one in enumerate(rankings):
         assert one.key is not None
         load = f"{one.key.load_percent:g} %" if one.key.load_percent else ""
-        case = joined(", ", filter(None, [one.key.case, load]))
+        case = join_texts(", ", filter(None, [one.key.case, load]))
         mine = shown[place * width : (place + 1) * width]
         rows.append([str(one.key.frame_bytes), case, *(cell.compact if cell else "–" for cell in mine)])
         rows[-1] += [*divided[place], ranking_text(one, names)]

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from keisoku.ground.statistics.difference import ROUNDING, without_rounding
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 SCALES: dict[str, tuple[tuple[int, str], ...]] = {
     "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),
@@ -67,7 +67,7 @@ class Digits:
             return f"{self.value} ({self.ends}){self.mark}"
         if self.uncertainty:
             return f"{self.number} ± {self.uncertainty}{self.mark}"
-        return joined("", [self.number, self.mark]) if self.mark else self.number
+        return join_texts("", [self.number, self.mark]) if self.mark else self.number
 
 
 def digits(quantity: Quantity, unit: str | None = None) -> Digits:

@@ -25,7 +25,7 @@ from keisoku.ground.report.table import flag_text, is_words
 from keisoku.ground.report.template import environment
 from keisoku.ground.report.verdict import JUDGED, verdict_text
 from keisoku.ground.run.criterion import Verdict
-from keisoku.language import joined, phrase, recorded
+from keisoku.language import join_texts, phrase, recorded
 
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
@@ -77,7 +77,7 @@ def render(
     return templates.get_template("page.html").render(
         marks=digits.MARKS,
         long_table=LONG_TABLE,
-        title=title or joined(", ", dict.fromkeys(run.name for run in runs)),
+        title=title or join_texts(", ", dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
         version=version("keisoku"),
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
@@ -172,10 +172,10 @@ def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:
     return [
         (
             text,
-            joined(
+            join_texts(
                 ", ",
                 [
-                    title if set(names) == ran[title] else joined("", [title, f" ({', '.join(names)})"])
+                    title if set(names) == ran[title] else join_texts("", [title, f" ({', '.join(names)})"])
                     for title, names in where.items()
                 ],
             ),

@@ -9,7 +9,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, label
 from keisoku.ground.report.table import head
 from keisoku.ground.statistics.paired import Ends, Judgement
-from keisoku.language import first_lower, joined, phrase, plural
+from keisoku.language import first_lower, join_texts, phrase, plural
 
 PAIRS = phrase("pairs")
 VERDICTS = {
@@ -40,7 +40,7 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     what = phrase("B's {name}{place}", name=name, place=place)
     low, high = found.shown
     if found.verdict == "not measured":
-        return phrase("not measured: no pair has a figure of {what} on both sides", what=joined("", [name, place]))
+        return phrase("not measured: no pair has a figure of {what} on both sides", what=join_texts("", [name, place]))
     if math.isinf(low) and math.isinf(high):
         return plural(
             "undecided: {runs} is too few for an interval of {what}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from keisoku.language import joined, mapped
+from keisoku.language import join_texts, mapped
 
 Trace = dict[str, Any]
 SYMBOLS = ("circle", "square", "diamond", "x", "star", "hexagon")
@@ -78,7 +78,7 @@ def axis(title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO,
 
 def hover(*lines: str) -> str:
     """Text of a hover label; what users named is shown as they wrote it."""
-    return joined("<br>", [label(line) for line in lines])
+    return join_texts("<br>", [label(line) for line in lines])
 
 
 def label(name: str) -> str:

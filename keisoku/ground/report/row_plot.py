@@ -10,7 +10,7 @@ from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.report.table import head
 from keisoku.ground.run.result import Row, place
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, lower_case, phrase, sentence_case
+from keisoku.language import join_texts, lower_case, phrase, sentence_case
 
 _MOST = 40
 """Rows that can be named on the axis."""
@@ -37,7 +37,7 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
         {
             "xaxis": sizes if by_size else {"type": "category"},
             "yaxis": axis(
-                joined("", [title, f" ({unit})"]) if unit else title, [abs(one.value) / divisor for one in known]
+                join_texts("", [title, f" ({unit})"]) if unit else title, [abs(one.value) / divisor for one in known]
             ),
         },
         height=400,
@@ -51,7 +51,9 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
                 "mode": "lines+markers" if by_size else "markers",
                 "name": label(run),
                 "line": {"color": device_colour(number), "width": 2},
-                "text": [hover(run, joined(": ", [_case(row), digits.text(row.figures[figure])])) for row in ordered],
+                "text": [
+                    hover(run, join_texts(": ", [_case(row), digits.text(row.figures[figure])])) for row in ordered
+                ],
                 "hovertemplate": "%{text}<extra></extra>",
                 **points(figures, divisor, device_colour(number), SYMBOLS[number % len(SYMBOLS)]),
             }

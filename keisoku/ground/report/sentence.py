@@ -8,7 +8,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.table import head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 ROWS = 3
 """Rows that are named before the others are only counted."""
@@ -24,7 +24,7 @@ def sentence(result: Result, figure: str) -> str:
     if not any(figure in row.figures for row in result.rows):
         figure = next((name for row in result.rows for name in row.figures), figure)
     rows = [row for row in result.rows if figure in row.figures]
-    known = joined(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
+    known = join_texts(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
     if len(rows) > ROWS:
         known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
     of_frames = any(row.frame_bytes for row in rows)
@@ -35,7 +35,7 @@ def sentence(result: Result, figure: str) -> str:
     found = phrase("{name}: {figures}.", name=name, figures=known) if rows else ""
     missing = not_measured(result)
     flags = phrase("Flags: {names}.", names=", ".join(flag.name for flag in result.flags)) if result.flags else ""
-    return joined(" ", [part for part in (found, missing, flags) if part])
+    return join_texts(" ", [part for part in (found, missing, flags) if part])
 
 
 def both(parts: Sequence[str]) -> str:
@@ -58,12 +58,14 @@ def not_measured(result: Result) -> str:
     for row in result.not_measured:
         rows.setdefault(row.remark, []).append(place(row))
     found = [
-        phrase("{rows} ({why})", rows=joined(", ", filter(None, places)), why=why) if why else joined(", ", places)
+        phrase("{rows} ({why})", rows=join_texts(", ", filter(None, places)), why=why)
+        if why
+        else join_texts(", ", places)
         for why, places in rows.items()
     ]
-    return phrase("Not measured: {rows}.", rows=joined("; ", found)) if found else ""
+    return phrase("Not measured: {rows}.", rows=join_texts("; ", found)) if found else ""
 
 
 def _with_place(row: Row, figure: str) -> str:
     where = place(row)
-    return joined(": ", [where, figure]) if where else figure
+    return join_texts(": ", [where, figure]) if where else figure

@@ -13,7 +13,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.heads import HEADS
 from keisoku.ground.run.result import Flag, Line, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import all_translated, joined, phrase
+from keisoku.language import all_translated, join_texts, phrase
 
 COLUMNS = {
     "start": phrase("From"),
@@ -260,11 +260,11 @@ def in_language(table: Table) -> Table:
 
 def flag_text(flag: Flag) -> str:
     """The flag's sentence with its figures."""
-    figures = joined(
+    figures = join_texts(
         ", ",
-        [joined(" ", [head(name, of_frames=False), digits.text(figure)]) for name, figure in flag.figures.items()],
+        [join_texts(" ", [head(name, of_frames=False), digits.text(figure)]) for name, figure in flag.figures.items()],
     )
-    return joined("", [flag.text, " (", figures, ")"]) if figures else flag.text
+    return join_texts("", [flag.text, " (", figures, ")"]) if figures else flag.text
 
 
 def is_words(title: str, groups: Collection[str] = ()) -> bool:
@@ -329,7 +329,7 @@ def _column(figures: Sequence[Quantity | None], span_max: float) -> tuple[str, l
     sizes = [abs(figure.value) for figure in known if figure.value and math.isfinite(figure.value)]
     if len({figure.unit for figure in known}) > 1 or (sizes and max(sizes) > span_max * min(sizes)):
         shown = [None if figure is None else digits.digits(figure) for figure in figures]
-        return "", [(joined(" ", [one.compact, one.unit]), one.mark) if one else ("", "") for one in shown]
+        return "", [(join_texts(" ", [one.compact, one.unit]), one.mark) if one else ("", "") for one in shown]
     unit, shown = digits.column(figures)
     return unit, [(one.compact, one.mark) if one else ("", "") for one in shown]
 

@@ -9,7 +9,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from keisoku.language import form, joined, language, phrase, translated
+from keisoku.language import form, join_texts, language, phrase, translated
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -49,7 +49,7 @@ def environment(*folders: Path) -> Environment:
     made.globals["phrase"] = _phrase
     made.globals["plural"] = _plural
     made.globals["language"] = language()
-    made.globals["joined"] = joined
+    made.globals["joined"] = join_texts
     return made
 
 

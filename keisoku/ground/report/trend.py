@@ -11,7 +11,7 @@ from keisoku.ground.report.plot import Plot, axis, device_colour, label
 from keisoku.ground.report.points import points
 from keisoku.ground.report.table import Head, Table, head
 from keisoku.ground.run.trend import Step, Trend
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 RULE = phrase(
     "A change is where shuffled runs divide as well in at most 1 % of cases "
@@ -61,7 +61,7 @@ def sentence(trends: Sequence[Trend], names: Sequence[str]) -> str:
     """What was found, for somebody who reads nothing else."""
     worse = [trend for trend in trends if trend.is_regression]
     if worse:
-        since = joined(
+        since = join_texts(
             ", ",
             [
                 phrase(
@@ -119,7 +119,7 @@ def _plot(name: str, trend: Trend) -> Plot:
         plural("{title} in {count} run", "{title} in {count} runs", title=title, count=len(runs)),
         {
             "xaxis": axis(phrase("Run")),
-            "yaxis": {"title": {"text": joined(", ", [head(trend.figure), unit])}, "type": "linear"},
+            "yaxis": {"title": {"text": join_texts(", ", [head(trend.figure), unit])}, "type": "linear"},
         },
     )
     shown = points(trend.values, divisor, device_colour(0), "circle")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keisoku.ground.report import digits
 from keisoku.ground.run.criterion import Verdict
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 JUDGED = {"met": phrase("met"), "missed": phrase("missed"), "undecided": phrase("undecided")}
 """Verdicts in a word."""
@@ -15,4 +15,4 @@ JUDGED_LOUDLY = {"met": JUDGED["met"], "missed": phrase("MISSED"), "undecided": 
 def verdict_text(verdict: Verdict) -> str:
     """The figure by which a criterion was judged, or 'nothing', and why it decides nothing."""
     measured = digits.text(verdict.measured) if verdict.measured else phrase("nothing")
-    return joined("; ", [measured, verdict.undecided]) if verdict.undecided else measured
+    return join_texts("; ", [measured, verdict.undecided]) if verdict.undecided else measured

@@ -16,7 +16,7 @@ from typing import Literal
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.units import RATE_UNITS, quantity, unit_of
 
 _FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
@@ -122,7 +122,7 @@ def _other_unit(unit: str, figure: Quantity) -> str:
 
 def _not_measured(row: Row) -> str:
     said = phrase("{place} was not measured", place=place(row) or phrase("the figure"))
-    return joined(": ", [said, row.remark]) if row.remark else said
+    return join_texts(": ", [said, row.remark]) if row.remark else said
 
 
 def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
-from keisoku.language import joined
+from keisoku.language import join_texts
 
 
 def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
@@ -26,10 +26,12 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
 def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:
     """The names; where some are equal, with the engine, and with a number where that is not enough."""
     if len(set(names)) < len(names):
-        names = [joined(" · ", [name, engine]) if engine else name for name, engine in zip(names, engines, strict=True)]
+        names = [
+            join_texts(" · ", [name, engine]) if engine else name for name, engine in zip(names, engines, strict=True)
+        ]
     alike, seen = Counter(names), Counter[str]()
     found = []
     for name in names:
         seen[name] += 1
-        found.append(joined("", [name, f" ({seen[name]})"]) if alike[name] > 1 else name)
+        found.append(join_texts("", [name, f" ({seen[name]})"]) if alike[name] > 1 else name)
     return found

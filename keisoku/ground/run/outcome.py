@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
-from keisoku.language import joined
+from keisoku.language import join_texts
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,4 @@ class Outcome:
     def failure(self) -> str:
         """Why nothing of what was asked for was measured; empty if some of it was."""
         reasons = [result.failure or result.nothing_because for result in self.results]
-        return joined("; ", reasons) if all(reasons) else ""
+        return join_texts("; ", reasons) if all(reasons) else ""

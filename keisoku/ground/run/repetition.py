@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from keisoku.ground.run.result import Flag, Line, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import FROM_ORDER, combined
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 Place = tuple[str, int, str, float, int]
 """Of a row in its result: group, frame size, case, load where rows differ by it, and which of equal ones it is."""
@@ -89,7 +89,7 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
             )
     measured = sum(bool(row.figures) for row in used)
     if valid and len(valid) < len(rows):
-        causes = joined("; ", dict.fromkeys(row.invalid for row in rows if row.invalid))
+        causes = join_texts("; ", dict.fromkeys(row.invalid for row in rows if row.invalid))
         remarks.append(
             plural(
                 "{count} of {repetitions} repetitions is left out: {causes}",
@@ -110,7 +110,7 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
             "figures": figures,
             "trial": None,
             "invalid": "" if valid else rows[0].invalid,
-            "remark": joined("; ", remarks),
+            "remark": join_texts("; ", remarks),
         }
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import Text, joined, phrase, recorded
+from keisoku.language import Text, join_texts, phrase, recorded
 
 
 class _Model(BaseModel):
@@ -41,7 +41,7 @@ class Row(_Model):
 
 def place(row: Row) -> str:
     """'64 byte', 'TSC', '64 byte, 1 to 5': the row in words; empty for the only row there is."""
-    return joined(", ", [part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part])
+    return join_texts(", ", [part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part])
 
 
 class Line(_Model):
@@ -66,7 +66,7 @@ class Flag(_Model):
     figures: dict[str, Quantity] = {}
 
 
-def kept(flag: Mapping[str, Any]) -> Flag:
+def translatable_flag(flag: Mapping[str, Any]) -> Flag:
     """A flag that a file holds, whose text can be translated."""
     found = Flag.model_validate(flag)
     return found.model_copy(update={"text": recorded(found.text)})

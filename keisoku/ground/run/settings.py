@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticKnownError
 
-from keisoku.errors import PlanError, shown
+from keisoku.errors import PlanError, excerpt
 
 _MOST = {"_s": 1e9, "_ns": 1e18, "_fps": 1e10, "_rps": 1e10, "_bps": 1e14}
 """Of a setting, by the unit at the end of its name: beyond every link, processor and patience, and within what times
@@ -224,7 +224,7 @@ _ALIKE = {
 
 def _words(error: ErrorDetails) -> tuple[str, str]:
     """What is wrong, and what to do."""
-    value = shown(error["input"])
+    value = excerpt(error["input"])
     found = _WORDS.get(_ALIKE.get(error["type"], error["type"]))
     if found is None:
         message = error["msg"].removeprefix("Value error, ")

@@ -26,7 +26,7 @@ State = Literal["finished", "unfinished", "damaged"]
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRun:
     """One run of the store."""
 
     path: Path
@@ -54,16 +54,16 @@ class Kept:
         return self.device or self.measurement
 
 
-def listed(folder: Path = RUNS) -> list[Kept]:
+def listed(folder: Path = RUNS) -> list[StoredRun]:
     """All runs of a folder, the newest first; those without a known start are last. Empty if there is no folder."""
     try:
         paths = [path for path in folder.iterdir() if (path / "plan.toml").is_file()]
     except OSError:
         paths = []
-    return sorted((kept(path) for path in paths), key=lambda run: (run.started_at, run.name), reverse=True)
+    return sorted((stored_run(path) for path in paths), key=lambda run: (run.started_at, run.name), reverse=True)
 
 
-def kept(path: Path) -> Kept:
+def stored_run(path: Path) -> StoredRun:
     """The run in this directory, as its files are now."""
     return _read(path, tuple(_written_ns(path / name) for name in ("plan.toml", "context.json", "result.json")))
 
@@ -113,7 +113,7 @@ class Prune:
     """Runs in these states."""
 
 
-def prunable(runs: Sequence[Kept], rules: Prune, now: datetime) -> list[Kept]:
+def prunable(runs: Sequence[StoredRun], rules: Prune, now: datetime) -> list[StoredRun]:
     """Those of `runs`, newest first, that the rules name; a run that may still be measured is never among them."""
     newer: dict[tuple[str, str], int] = {}
     found = []
@@ -130,7 +130,7 @@ def prunable(runs: Sequence[Kept], rules: Prune, now: datetime) -> list[Kept]:
     return found
 
 
-def remove(run: Kept) -> None:
+def remove(run: StoredRun) -> None:
     """Removes the directory with all that it holds. Raises KeisokuError if that is not possible."""
     try:
         # First what makes it a run, so that one that was removed only partly is not taken for one.
@@ -178,19 +178,19 @@ def _time(started_at: str) -> datetime | None:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _read(path: Path, written_ns: tuple[int, ...]) -> Kept:
+def _read(path: Path, written_ns: tuple[int, ...]) -> StoredRun:
     """Of a run whose files were written at these times; an open page asks every other second while something runs."""
     try:
         directory = RunDirectory.open(path)
     except PlanError as error:
-        return Kept(path, "damaged", problem=error.problem)
+        return StoredRun(path, "damaged", problem=error.problem)
     about = (directory.measurement, str(directory.context.get("device") or ""))
     started_at = str(directory.context.get("started_at") or "")
     if not written_ns[-1]:
-        return Kept(path, "unfinished", *about, started_at)
+        return StoredRun(path, "unfinished", *about, started_at)
     try:
         results = directory.results()
     except PlanError:
         problem = "its result cannot be read; 'keisoku analyse' makes it again"
-        return Kept(path, "damaged", *about, started_at, problem=problem)
-    return Kept(path, "finished", *about, started_at, [result.sentence for result in results if result.sentence])
+        return StoredRun(path, "damaged", *about, started_at, problem=problem)
+    return StoredRun(path, "finished", *about, started_at, [result.sentence for result in results if result.sentence])

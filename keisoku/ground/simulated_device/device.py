@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from keisoku.errors import PlanError, instead, shown
+from keisoku.errors import PlanError, excerpt, instead
 from keisoku.ground.host.text_file import parse_toml, read_text
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -579,4 +579,4 @@ def _plan_error(error: ValidationError) -> PlanError:
     if first["type"] == "missing":
         return PlanError(field, "is missing", "add it")
     requirement = first["msg"].replace("Input should be ", "it must be ").replace("an object", "a table")
-    return PlanError(field, f"{shown(first['input'])} is not accepted", requirement)
+    return PlanError(field, f"{excerpt(first['input'])} is not accepted", requirement)

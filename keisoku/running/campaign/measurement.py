@@ -21,15 +21,15 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.running.campaign.cluster import on_cluster
 from keisoku.running.campaign.log import Log, lines
-from keisoku.running.campaign.result import Found, plot_name, summarised
+from keisoku.running.campaign.result import CellOutcome, plot_name, summarised
 from keisoku.running.campaign.settings import NAME, CampaignSettings, Cell, Planned, cells, ordered
 from keisoku.running.measurement.part_run import again, carried_out, may_do_better, results_of
 from keisoku.running.measurement.plan_values import Find
 from keisoku.running.measurement.repetition import repeated
-from keisoku.running.measurement.within import TimeIsUp, fitted, no_longer_than
+from keisoku.running.measurement.time_limit import TimeIsUp, fitted, no_longer_than
 from keisoku.units import time_text
 
 _TITLE = "Campaign"
@@ -97,7 +97,7 @@ def _in_turn(
 def _analyse(find: Find, directory: RunDirectory) -> Findings:
     """The results of all runs that are finished, and an account of the others."""
     settings = parsed(CampaignSettings, directory.plan)
-    found = {cell.name: Found(cell) for cell in cells(settings, find)}
+    found = {cell.name: CellOutcome(cell) for cell in cells(settings, find)}
     for line in sorted(lines(directory), key=lambda line: line["number"]):
         of = found[line["cell"]]
         if line["failed"]:
@@ -124,10 +124,10 @@ def _said_before(settings: CampaignSettings, left: Sequence[Planned]) -> str:
     )
     seconds = _seconds(left) if settings.cluster is None else None  # its ports are not this host's
     if settings.within_s is not None:
-        return joined(": ", [said, phrase("ends after {limit} at the latest", limit=time_text(settings.within_s))])
+        return join_texts(": ", [said, phrase("ends after {limit} at the latest", limit=time_text(settings.within_s))])
     if seconds is None:
         return phrase("{what}: how long it takes is not known beforehand", what=said)
-    return joined(": ", [said, phrase("at most {time}", time=time_text(seconds))]) if seconds else said
+    return join_texts(": ", [said, phrase("at most {time}", time=time_text(seconds))]) if seconds else said
 
 
 def _seconds(left: Sequence[Planned]) -> float | None:

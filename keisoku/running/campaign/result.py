@@ -14,13 +14,13 @@ from keisoku.ground.report.table import DEVICE, LINE
 from keisoku.ground.run.repetition import combine
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.running.campaign.settings import NAME, Cell
 from keisoku.running.measurement.repetition import in_order
 
 
 @dataclass
-class Found:
+class CellOutcome:
     """A cell, with the results of its finished runs and why others failed."""
 
     cell: Cell
@@ -30,7 +30,7 @@ class Found:
     """Why an attempt failed, for each that did."""
 
 
-def summarised(found: Sequence[Found], repetitions: int) -> tuple[list[Result], list[Plot]]:
+def summarised(found: Sequence[CellOutcome], repetitions: int) -> tuple[list[Result], list[Plot]]:
     """A result for each name of a result, in the order of the plan, then the account; and their plots."""
     every = [(each, {result.measurement: result for result in combine(each.runs)}) for each in found]
     results, plots = [], []
@@ -58,12 +58,12 @@ class _Part:
 
     where: str
     """The cell in words."""
-    found: Found
+    found: CellOutcome
     result: Result | None
     """None: no run of it is finished, or none has this result."""
 
 
-def _names(found: Found) -> list[str]:
+def _names(found: CellOutcome) -> list[str]:
     """Names of the results that a cell has, or would have."""
     expected = found.cell.entry.results_of(found.cell.of.plain())
     return list(dict.fromkeys([*expected, *(result.measurement for run in found.runs for result in run)]))
@@ -85,7 +85,7 @@ def _one(name: str, parts: Sequence[_Part]) -> Result:
     titles = {result.title for _, result in known}
     rows = [row for part in parts for row in _rows(part)]
     flags = [
-        flag.model_copy(update={"text": joined(": ", [where, flag.text])})
+        flag.model_copy(update={"text": join_texts(": ", [where, flag.text])})
         for where, result in known
         for flag in result.flags
     ]
@@ -110,7 +110,7 @@ def _rows(part: _Part) -> list[Row]:
     rows = [
         row.model_copy(
             update={
-                "case": joined(", ", [part.where, row.case]) if row.case else part.where,
+                "case": join_texts(", ", [part.where, row.case]) if row.case else part.where,
                 "group": row.group or DEVICE,
                 "trial": None,
             }
@@ -123,7 +123,7 @@ def _rows(part: _Part) -> list[Row]:
     return rows
 
 
-def _why(found: Found) -> str:
+def _why(found: CellOutcome) -> str:
     if found.failed:
         return found.failed[-1]
     return phrase("its runs measured too little for any result") if found.runs else phrase("no run is finished")
@@ -133,14 +133,14 @@ def _said(parts: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Each sentence once; with the cell's name where not all cells say it."""
     every = Counter(sentence for _, sentences in parts for sentence in dict.fromkeys(sentences))
     said = [
-        sentence if every[sentence] == len(parts) else joined(": ", [where, sentence])
+        sentence if every[sentence] == len(parts) else join_texts(": ", [where, sentence])
         for where, sentences in parts
         for sentence in sentences
     ]
     return list(dict.fromkeys(said))
 
 
-def _account(found: Sequence[Found], repetitions: int) -> Result:
+def _account(found: Sequence[CellOutcome], repetitions: int) -> Result:
     """How many runs of each cell are finished, missing and failed."""
     finished, failed = sum(len(each.runs) for each in found), sum(len(each.failed) for each in found)
     said = plural(
@@ -160,7 +160,7 @@ def _account(found: Sequence[Found], repetitions: int) -> Result:
                 "missing": _count(repetitions - len(each.runs)),
                 "failed": _count(len(each.failed)),
             },
-            remark=joined("; ", dict.fromkeys(each.failed)),
+            remark=join_texts("; ", dict.fromkeys(each.failed)),
         )
         for each in found
     ]

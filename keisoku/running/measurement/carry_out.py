@@ -19,8 +19,8 @@ from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase
-from keisoku.running.measurement.table import asked, find, of_run
-from keisoku.running.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
+from keisoku.running.measurement.table import find, of_run, with_repetition
+from keisoku.running.measurement.time_limit import TimeIsUp, fitted, no_longer_than, said_before
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def carry_out(work: Work[Any]) -> Outcome:
     when interrupted, with what is kept and how to continue.
     """
     wanted, observer = work.settings, work.observer
-    measurement = work.measurement = asked(work.measurement, wanted.repeat)
+    measurement = work.measurement = with_repetition(work.measurement, wanted.repeat)
     measurement.criteria(wanted.plain())  # an impossible criterion is reported before measuring
     if work.resumed is None and not measurement.ends_in_time:
         work.settings = fitted(measurement, wanted)

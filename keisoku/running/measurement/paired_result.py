@@ -16,11 +16,11 @@ from keisoku.ground.run.comparison import better
 from keisoku.ground.run.pairing import Series, Side, causes, series
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import biweight
-from keisoku.ground.statistics.against import judge_against
+from keisoku.ground.statistics.baseline import judge_against
 from keisoku.ground.statistics.paired import Judgement, Rule, differences, judge
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import combined
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.running.measurement.paired_settings import PairedSettings
 
 NAME = "ab"
@@ -95,10 +95,10 @@ def compared(
     what = settings.b.get("methods") or [settings.of]
     return Result(
         measurement=NAME,
-        title=phrase("B against A: {what}", what=joined(", ", what)),
+        title=phrase("B against A: {what}", what=join_texts(", ", what)),
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
-        sentence=phrase("{said}{more}.", said=joined("; ", said[:TOLD]), more=more)
+        sentence=phrase("{said}{more}.", said=join_texts("; ", said[:TOLD]), more=more)
         if said
         else phrase("{failure}.", failure=failure),
         failure=failure,
@@ -113,7 +113,7 @@ def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
         of.case,
         of.measurement if many else "",
     ]
-    place = joined(", ", [word for word in words if word])
+    place = join_texts(", ", [word for word in words if word])
     runs = (
         plural("{count} pair", "{count} pairs", count=judged.said.pairs)
         if settings.against is None
@@ -133,7 +133,7 @@ def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
         apart = differences(each.of.pairs)
         ends = [(apart.share(low), apart.share(high)) for low, high in zip(apart.lowest, apart.highest, strict=True)]
         size = f"{each.of.frame_bytes} byte" if each.of.frame_bytes else ""
-        title = joined(", ", [part for part in (head(each.of.figure), size, each.of.case) if part])
+        title = join_texts(", ", [part for part in (head(each.of.figure), size, each.of.case) if part])
         made.append(pairs_plot(f"pairs-{number}", title, ends, each.said, settings.margin_percent / 100))
     return made
 
@@ -150,9 +150,9 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
         bound: Literal["", "at least"] = "at least" if said.verdict == "undecided" else ""
         figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%", bound=bound)
     figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
-    case = joined(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
+    case = join_texts(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
     left = sum(pair is None for pair in of.pairs) if settings.against is None else 0
-    cause = joined("", [": ", of.causes[0]]) if of.causes else ""
+    cause = join_texts("", [": ", of.causes[0]]) if of.causes else ""
     left_out = (
         plural("; {count} pair is left out{cause}", "; {count} pairs are left out{cause}", count=left, cause=cause)
         if left
@@ -245,7 +245,7 @@ def _nothing(settings: PairedSettings, sides: list[Side]) -> str:
     if settings.figure and known:
         return phrase(
             "no run has any of the figures {figures}; there are {known}",
-            figures=joined(", ", settings.figure),
-            known=joined(", ", known),
+            figures=join_texts(", ", settings.figure),
+            known=join_texts(", ", known),
         )
     return cause or phrase("nothing was measured: {why}", why=phrase("no run has a figure"))

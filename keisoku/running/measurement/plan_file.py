@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from keisoku.errors import PlanError, shown
+from keisoku.errors import PlanError, excerpt
 from keisoku.ground.entry import Measurement
 from keisoku.ground.host.text_file import read_toml
 from keisoku.ground.run.directory import FORMAT
@@ -26,6 +26,6 @@ def read(
     values = read_toml("plan file", path)
     version = values.pop("format", FORMAT)  # of the directory that the plan was copied from
     if version != FORMAT:
-        problem = f"{path} has format {shown(version)}, and this version of keisoku reads format {FORMAT}"
+        problem = f"{path} has format {excerpt(version)}, and this version of keisoku reads format {FORMAT}"
         raise PlanError("format", problem, "use the version that wrote it, or remove it to have the plan read as it is")
     return of_values({**values, **(changes or {})}, find, usual)

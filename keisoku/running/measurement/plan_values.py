@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from keisoku.errors import PlanError, shown
+from keisoku.errors import PlanError, excerpt
 
 if TYPE_CHECKING:
     from keisoku.ground.entry import Measurement
@@ -26,7 +26,7 @@ def of_values(values: Mapping[str, Any], find: Find, usual: str = DEVICE) -> tup
     values = dict(values)
     name = values.pop("measurement", usual)
     if not isinstance(name, str):
-        raise PlanError("measurement", f"{shown(name)} is no text", "write the name of one in quotes")
+        raise PlanError("measurement", f"{excerpt(name)} is no text", "write the name of one in quotes")
     measurement = find(name)
     settings: RunSettings = measurement.settings_of(values)
     return measurement, settings

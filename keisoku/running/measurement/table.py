@@ -61,7 +61,7 @@ def find(name: str) -> Measurement[Any]:
     raise PlanError("measurement", f"there is no '{name}'", remedy)
 
 
-def asked(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]:
+def with_repetition(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]:
     """The entry, or what repeats it as a whole."""
     if repeat is None:
         return measurement
@@ -72,7 +72,7 @@ def asked(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]
 
 def of_run(directory: RunDirectory) -> Measurement[Any]:
     """The entry that a run was made by. Raises PlanError if there is none."""
-    return asked(find(directory.measurement), directory.plan.get("repeat"))
+    return with_repetition(find(directory.measurement), directory.plan.get("repeat"))
 
 
 def _plain(name: str) -> str:

@@ -19,7 +19,7 @@ CPU = "cpu"
 _ALL = (0, 2**63)
 
 
-def wanted(looks: Sequence[Look], spans_ns: Sequence[tuple[int, int]] = (_ALL,)) -> Quantity | None:
+def wanted_percent(looks: Sequence[Look], spans_ns: Sequence[tuple[int, int]] = (_ALL,)) -> Quantity | None:
     """Percent of the looks in spans of time.monotonic_ns() in which the load wanted a CPU. None without looks.
 
     The interval is that of a share of so many looks, or, where it is wider, that of the mean of the spans' shares.
@@ -38,6 +38,6 @@ def wanted(looks: Sequence[Look], spans_ns: Sequence[tuple[int, int]] = (_ALL,))
 
 def with_cpu(result: Result, looks: Sequence[Look]) -> Result:
     """The result with a row 'threads' of all looks of the step."""
-    if (found := wanted(looks)) is None:
+    if (found := wanted_percent(looks)) is None:
         return result
     return result.model_copy(update={"rows": [*result.rows, Row(case="threads", figures={CPU: found})]})

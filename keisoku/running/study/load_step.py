@@ -12,7 +12,7 @@ from typing import Any
 from keisoku.ground.host.thread_watch import STREAMS, Look, ThreadWatch
 from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result
-from keisoku.running.study.cpu_wanted import CPU, wanted
+from keisoku.running.study.cpu_wanted import CPU, wanted_percent
 from keisoku.running.study.file import LoadStep
 from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import most_bps, with_share
@@ -51,7 +51,7 @@ def with_cpus(result: Result, runs: Sequence[Mapping[str, Any]], looks: Sequence
         spans.setdefault((group_title(run["pattern"]), run["client"]), []).append((run["began_ns"], run["ended_ns"]))
     rows = []
     for row in result.rows:
-        cpu = wanted(looks, spans.get((row.group, row.case.partition(",")[0]), []))
+        cpu = wanted_percent(looks, spans.get((row.group, row.case.partition(",")[0]), []))
         rows.append(row if cpu is None else row.model_copy(update={"figures": {**row.figures, CPU: cpu}}))
     return result.model_copy(update={"rows": rows})
 

@@ -15,7 +15,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.table import Head, Table
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.running.study.cell import FAILED, Cell, as_json
 from keisoku.running.study.explanation import Check, Checked
 from keisoku.running.study.run import Outcome
@@ -99,7 +99,7 @@ def study_findings(outcome: Outcome) -> list[Finding]:
             Finding(
                 f"{outcome.study.name}-{table.name}".lower().replace(" ", "-").replace(".", "-").replace(",", ""),
                 table.name,
-                joined("", [outcome.study.title, ": ", table.title, ". ", source]),
+                join_texts("", [outcome.study.title, ": ", table.title, ". ", source]),
                 tables,
                 notes,
             )
@@ -263,7 +263,7 @@ def _count(cells: Sequence[Cell], what: str, agree: str) -> str:
     ):
         if number := sum(cell.agreement == agreement for cell in cells):
             parts.append(phrase("{number} {what}", number=number, what=text))
-    return phrase("{said}.", said=joined(", ", parts))
+    return phrase("{said}.", said=join_texts(", ", parts))
 
 
 def _marks(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -144,7 +144,7 @@ def read_error_ns(fit: Fit) -> float:
     return float(np.sqrt(np.mean(narrow**2)))
 
 
-def best(readings: Sequence[Reading]) -> Frequency:
+def estimate(readings: Sequence[Reading]) -> Frequency:
     """Least squares where there are readings enough for it, else two-point."""
     if len(readings) >= READINGS_FOR_A_LINE:
         return least_squares(readings).frequency

@@ -37,10 +37,10 @@ def interval_rate() -> Rate:
         name, _ = counter(host)
     except EngineError:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
-    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
+    calibration = oscillator.least_uncertain(oscillator_folder(), oscillator_valid_for(name))
     if calibration is None:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
-    of_clock = frequency.best(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
+    of_clock = frequency.estimate(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
     return oscillator.interval_rate(calibration, of_clock, host.steering, _INTERVAL_CLOCK)
 
 
@@ -51,10 +51,10 @@ def difference_clock() -> DifferenceClock:
     this processor has no counter.
     """
     name, _ = counter(host_clocks())
-    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
+    calibration = oscillator.least_uncertain(oscillator_folder(), oscillator_valid_for(name))
     readings = brackets(time.CLOCK_MONOTONIC, 50, 0.001)
     if calibration is None:
-        return DifferenceClock(readings[-1], 1e9 / frequency.best(readings).hz)
+        return DifferenceClock(readings[-1], 1e9 / frequency.estimate(readings).hz)
     relative = calibration.standard_ticks_per_s / calibration.ticks_per_s
     return DifferenceClock(readings[-1], 1e9 / calibration.ticks_per_s, relative)
 

@@ -16,7 +16,7 @@ from keisoku.ground.host.state_file import written
 from keisoku.language import phrase
 from keisoku.subjects.clock.frequency import Frequency
 from keisoku.subjects.clock.host_clocks import Steering
-from keisoku.subjects.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
+from keisoku.subjects.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, nominal_rate
 
 _ABOUT = 1.1
 """Uncertainties whose ratio is smaller count as equal."""
@@ -46,7 +46,7 @@ def is_worth_keeping(frequency: Frequency) -> bool:
     return frequency.relative < OSCILLATOR / math.sqrt(3)
 
 
-def best(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
+def least_uncertain(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
     """The newest of those with about the least uncertainty on this machine; unreadable files are skipped.
 
     The wander of an oscillator with time is part of that, so of two good ones the newer is taken.
@@ -58,7 +58,7 @@ def best(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | Non
     return max(good, key=lambda calibration: calibration.made_at, default=None)
 
 
-def made(frequency: Frequency, reference: str, valid_for: dict[str, str]) -> OscillatorCalibration:
+def measured_now(frequency: Frequency, reference: str, valid_for: dict[str, str]) -> OscillatorCalibration:
     """One that was measured now."""
     return OscillatorCalibration(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -78,7 +78,7 @@ def interval_rate(
     """
     steered = (Part(phrase("clock: steered by the kernel while it is disciplined"), half_width=SLEW),)
     if calibration is None or of_clock is None:
-        own = stated(clock)
+        own = nominal_rate(clock)
         if not steering.synchronised:
             return own
         return Rate(clock, 0.0, (*own.parts, *steered), own.statement)

@@ -79,7 +79,7 @@ SECOND = Rate("second")
 """Rate of simulated time, without any uncertainty."""
 
 
-def stated(clock: str, half_width: float = OSCILLATOR) -> Rate:
+def nominal_rate(clock: str, half_width: float = OSCILLATOR) -> Rate:
     """Rate of a clock that was not calibrated; the half-width is a ratio."""
     said = phrase("clock: rate not calibrated, the oscillator's own, stated as ± {ppm:g} ppm", ppm=half_width * 1e6)
     return Rate(clock, 0.0, (Part(said, half_width=half_width),), said)

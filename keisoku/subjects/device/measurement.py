@@ -55,7 +55,7 @@ def _seconds(plan: Plan) -> float | None:
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     from keisoku.subjects.device import measuring
 
-    return measuring.kept(directory, results)
+    return measuring.stored_parts(directory, results)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:

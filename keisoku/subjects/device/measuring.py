@@ -15,7 +15,7 @@ from keisoku.ground.entry import Findings, Work
 from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.calibration.store import bias_for
 from keisoku.subjects.device.engine.port_capture import next_free
@@ -24,7 +24,7 @@ from keisoku.subjects.device.forecast.expected import Expected, Expecting, Plann
 from keisoku.subjects.device.forecast.fitting import fitted
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.forecast.refitting import Refitting, plans_of
-from keisoku.subjects.device.method.assumption import stated
+from keisoku.subjects.device.method.assumption import with_contradictions
 from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
@@ -37,7 +37,7 @@ from keisoku.subjects.device.report.trial_rows import trial_rows
 from keisoku.subjects.device.runner import TrialObserver, Unobserved, results_of, run
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.subjects.device.testbed.opening import open_testbed
-from keisoku.subjects.device.testbed.wanted import OpenedPort
+from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def analyse(directory: RunDirectory) -> Findings:
     said = directory.context.get("stamps_replaced", [])
     results = [
         marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records)
-        for result in stated(agreed(found_results, records), records)
+        for result in with_contradictions(agreed(found_results, records), records)
     ]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
     files = {"trials": trial_rows(records)}
@@ -164,7 +164,7 @@ def _no_trial(directory: RunDirectory) -> PlanError:
 
 def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
     """The result with each row marked that rests on a trial in which the tester itself fell short."""
-    invalid = {record.index: joined("; ", record.invalid_because) for record in records if not record.valid}
+    invalid = {record.index: join_texts("; ", record.invalid_because) for record in records if not record.valid}
     rows = [
         row.model_copy(update={"invalid": invalid[row.trial]}) if row.trial in invalid else row for row in result.rows
     ]
@@ -205,7 +205,7 @@ def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]
     return found
 
 
-def kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
+def stored_parts(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     """What procedures store for later runs, such as a calibration."""
     plan, capabilities = parse(directory.plan), Capabilities.model_validate(directory.facts["capabilities"])
     said = [PROCEDURES[one.measurement].keep(plan, one, capabilities) for one in results]

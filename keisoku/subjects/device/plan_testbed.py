@@ -12,7 +12,7 @@ from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
-from keisoku.subjects.device.testbed.wanted import OpenedPort, WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedTestbed, WantedTraffic
 
 
 @contextmanager

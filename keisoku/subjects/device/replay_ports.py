@@ -11,7 +11,7 @@ from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
-from keisoku.subjects.device.testbed.wanted import WantedTestbed
+from keisoku.subjects.device.testbed.requirements import WantedTestbed
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.ground.run.result import Flag
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 UNFINISHED = "unfinished"
 
@@ -21,9 +21,9 @@ def unfinished(present: Sequence[str], missing: Sequence[str]) -> Flag:
 
 
 def _both(parts: Sequence[str]) -> str:
-    return phrase("{first}, and {second}", first=parts[0], second=parts[1]) if len(parts) > 1 else joined("", parts)
+    return phrase("{first}, and {second}", first=parts[0], second=parts[1]) if len(parts) > 1 else join_texts("", parts)
 
 
 def _listed(names: Sequence[str]) -> str:
     *most, last = names
-    return phrase("{most} and {last}", most=joined(", ", most), last=last) if most else last
+    return phrase("{most} and {last}", most=join_texts(", ", most), last=last) if most else last

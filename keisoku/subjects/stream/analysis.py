@@ -13,7 +13,7 @@ from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.change_points import noise, pieces
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import CONFIDENCE
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.stream.best_set import best_set
 from keisoku.subjects.stream.ceiling import Ceiling
 from keisoku.subjects.stream.confidence import STOPPED, Confidence
@@ -31,7 +31,7 @@ NEAR = 0.05
 
 
 @dataclass(frozen=True)
-class Found:
+class PlotData:
     """What plots need besides the outcomes."""
 
     best: tuple[Cell, ...]
@@ -40,7 +40,7 @@ class Found:
 
 def analyse(
     settings: StreamSettings, outcomes: Sequence[CellOutcome], facts: Mapping[str, Any]
-) -> tuple[Result, Found]:
+) -> tuple[Result, PlotData]:
     """`facts` may say `ceiling` (of an earlier run), `ceiling_missing`, `iperf3` and `ended`."""
     measured = {one.cell: one for one in outcomes if one.path == "dut" and one.values}
     ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
@@ -58,7 +58,7 @@ def analyse(
         flags=_flags(settings, measured, outcomes, best, ceiling, facts),
         remarks=_remarks(settings, ceiling, facts),
     )
-    return result, Found(tuple(best), ceiling)
+    return result, PlotData(tuple(best), ceiling)
 
 
 def bit_rate(values: Sequence[float], rule: Confidence | None = None) -> Quantity:
@@ -74,7 +74,7 @@ def _mean(values: Sequence[float], unit: str, rule: Confidence | None = None, st
 
 def _name(settings: StreamSettings, cell: Cell) -> str:
     setup = named(settings.setups()[cell.setup])
-    return joined(", ", [part for part in (f"{cell.message_bytes} byte", setup) if part])
+    return join_texts(", ", [part for part in (f"{cell.message_bytes} byte", setup) if part])
 
 
 def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links) -> Row:
@@ -107,7 +107,7 @@ def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Cei
         figures=figures,
         at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
         group=phrase("Message"),
-        remark=joined("; ", _said(settings, one, is_best, ceiling, links)),
+        remark=join_texts("; ", _said(settings, one, is_best, ceiling, links)),
     )
 
 
@@ -310,7 +310,7 @@ def _flags(
         flags.append(Flag(name="shift", text=phrase("throughput of all cells changed together: the host changed")))
     broken = sum(one.failures for one in outcomes)
     if broken:
-        reasons = joined("; ", sorted({error for one in outcomes for error in one.errors})[:3])
+        reasons = join_texts("; ", sorted({error for one in outcomes for error in one.errors})[:3])
         flags.append(
             Flag(
                 name="broken-trials",

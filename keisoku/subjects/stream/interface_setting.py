@@ -14,7 +14,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError
 from keisoku.ground.host.interface import Interface, change, settings
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 from keisoku.ground.host.undo import record, undo, undo_left
 
 
@@ -44,12 +44,12 @@ class InterfaceSetting:
             if not values:
                 return
             undo_left()
-            self.interface = within(self._namespace, lambda: _towards(self._peer))
-            self._before = within(self._namespace, lambda: settings(self.interface))
+            self.interface = run_in_namespace(self._namespace, lambda: _towards(self._peer))
+            self._before = run_in_namespace(self._namespace, lambda: settings(self.interface))
             found = Interface.find(self.interface, self._namespace)
             self._entry = record("settings", interface=vars(found), before=self._before)
         wanted = {**self._before, **values}
-        within(self._namespace, lambda: change(self.interface, wanted))
+        run_in_namespace(self._namespace, lambda: change(self.interface, wanted))
 
     def close(self) -> None:
         """Set all back; twice is no error."""

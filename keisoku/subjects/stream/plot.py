@@ -9,8 +9,8 @@ import numpy as np
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.ground.report.points import points
-from keisoku.language import joined, phrase
-from keisoku.subjects.stream.analysis import Found, bit_rate
+from keisoku.language import join_texts, phrase
+from keisoku.subjects.stream.analysis import PlotData, bit_rate
 from keisoku.subjects.stream.factor import named
 from keisoku.subjects.stream.outcome import CellOutcome
 from keisoku.subjects.stream.settings import StreamSettings
@@ -18,7 +18,7 @@ from keisoku.subjects.stream.settings import StreamSettings
 _GIGA = 1e9
 
 
-def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found) -> list[Plot]:
+def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], found: PlotData) -> list[Plot]:
     """The plots for which there is data."""
     sizes = sorted({one.cell.message_bytes for one in outcomes})
     plots = [_throughput(settings, outcomes, found, sizes), _cost(settings, outcomes, sizes)]
@@ -26,7 +26,7 @@ def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], foun
 
 
 def _throughput(
-    settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found, sizes: Sequence[float]
+    settings: StreamSettings, outcomes: Sequence[CellOutcome], found: PlotData, sizes: Sequence[float]
 ) -> Plot:
     axes = {"xaxis": axis(phrase("bytes of a message"), sizes), "yaxis": axis(phrase("throughput, Gb/s"))}
     caption = phrase(
@@ -38,7 +38,7 @@ def _throughput(
             mine = [one for one in outcomes if one.path == path and one.cell.setup == place]
             if not any(one.values for one in mine):
                 continue
-            name = joined(", ", [part for part in (what, named(setup)) if part]) or phrase("throughput")
+            name = join_texts(", ", [part for part in (what, named(setup)) if part]) or phrase("throughput")
             figures = [bit_rate(one.values, settings.rule) if one.values else None for one in mine]
             drawn = points(figures, _GIGA, device_colour(place), "circle")
             plot.add(
@@ -91,7 +91,7 @@ def _cost(settings: StreamSettings, outcomes: Sequence[CellOutcome], sizes: Sequ
                 and (values := one.sender_s_per_gb if end == "sender" else one.receiver_s_per_gb)
             ]
             if pairs:
-                name = joined(", ", [part for part in (end, named(setup)) if part])
+                name = join_texts(", ", [part for part in (end, named(setup)) if part])
                 plot.add(
                     {
                         "type": "scatter",

@@ -10,7 +10,7 @@ import click
 from keisoku.faces.cli.columns import columns
 from keisoku.faces.cli.runs.folder import checked
 from keisoku.ground.run.directory import RUNS
-from keisoku.ground.run.store import Kept, listed
+from keisoku.ground.run.store import StoredRun, listed
 
 HEADS = ("run", "started", "of", "measurement", "state", "found")
 
@@ -37,7 +37,7 @@ def command(folder: Path, as_json: bool) -> None:
         click.echo(f"{folder} holds no runs")
 
 
-def as_plain(run: Kept) -> dict[str, object]:
+def as_plain(run: StoredRun) -> dict[str, object]:
     """For JSON."""
     return {
         "run": str(run.path),
@@ -50,6 +50,6 @@ def as_plain(run: Kept) -> dict[str, object]:
     }
 
 
-def _row(run: Kept) -> tuple[str, ...]:
+def _row(run: StoredRun) -> tuple[str, ...]:
     found = run.problem or (run.sentences[0] if run.sentences else "")
     return (run.name, run.started_at, run.device, run.measurement, run.state, found)

@@ -8,7 +8,7 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.columns import columns
-from keisoku.ground.run.store import kept, raw_rows
+from keisoku.ground.run.store import raw_rows, stored_run
 from keisoku.units import size_text
 
 
@@ -20,7 +20,7 @@ def command(run: Path) -> None:
     \b
     keisoku runs show runs/20260114-101500-gs908e-throughput
     """
-    found = kept(run)
+    found = stored_run(run)
     if found.state == "damaged" and not found.measurement:
         raise PlanError("run", found.problem, "give a directory that a run was written to")
     about = [

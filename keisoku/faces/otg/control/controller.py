@@ -35,7 +35,7 @@ from keisoku.faces.otg.telemetry import Telemetry
 from keisoku.faces.otg.traffic.acceptance import accepted
 from keisoku.faces.otg.traffic.convergence import ControlEvent, EventKind
 from keisoku.faces.otg.traffic.load import trial
-from keisoku.faces.otg.traffic.session import TrafficSession, spoilt
+from keisoku.faces.otg.traffic.session import TrafficSession, invalid_because
 from keisoku.faces.otg.traffic.testbed import answer, engine_of, next_hop, opened
 from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import Runs
@@ -512,7 +512,7 @@ class Controller:
     def _spoilt(self) -> list[str]:
         """Why the last traffic is invalid for the device, for the answer to a client."""
         self._said = True
-        return spoilt(self._session)
+        return invalid_because(self._session)
 
     def _of_ended(self) -> list[str]:
         """What a client must know of the last traffic."""

@@ -12,7 +12,7 @@ def word(node: Node, name: str, text: str, most: int = 80) -> str:
     return text
 
 
-def within(node: Node, name: str, least: int, most: int) -> int:
+def number_in_range(node: Node, name: str, least: int, most: int) -> int:
     """The number in a field. Raises PlanError, with the path, if FRR does not take it."""
     value = int(node.scalar(name))
     if not least <= value <= most:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.device.device import Interface
-from keisoku.faces.otg.device.frr_value import within, word
+from keisoku.faces.otg.device.frr_value import number_in_range, word
 from keisoku.faces.otg.device.route_range import Prefixes, some_prefixes
 from keisoku.faces.otg.reading.node import Node
 
@@ -152,8 +152,8 @@ def _router(node: Node, own: Mapping[str, Interface]) -> IsisRouter:
     advanced.without_effect("lsp_mgroup_min_trans_interval", "FRR paces its LSPs itself")
     auth.without_effect("ignore_receive_md5", "FRR checks what it receives with the same keys")
     node.child("graceful_restart").without_effect("helper_mode", "this FRR helps no IS-IS router to restart")
-    refresh_s = within(advanced, "lsp_refresh_rate", 1, 65235)
-    lifetime_s = within(advanced, "lsp_lifetime", 350, 65535)
+    refresh_s = number_in_range(advanced, "lsp_refresh_rate", 1, 65235)
+    lifetime_s = number_in_range(advanced, "lsp_lifetime", 350, 65535)
     if lifetime_s < refresh_s + 300:
         problem = "FRR wants it 300 s above lsp_refresh_rate"
         advanced.refuse(problem, f"give {refresh_s + 300} or more", "lsp_lifetime")
@@ -178,7 +178,7 @@ def _router(node: Node, own: Mapping[str, Interface]) -> IsisRouter:
         lifetime_s=lifetime_s,
         psnp_s=_seconds(advanced, "psnp_interval", 120),
         csnp_s=_seconds(advanced, "csnp_interval", 600),
-        lsp_bytes=within(advanced, "max_lsp_size", 128, 4352),
+        lsp_bytes=number_in_range(advanced, "max_lsp_size", 128, 4352),
         area_secret=_secret(auth, "area_auth"),
         domain_secret=_secret(auth, "domain_auth"),
         interfaces=tuple(at),
@@ -225,12 +225,12 @@ def _link(interface: Node) -> IsisLink | None:
         if most < 1 or max(reservable, *unreserved) > most:
             node.refuse("FRR wants it above 0 and no other bandwidth above it", "give a greater one", "max_bandwith")
         groups = int(str(node.scalar("administrative_group")), 16)
-        return IsisLink(groups, within(node, "metric_level", 0, _WIDE_METRIC), most, reservable, unreserved)
+        return IsisLink(groups, number_in_range(node, "metric_level", 0, _WIDE_METRIC), most, reservable, unreserved)
     return None
 
 
 def _hello(node: Node) -> Hello:
-    priority, interval_s = within(node, "priority", 0, 127), within(node, "hello_interval", 1, 600)
+    priority, interval_s = number_in_range(node, "priority", 0, 127), number_in_range(node, "hello_interval", 1, 600)
     dead_s = int(node.scalar("dead_interval"))
     if dead_s % interval_s or not 2 <= dead_s // interval_s <= 100:
         problem = f"FRR's is a multiple of hello_interval, which is {interval_s} s"

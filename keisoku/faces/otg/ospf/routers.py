@@ -9,7 +9,7 @@ from typing import Literal
 
 from keisoku.errors import PlanError
 from keisoku.faces.otg.device.device import Address, Interface
-from keisoku.faces.otg.device.frr_value import within, word
+from keisoku.faces.otg.device.frr_value import number_in_range, word
 from keisoku.faces.otg.device.route_range import Prefixes, some_prefixes
 from keisoku.faces.otg.reading.node import Node
 
@@ -99,7 +99,7 @@ def ospf_routers(document: Node, interfaces: Sequence[Interface]) -> tuple[OspfR
 def _router(node: Node, known: Mapping[str, tuple[Interface, Address]]) -> OspfRouter:
     if int(node.scalar("lsa_refresh_time")) != _REFRESH_S:
         node.refuse(f"FRR's is {_REFRESH_S} s", "leave it out", "lsa_refresh_time")
-    retransmit_s = within(node, "lsa_retransmit_time", 3, 65535)
+    retransmit_s = number_in_range(node, "lsa_retransmit_time", 3, 65535)
     for name in _PACED:
         node.without_effect(name, "FRR paces its updates itself")
     node.without_effect("capabilities", "FRR sets the options of its LSAs itself")
@@ -141,10 +141,10 @@ def _interface(node: Node, known: Mapping[str, tuple[Interface, Address]]) -> Os
         address=address,
         area=str(IPv4Address(int(area.scalar("id")))) if by_id else str(area.scalar("ip")),
         point_to_point=kind == "point_to_point",
-        cost=within(advanced, "routing_metric", _LEAST_COST, _MOST_COST),
-        priority=within(advanced, "priority", 0, 255),
-        hello_s=within(advanced, "hello_interval", 1, 65535),
-        dead_s=within(advanced, "dead_interval", 1, 65535),
+        cost=number_in_range(advanced, "routing_metric", _LEAST_COST, _MOST_COST),
+        priority=number_in_range(advanced, "priority", 0, 255),
+        hello_s=number_in_range(advanced, "hello_interval", 1, 65535),
+        dead_s=number_in_range(advanced, "dead_interval", 1, 65535),
         keys=tuple(keys),
         password=password,
         checks_mtu=bool(advanced.scalar("validate_received_mtu")),

@@ -186,7 +186,7 @@ class TrafficSession:
         return [flows[name] for name in names] if names else list(flows.values())
 
 
-def spoilt(session: TrafficSession) -> list[str]:
+def invalid_because(session: TrafficSession) -> list[str]:
     """Because of the tester or its host; empty if it is valid, and without traffic. A stop does not make a flow without
     an end invalid."""
     if session.trial is None or session.facts is None:

@@ -12,8 +12,8 @@ from keisoku.ground.frame.host_range import HostRange
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.testbed.opening import open_testbed
+from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.testbed import Testbed
-from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 
 
 def opened(ports: Sequence[ConfiguredPort]) -> Testbed:

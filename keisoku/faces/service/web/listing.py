@@ -46,7 +46,7 @@ def listed_run(folder: Path, name: str, statuses: Sequence[RunStatus]) -> Listed
     """One of them. Raises NoSuchRun."""
     status = next((status for status in statuses if status.run == name), None)
     path = folder / name if status is not None else _path(folder, name)
-    return _listed(store.kept(path), status)
+    return _listed(store.stored_run(path), status)
 
 
 def directory(folder: Path, name: str) -> RunDirectory:
@@ -61,7 +61,7 @@ def _path(folder: Path, name: str) -> Path:
     return path
 
 
-def _listed(run: store.Kept | None, status: RunStatus | None) -> Listed:
+def _listed(run: store.StoredRun | None, status: RunStatus | None) -> Listed:
     if status is not None and (run is None or status.state != "finished"):
         return Listed(status.run, status.what, status.state, status.started_at, status)
     assert run is not None, "it is of the store or of this server"

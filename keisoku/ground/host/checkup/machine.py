@@ -12,7 +12,7 @@ from keisoku.ground.host.checkup.finding import Finding, Mend
 from keisoku.ground.host.context import NOT_VISIBLE, host_context
 from keisoku.ground.host.governor import CPUS
 from keisoku.ground.host.look import HostLook, look_at_host
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 
 HOST = phrase("host")
 """What the findings are about."""
@@ -38,7 +38,7 @@ def _rights() -> Iterator[Finding]:
         yield Finding(
             HOST,
             "problem",
-            phrase("this user may not measure on real ports: {absent} absent", absent=joined(", ", absent)),
+            phrase("this user may not measure on real ports: {absent} absent", absent=join_texts(", ", absent)),
             remedy,
         )
     elif missing(["CAP_SYS_ADMIN"]):

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 from keisoku.errors import PlanError, instead
 from keisoku.ground.lab.device.bgp_router import BgpRouter
 from keisoku.ground.lab.device.bridge import Bridge
+from keisoku.ground.lab.device.bridged_link import Bond, Macsec, Team
 from keisoku.ground.lab.device.device import LabDevice
 from keisoku.ground.lab.device.diamond import Diamond
 from keisoku.ground.lab.device.ecmp import Ecmp
 from keisoku.ground.lab.device.filtered import Flower, Gate, Police
 from keisoku.ground.lab.device.hsr import Hsr
 from keisoku.ground.lab.device.ipsec import Ipsec, Xfrm
-from keisoku.ground.lab.device.joined import Bond, Macsec, Team
 from keisoku.ground.lab.device.managed_queue import Cake, Codel, Ets, FqCodel, Pie, Red
 from keisoku.ground.lab.device.mpls import Mpls
 from keisoku.ground.lab.device.multicast_router import MulticastRouter

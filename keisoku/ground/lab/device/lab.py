@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from keisoku._core import Faulty, SerialLinks
 from keisoku._core import Throttle as CoreThrottle
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import Namespace, within
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.lab.daemons import Daemons
 from keisoku.ground.lab.device import topology
 from keisoku.ground.lab.device.catalogue import find_device
@@ -117,7 +117,7 @@ class Lab(Lifetime):
         """
         if not self.device.counts or self._daemons is None:
             raise EngineError(f"the lab {self.kind} counts nothing by itself")
-        return [within(port.dut_namespace_path, partial(self.device.counted, port)) for port in self.ports]
+        return [run_in_namespace(port.dut_namespace_path, partial(self.device.counted, port)) for port in self.ports]
 
     def rewrite(self, sent: Sequence[Frames], first_stream: int) -> None:
         """Let `faulty` rewrite what it was made to, in streams that send these frames and are numbered from the first.
@@ -135,7 +135,7 @@ class Lab(Lifetime):
                 "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
             )
         port = self.ports[number - 1]
-        within(port.dut_namespace_path, lambda: self.device.lead_networks(port, count))
+        run_in_namespace(port.dut_namespace_path, lambda: self.device.lead_networks(port, count))
         self._places[0].run(lambda: self.device.await_networks(port, count))
 
     def reset(self) -> None:

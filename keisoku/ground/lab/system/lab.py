@@ -114,7 +114,7 @@ class SystemLab(Lifetime):
         edge.run(partial(line.join, near, name))
         self._plug(edge, far, name, server, _server(number))
         for port in (near, far):
-            edge.run(partial(line.rated, port, rate_bps, self.shape.queue_bytes))
+            edge.run(partial(line.limit_rate, port, rate_bps, self.shape.queue_bytes))
 
     def _uplink(self, switch: Namespace, edge: Namespace, rate_bps: int) -> None:
         """The switch's port `up`, and behind it the shared line to a second bridge, of which clients are ports."""
@@ -126,7 +126,7 @@ class SystemLab(Lifetime):
                 edge.run(partial(line.join, port, name))
         switch.run(partial(line.join, "up", "br"))
         for port in ("near", "trunk"):
-            edge.run(partial(line.rated, port, rate_bps, self.shape.queue_bytes))
+            edge.run(partial(line.limit_rate, port, rate_bps, self.shape.queue_bytes))
 
     def _client(
         self, prefix: str, number: int, rate_bps: int | None, switch: Namespace, edge: Namespace | None
@@ -148,7 +148,7 @@ class SystemLab(Lifetime):
             if rate_bps is not None:
                 ends = [(edge, delivers)] + ([] if shared else [(edge, f"u{number}")])
                 for place, port in ends:
-                    place.run(partial(line.rated, port, rate_bps, self.shape.queue_bytes))
+                    place.run(partial(line.limit_rate, port, rate_bps, self.shape.queue_bytes))
         return SystemPort(
             name=f"client{number}",
             address=_client(number),

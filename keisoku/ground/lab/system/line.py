@@ -36,7 +36,7 @@ def join(name: str, bridge_name: str | None) -> None:
         ip.link("set", index=index, state="up", txqlen=1000, gro_max_size=1, **master)
 
 
-def rated(name: str, rate_bps: int, queue_bytes: int) -> None:
+def limit_rate(name: str, rate_bps: int, queue_bytes: int) -> None:
     """Limit `name` to this rate; frames that find the queue full are dropped."""
     # A bucket that runs over forgets the time by which the kernel's timer came late. So it holds what a busy host may
     # be late by, 20 ms, or 20 frames if those are less; at high rates one millisecond, which is more than these.

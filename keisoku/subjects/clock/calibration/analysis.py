@@ -78,7 +78,7 @@ def analyse(measured: Measured, counter: str, described: str, said: Sequence[Fla
 
 def best_frequency(measured: Measured) -> Frequency:
     """The figures of a calibration that are kept for later runs."""
-    return frequency.best(measured.readings)
+    return frequency.estimate(measured.readings)
 
 
 def residuals(measured: Measured) -> Fit | None:

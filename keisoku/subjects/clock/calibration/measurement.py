@@ -11,7 +11,7 @@ from pydantic import Field
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.result import Result, kept
+from keisoku.ground.run.result import Result, translatable_flag
 from keisoku.ground.run.settings import RunSettings
 from keisoku.language import phrase
 from keisoku.subjects.clock import interval_clock, oscillator
@@ -108,8 +108,8 @@ def read_all(
 
 def analyse(directory: RunDirectory) -> Findings:
     """From the readings alone. Raises PlanError if there are none, and EngineError if they give no frequency."""
-    measured, context = table.kept(directory), directory.context
-    said = [kept(flag) for flag in context["said"]]
+    measured, context = table.calibration_rows(directory), directory.context
+    said = [translatable_flag(flag) for flag in context["said"]]
     result = analyse_readings(
         measured, str(context["counter"]), str(context["reference"]), said, real=bool(context["reference_is_real"])
     )
@@ -121,13 +121,13 @@ def keep_frequency(directory: RunDirectory, results: Sequence[Result]) -> str | 
     """Keeps the counter's frequency for later runs, if it was measured against a real reference and well enough."""
     if not directory.context["reference_is_real"]:
         return None
-    frequency = best_frequency(table.kept(directory))
+    frequency = best_frequency(table.calibration_rows(directory))
     if not oscillator.is_worth_keeping(frequency):
         return phrase("calibration not kept: no better than the oscillator's own ± 100 ppm; compare for longer")
     if any(result.flagged(name) for result in results for name in SPOILING):
         return None
     valid_for = interval_clock.oscillator_valid_for(str(directory.context["counter"]))
-    made = oscillator.made(frequency, str(directory.plan["reference"]), valid_for)
+    made = oscillator.measured_now(frequency, str(directory.plan["reference"]), valid_for)
     return phrase("calibration kept: {keep}", keep=oscillator.keep(interval_clock.oscillator_folder(), made))
 
 

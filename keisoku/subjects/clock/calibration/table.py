@@ -21,7 +21,7 @@ def keep(directory: RunDirectory, measured: Measured) -> None:
     directory.append(LOOKS, _looks(measured.looks))
 
 
-def kept(directory: RunDirectory) -> Measured:
+def calibration_rows(directory: RunDirectory) -> Measured:
     """What was measured. Raises PlanError if rows are missing."""
     return Measured(
         readings=_of_rows(directory.rows(READINGS)),

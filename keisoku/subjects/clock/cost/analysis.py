@@ -15,7 +15,7 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import phrase, plural
 from keisoku.subjects.clock.cost import tally
 from keisoku.subjects.clock.cost.resolution import Resolution, common_step, resolution
-from keisoku.subjects.clock.rate import stated
+from keisoku.subjects.clock.rate import nominal_rate
 
 NAME = "clock cost"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
@@ -23,7 +23,7 @@ DISTURBED_SHARE = 0.01
 """Share of time lost in stalls above which the tails show the host more than the sources."""
 BULK_ERROR_NS = 0.05
 """What the two reads around a run of a thousand, and the rounding of CLOCK_MONOTONIC to ns, add to each read."""
-RATE = stated("CLOCK_MONOTONIC")
+RATE = nominal_rate("CLOCK_MONOTONIC")
 """Ticks are shown as ns by CLOCK_MONOTONIC, which this measurement compares with no reference."""
 
 

@@ -17,10 +17,10 @@ from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.language import phrase
 from keisoku.subjects.clock.stability.averaging import ALL, DECADE, OCTAVE, listed, octaves
 from keisoku.subjects.clock.stability.averaging import factors as factors_named
-from keisoku.subjects.clock.stability.deviation import joined, mtie, terms
+from keisoku.subjects.clock.stability.deviation import mtie, pooled_deviation, terms
 from keisoku.subjects.clock.stability.flags import WINDOWS_MIN, log_flags, log_remarks
 from keisoku.subjects.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
-from keisoku.subjects.clock.stability.freedom import joined as joined_freedom
+from keisoku.subjects.clock.stability.freedom import pooled_freedom as joined_freedom
 from keisoku.subjects.clock.stability.noise import identify
 from keisoku.subjects.clock.stability.phase_log import PhaseLog, Stretch
 from keisoku.subjects.clock.stability.power_law import NAMES, Floats
@@ -151,7 +151,7 @@ def _estimate(
     used = [(stretch, part) for stretch, part in found if part.count]
     if sum(part.count for _, part in used) < WINDOWS_MIN:
         return math.nan, None
-    value = joined(statistic, [part for _, part in used], m * log.tau0_s)
+    value = pooled_deviation(statistic, [part for _, part in used], m * log.tau0_s)
     if alpha is None or value == 0.0:
         return value, None
     degrees = []

@@ -47,10 +47,10 @@ def terms(statistic: Statistic, phase: Floats, m: int) -> Terms:
 
 def deviation(statistic: Statistic, stretches: Sequence[Floats], m: int, tau0: float) -> float:
     """The deviation at τ = m·τ0 over stretches of phase (s) that no term may cross; NaN if none holds a term."""
-    return joined(statistic, [terms(statistic, phase, m) for phase in stretches], m * tau0)
+    return pooled_deviation(statistic, [terms(statistic, phase, m) for phase in stretches], m * tau0)
 
 
-def joined(statistic: Statistic, parts: Sequence[Terms], tau: float) -> float:
+def pooled_deviation(statistic: Statistic, parts: Sequence[Terms], tau: float) -> float:
     """The deviation that the terms of several stretches give together; NaN if there are none.
 
     `tau` is in the unit of time of the phases; a deviation of frequency is a ratio.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keisoku.ground.run.result import Flag
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.clock.stability.phase_log import WIDE, PhaseLog
 
 WINDOWS_MIN = 3
@@ -23,7 +23,7 @@ def log_flags(log: PhaseLog, noises: Mapping[int, int]) -> list[Flag]:
         more = phrase(" and {mine} more", mine=len(mine) - _BREAKS_SHOWN) if len(mine) > _BREAKS_SHOWN else ""
         cut = _CROSSED.get(reason, phrase("no figure crosses it"))
         found.append(
-            Flag(name=reason.replace(" ", "-"), text=joined("", [_SAID[reason], " ", places, more, "; ", cut]))
+            Flag(name=reason.replace(" ", "-"), text=join_texts("", [_SAID[reason], " ", places, more, "; ", cut]))
         )
     if log.spikes:
         text = phrase("{readings} with a single outlying phase, left out", readings=_readings(log.spikes))

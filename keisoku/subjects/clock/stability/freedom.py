@@ -68,7 +68,7 @@ def freedom(statistic: Statistic, alpha: int, m: int, points: int) -> float:
     return float(squares[0] * total / basic)
 
 
-def joined(freedoms: list[float], terms: list[int]) -> float:
+def pooled_freedom(freedoms: list[float], terms: list[int]) -> float:
     """Degrees of freedom of the mean square over all terms of several stretches that do not touch: their variances add.
 
     σ⁴-weighted (Welch and Satterthwaite) for stretches of one common variance.

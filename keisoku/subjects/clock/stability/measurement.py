@@ -9,7 +9,7 @@ from pathlib import Path
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.result import Flag, kept
+from keisoku.ground.run.result import Flag, translatable_flag
 from keisoku.language import phrase, plural
 from keisoku.subjects.clock.host_clocks import HostClocks, host_clocks
 from keisoku.subjects.clock.reading import Reading, narrowest
@@ -68,7 +68,7 @@ def analyse(directory: RunDirectory) -> Findings:
     """From the readings alone. Raises PlanError if there are too few."""
     plan = directory.plan
     log = logged(directory, float(plan["every_s"]))
-    said = [kept(flag) for flag in directory.context["said"]]
+    said = [translatable_flag(flag) for flag in directory.context["said"]]
     if {plan["clock"], plan["reference"]} & set(_STEERED):
         said += host_flags(directory)
     reference = str(plan["reference"])

@@ -23,7 +23,7 @@ _NORMAL_MEAN = 1.2533
 
 
 @dataclass(frozen=True)
-class Found:
+class StepPlace:
     """Places are indices into the readings looked at."""
 
     steps: tuple[tuple[int, float], ...]
@@ -31,13 +31,13 @@ class Found:
     spikes: tuple[int, ...]
 
 
-def find_steps(index: NDArray[np.int64], phase: Floats, bounds: Floats | None = None) -> Found:
+def find_steps(index: NDArray[np.int64], phase: Floats, bounds: Floats | None = None) -> StepPlace:
     """Of phase (s) at places `index` of a grid; `bounds` are the readings' hard error bounds (s).
 
     A change across a gap must exceed what noise up to a random walk of frequency makes of it.
     """
     if len(phase) < 2 * _NEIGHBOURS:
-        return Found((), ())
+        return StepPlace((), ())
     spacing = np.diff(index).astype(np.float64)
     slope = np.diff(phase) / spacing
     change = np.abs(np.diff(slope))
@@ -62,7 +62,7 @@ def find_steps(index: NDArray[np.int64], phase: Floats, bounds: Floats | None = 
             spikes.append(0)
         else:
             steps.append((at + 1, jump))
-    return Found(tuple(steps), tuple(spikes))
+    return StepPlace(tuple(steps), tuple(spikes))
 
 
 def _spread(change: Floats) -> float:

@@ -45,7 +45,7 @@ class Percentile:
 
 
 @dataclass(frozen=True)
-class Within:
+class BucketShape:
     """What is known of how latencies lie within the buckets of their histogram."""
 
     off_ns: float
@@ -54,10 +54,10 @@ class Within:
     shape: Shape | None = None
 
 
-def within(latencies: Sequence[Latency]) -> Within:
+def bucket_shape(latencies: Sequence[Latency]) -> BucketShape:
     """Of all frames of these trials."""
     found = moments(latencies)
-    return Within(max(map(unevenness, latencies)), found.deviation_ns, shape_of(found))
+    return BucketShape(max(map(unevenness, latencies)), found.deviation_ns, shape_of(found))
 
 
 def percentile(
@@ -65,7 +65,7 @@ def percentile(
     percent: float,
     min_ns: float | None = None,
     max_ns: float | None = None,
-    inside: Within | None = None,
+    inside: BucketShape | None = None,
 ) -> Percentile | None:
     """The latency in ns that `percent` of all frames do not exceed (nearest rank, RFC 2330 §11.3).
 
@@ -243,7 +243,7 @@ def _place(share: float, first: float, last: float) -> float:
 
 def latency_percentile(latency: Latency, percent: float) -> Percentile | None:
     """`percentile` over all frames of a trial, narrowed by their exact extremes."""
-    found = percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, within([latency]))
+    found = percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, bucket_shape([latency]))
     return None if found is None else narrowed(found, percent, [latency])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, standard_error_of_mean, student
 from keisoku.subjects.device.analysis.behaviour import correlation
 from keisoku.subjects.device.analysis.histogram import merged
-from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, Within, percentile, position, within
+from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, BucketShape, bucket_shape, percentile, position
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.analysis.shape import moments, shape_of
 from keisoku.subjects.device.record.counts import Buckets, Latency
@@ -56,7 +56,7 @@ def of_percentile(
     """Of a percentile of the frames of all trials, in ns. `histograms` are of all frames or of some of each trial."""
     own_error = _of_rank(percent, histograms, latencies, samples)
     own = [
-        percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))
+        percentile(histogram, percent, one.min_ns, one.max_ns, bucket_shape([one]))
         for histogram, one in zip(histograms, latencies, strict=True)
     ]
     values = [found.value_ns for found in own if found is not None]
@@ -124,7 +124,7 @@ def _of_rank(
     whole = merged(histograms)
     count = whole.negative + sum(whole.counts)
     ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    alike, inside = _frames_alike(latencies, samples), within(latencies)
+    alike, inside = _frames_alike(latencies, samples), bucket_shape(latencies)
     if count == whole.negative:
         return 0.0
     at = position(whole, percent, *ends)
@@ -139,7 +139,7 @@ def _of_rank(
     return own_error
 
 
-def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], inside: Within, alike: float) -> float:
+def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], inside: BucketShape, alike: float) -> float:
     """How a percentile that rests on the mean, the standard deviation and the extremes of all latencies repeats, in ns:
     by how much it moves with each of them (standard uncertainty)."""
     known = moments(latencies)

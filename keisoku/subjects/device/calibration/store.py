@@ -13,7 +13,7 @@ from keisoku.ground.host.state_file import written
 from keisoku.ground.run.result import Result
 from keisoku.language import phrase
 from keisoku.subjects.clock.interval_clock import calibration_folder, interval_rate
-from keisoku.subjects.clock.rate import Rate, stated
+from keisoku.subjects.clock.rate import Rate, nominal_rate
 from keisoku.subjects.clock.reference.phc import readings
 from keisoku.subjects.clock.relation import SAME_CLOCK, Relation, relate
 from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point, newest, read
@@ -68,7 +68,7 @@ def _of_file(name: str, engine: Engine) -> Calibration:
 
 def _rate(engine: Engine) -> Rate:
     if engine.capabilities.engine == _INSTRUMENT:
-        return stated(phrase("the instrument's oscillator"))
+        return nominal_rate(phrase("the instrument's oscillator"))
     return interval_rate()
 
 

@@ -16,7 +16,7 @@ from typing import Self
 from keisoku._core import Capture as CoreCapture
 from keisoku._core import CaptureRing
 from keisoku.errors import PlanError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.device.capture.port import CapturePort
 
 WHOLE_BYTES = 262_144
@@ -113,6 +113,6 @@ def _refuse_xdp(port: CapturePort) -> None:
 
     if port.namespace is not None and not port.namespace.exists():
         raise PlanError("port", f"there is no namespace {port.namespace}", f"see the names in {port.namespace.parent}")
-    if within(port.namespace, attached):
+    if run_in_namespace(port.namespace, attached):
         problem = f"an XDP program is attached to {port}, and no packet socket sees what it consumes or sends"
         raise PlanError("port", problem, "capture at the other end of the cable, or by the command that measures")

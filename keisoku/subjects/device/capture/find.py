@@ -50,7 +50,7 @@ class PortFrames:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFrames:
     """The wanted frames of one stream, in the order of the file."""
 
     stream: int
@@ -94,7 +94,7 @@ class Found:
         return None
 
 
-def find(path: Path, sequences: str, stream: int | None = None) -> Found:
+def find(path: Path, sequences: str, stream: int | None = None) -> FoundFrames:
     """Look up the frames of `stream` whose numbers are in `sequences`, such as '5,12-20', in pcap or pcapng.
 
     Without `stream` the file must hold test frames of one stream only. Raises PlanError if it does not, if
@@ -107,7 +107,7 @@ def find(path: Path, sequences: str, stream: int | None = None) -> Found:
     if not 0 <= stream <= 0xFFFF:
         raise PlanError("stream", f"{stream} is no stream number", "give 0 to 65535")
     found = json.loads(find_frames(str(path), stream, wanted))
-    return Found(
+    return FoundFrames(
         stream=stream,
         wanted=tuple(wanted),
         ports=_ports(found),

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from keisoku.errors import EngineError
 from keisoku.ground.host import ethtool
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.device.record.interference import PortCounters, PortEngine
 
 _NAMES = (
@@ -48,12 +48,12 @@ class KernelCounters:
     ) -> None:
         self._engine, self._interface = engine, interface
         with ExitStack() as stack:
-            self._own, self._driver = within(namespace, lambda: (_open(interface), ethtool.driver(interface)))
+            self._own, self._driver = run_in_namespace(namespace, lambda: (_open(interface), ethtool.driver(interface)))
             stack.callback(os.close, self._own)
             self._peer: tuple[str, int] | None = None
             if peer is not None:
                 name, device = peer
-                self._peer = name, within(device, lambda: _open(name))
+                self._peer = name, run_in_namespace(device, lambda: _open(name))
                 stack.callback(os.close, self._peer[1])
             self._stack = stack.pop_all()
 

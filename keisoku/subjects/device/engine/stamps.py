@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from keisoku.errors import PlanError
 from keisoku.ground.host.ethtool import Timestamping
 from keisoku.ground.host.xdp_features import XdpFeatures
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 if TYPE_CHECKING:  # `keisoku ports` needs no records, which load numpy
     from keisoku.subjects.device.record.interference import PortEngine
@@ -60,7 +60,7 @@ class StampOffer:
         ]
         if kinds and any(hardware.values()) and self.phc_index is not None:
             kinds[0] += f" on ptp{self.phc_index}"
-        return joined("; ", kinds) or "the tester only"
+        return join_texts("; ", kinds) or "the tester only"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.device.engine.connecting import Errors
 
 _ETH_P_ALL = 3
@@ -59,7 +59,7 @@ class ToldErrors:
 
     def __init__(self, interface: str, namespace: Path | None) -> None:
         """Raises OSError where packet sockets are refused."""
-        self._socket = within(namespace, lambda: _open(interface))
+        self._socket = run_in_namespace(namespace, lambda: _open(interface))
 
     def take(self) -> Errors:
         """The pairs of ports of all that have arrived, as the initiator sends them."""

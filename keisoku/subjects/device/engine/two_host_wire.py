@@ -210,7 +210,7 @@ class TwoHostWire:
             self._clock.check(self._host, self._ahead_ns)
         else:
             far["streams"] = [without_latency(stream) for stream in far["streams"]]
-        return json.dumps(joined(near, far))
+        return json.dumps(merged_record(near, far))
 
     def take_frames(self) -> tuple[bytes, int]:
         """The rows that wait there. Where the clocks are not related, no row says when its frame was sent: the
@@ -249,7 +249,7 @@ class TwoHostWire:
             self._host.ask("close")
 
 
-def joined(near: Mapping[str, Any], far: Mapping[str, Any]) -> dict[str, Any]:
+def merged_record(near: Mapping[str, Any], far: Mapping[str, Any]) -> dict[str, Any]:
     """One record: what was sent is said by the host that sent it, what arrived by the other."""
     cores = [*near["interference"]["cores"], *far["interference"]["cores"]]
     threads = [*near["interference"]["threads"], *far["interference"]["threads"]]

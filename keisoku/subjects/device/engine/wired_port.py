@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keisoku.errors import EngineError
 from keisoku.ground.host.link import speed_mbps
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.language import phrase
 from keisoku.subjects.device.capture.port import CapturePort
 from keisoku.subjects.device.engine.port_counters import Counters, KernelCounters
@@ -58,7 +58,7 @@ class WiredPort:
         """Raises EngineError if the link has another speed than when the port was found: percentages would be wrong."""
         if self.speed_mbps is None:
             return
-        now = within(self.namespace, lambda: speed_mbps(self.interface))
+        now = run_in_namespace(self.namespace, lambda: speed_mbps(self.interface))
         if now is not None and now != self.speed_mbps:
             raise EngineError(
                 f"{self.interface}: the link now runs at {now} Mb/s, and at {self.speed_mbps} Mb/s when the run began; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keisoku.language import joined, lower_case, phrase, plural
+from keisoku.language import join_texts, lower_case, phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.fitting import SHORTEST_S, at_pace, bought
 from keisoku.subjects.device.forecast.forecast import forecast
@@ -23,7 +23,7 @@ def announcement(plan: Plan, capabilities: Capabilities, bias: Bias) -> str:
         return ""
     count = len(plan.frame_bytes)
     sizes = plural("{count} size", "{count} sizes", count=count)
-    what = joined(", ", [*(lower_case(PROCEDURES[name].title) for name in plan.methods), sizes])
+    what = join_texts(", ", [*(lower_case(PROCEDURES[name].title) for name in plan.methods), sizes])
     found = forecast(plan, capabilities, bias)
     if found is None:
         return phrase("{what}: how long it takes is not known beforehand", what=what)
@@ -35,7 +35,7 @@ def announcement(plan: Plan, capabilities: Capabilities, bias: Bias) -> str:
             limit=time_text(plan.within_s),
             bought=bought(plan),
         )
-    said = joined(": ", [joined(", ", [what, *_profile(plan)]), str(found)])
+    said = join_texts(": ", [join_texts(", ", [what, *_profile(plan)]), str(found)])
     if found.most_s <= LONG_S:
         if plan.profile == "rfc":
             return said

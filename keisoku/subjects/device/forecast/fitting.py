@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 
 from keisoku.errors import PlanError
-from keisoku.language import joined, lower_case, phrase, plural
+from keisoku.language import join_texts, lower_case, phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.plan.pace import paced, two_digits
@@ -90,7 +90,7 @@ def bought(plan: Plan) -> str:
         if (repetitions := getattr(own, "repetitions", None)) is not None:
             parts.append(plural("{count} repetition", "{count} repetitions", count=repetitions))
         if parts:
-            said.append(joined(": ", [lower_case(PROCEDURES[name].title), joined(", ", parts)]))
+            said.append(join_texts(": ", [lower_case(PROCEDURES[name].title), join_texts(", ", parts)]))
     waits = plan.phases
     longest = max(waits.learning_wait_s, waits.drain_s, waits.rest_s)
-    return joined("; ", [*said, phrase("waits of {time}", time=time_text(longest))])
+    return join_texts("; ", [*said, phrase("waits of {time}", time=time_text(longest))])

@@ -14,7 +14,7 @@ from statistics import median
 
 from keisoku.language import phrase
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.forecast.imagined import ALMOST, FAST, SLOW, Imagined, imagine
+from keisoku.subjects.device.forecast.plausible_trial import ALMOST, FAST, SLOW, PlausibleDevice, imagine
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
@@ -106,7 +106,7 @@ class _Enough(Exception):
 
 
 def _seconds(
-    device: Imagined,
+    device: PlausibleDevice,
     plan: Plan,
     capabilities: Capabilities,
     bias: Bias,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import student
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.method.evidence import between
@@ -34,7 +34,7 @@ _CHANCE = 1.36
 _ALL_BUT = 0.025
 
 
-def stated(results: Sequence[Result], records: Sequence[TrialRecord]) -> list[Result]:
+def with_contradictions(results: Sequence[Result], records: Sequence[TrialRecord]) -> list[Result]:
     """The results, with what their own trials contradict in the rows' remarks, the deviations, and the intervals."""
     return [_of(result, [one for one in records if one.method == result.measurement]) for result in results]
 
@@ -73,7 +73,7 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
 
 
 def _said(row: Row, remark: str) -> Row:
-    return row.model_copy(update={"remark": joined("; ", [part for part in (row.remark, remark) if part])})
+    return row.model_copy(update={"remark": join_texts("; ", [part for part in (row.remark, remark) if part])})
 
 
 def _lost(records: Sequence[TrialRecord]) -> float:

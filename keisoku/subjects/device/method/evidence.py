@@ -11,7 +11,7 @@ from typing import Literal
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
@@ -124,7 +124,7 @@ def _contradicted(row: Row, figure: Quantity, interval: Interval, seen: _Seen) -
         )
     if not said:
         return row, ""
-    return between(row, lower, upper), joined("; ", said)
+    return between(row, lower, upper), join_texts("; ", said)
 
 
 def between(row: Row, lower_fps: float, upper_fps: float) -> Row:

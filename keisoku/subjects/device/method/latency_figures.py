@@ -13,7 +13,7 @@ from keisoku.language import phrase
 from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.definitions import latencies as latencies_of
 from keisoku.subjects.device.analysis.histogram import merged
-from keisoku.subjects.device.analysis.percentile import narrowed, percentile, within
+from keisoku.subjects.device.analysis.percentile import bucket_shape, narrowed, percentile
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.record.counts import Latency
@@ -57,7 +57,7 @@ def latency_figures(
     histogram = merged(histograms)
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
-    inside = within(latencies)
+    inside = bucket_shape(latencies)
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
     scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import LinePercent
@@ -102,7 +102,7 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
     found = []
     missing = [str(size) for size in SIZES if size not in setting.plan.frame_bytes]
     if all_sizes and missing:
-        found.append(phrase("RFC 8239 §2.3: frame sizes {missing} were not tested", missing=joined(", ", missing)))
+        found.append(phrase("RFC 8239 §2.3: frame sizes {missing} were not tested", missing=join_texts(", ", missing)))
     if any(rate.source == "given" for rate in full):
         found.append(phrase("RFC 8239 §2.2: 100 % is a rate that was given, not the line rate"))
     if any(rate.source == "tester" for rate in full):

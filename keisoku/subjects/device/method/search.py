@@ -14,7 +14,7 @@ from math import inf
 from typing import Literal
 
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import LinePercent
 from keisoku.subjects.device.plan.settings import ThroughputSettings
@@ -45,7 +45,7 @@ NO_LOAD_PASSES = phrase("no load is known to pass without loss: not measured")
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """The highest load that passed all its trials, and the lowest above it that passed none, or was not tried."""
 
     frame_bytes: int
@@ -73,7 +73,7 @@ class Found:
 
 def search(
     setting: Setting, frame_bytes: int, ceiling_percent: float | None = None, enough_s: float | None = None
-) -> Generator[Trial, TrialRecord, Found]:
+) -> Generator[Trial, TrialRecord, SearchOutcome]:
     """Searches with trials of `search_s`; if these are shorter than `trial_s`, searches again around the result with
     those.
 
@@ -96,7 +96,9 @@ def search(
         bracket.low_fps, bracket.passed = 0.0, None
         yield from bracket.narrow("final", settings.trial_s, candidate_fps, fall=settings.resolution_percent / 100)
     yield from bracket.confirm(settings.trial_s, settings.confirmations)
-    return Found(frame_bytes, bracket.high_fps, bracket.high_by, bracket.passed, bracket.unsteady, bracket.given_up)
+    return SearchOutcome(
+        frame_bytes, bracket.high_fps, bracket.high_by, bracket.passed, bracket.unsteady, bracket.given_up
+    )
 
 
 def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | LinePercent | None) -> float:
@@ -289,7 +291,7 @@ class _Bracket:
         why = phrase(
             "given up at {fps:,.0f} frames/s: the last trial is invalid because {why}",
             fps=fps,
-            why=joined("; ", why_invalid(record)),
+            why=join_texts("; ", why_invalid(record)),
         )
         if not shortfalls:
             self.given_up = why

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.subjects.device.method.search import Found
+from keisoku.subjects.device.method.search import SearchOutcome
 
 NEARLY = 0.999
 """A load of so much of the line rate is the line rate: clocks differ by 100 ppm, and a ceiling allows for that."""
 
 
-def throughput_figure(found: Found, line_fps: float | None) -> Quantity | None:
+def throughput_figure(found: SearchOutcome, line_fps: float | None) -> Quantity | None:
     """In frames/s. None: nothing is known, because the tester failed at every load that was tried."""
     if found.record is None:
         if found.above_by != "loss":

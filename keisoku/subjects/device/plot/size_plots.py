@@ -11,7 +11,7 @@ from keisoku.ground.report.plot import SYMBOLS, Plot, Trace, axis, device_colour
 from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.run.result import Line, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.plot.device import Device, frame_sizes
 
 SIZE_TITLE = phrase("frame size (byte)")
@@ -60,7 +60,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
                 "name": name,
                 "line": {"color": "@muted", "width": 1.5, "dash": "dash"},
                 "text": [
-                    hover(name, joined(": ", [f"{x} byte", _exact(y, "frames/s")])) for x, y in zip(xs, ys, strict=True)
+                    hover(name, join_texts(": ", [f"{x} byte", _exact(y, "frames/s")]))
+                    for x, y in zip(xs, ys, strict=True)
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
@@ -103,10 +104,10 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
     )
     for device, result in found:
         rows = _points(result, name)
-        plot.add(_figures(device, rows, divisor, joined(" · ", [device.name, phrase("mean")])))
+        plot.add(_figures(device, rows, divisor, join_texts(" · ", [device.name, phrase("mean")])))
         for other, called, dash in (("min", phrase("min"), "dot"), ("p99", "p99", "dash")):
             if further := _points(result, other):
-                trace = _figures(device, further, divisor, joined(" · ", [device.name, called]))
+                trace = _figures(device, further, divisor, join_texts(" · ", [device.name, called]))
                 plot.add({**trace, "mode": "lines", "line": {**trace["line"], "dash": dash, "width": 1.2}})
         if result.line:
             _add_line(plot, device, result.line, rows, divisor)
@@ -122,7 +123,9 @@ def _latency_caption(method: str, fitted: bool) -> str:
         what = phrase(
             "Mean latency of every frame at each size, with the minimum (dotted) and the 99th percentile (dashed)"
         )
-    return phrase("{what}; below, the residuals of the fitted line.", what=what) if fitted else joined("", [what, "."])
+    return (
+        phrase("{what}; below, the residuals of the fitted line.", what=what) if fitted else join_texts("", [what, "."])
+    )
 
 
 def _points(result: Result, figure: str) -> list[tuple[Row, Quantity | None]]:
@@ -141,7 +144,7 @@ def _figures(device: Device, rows: Sequence[tuple[Row, Quantity | None]], diviso
         "name": label(name),
         "line": {"color": colour, "width": 2},
         "text": [
-            hover(name, joined("", [f"{row.frame_bytes} byte: ", digits.text(figure)])) if figure else ""
+            hover(name, join_texts("", [f"{row.frame_bytes} byte: ", digits.text(figure)])) if figure else ""
             for row, figure in rows
         ],
         "hovertemplate": "%{text}<extra></extra>",
@@ -165,7 +168,7 @@ def _add_line(
             "x": xs,
             "y": [(slope * x + constant) / divisor for x in xs],
             "mode": "lines",
-            "name": label(joined(" · ", [device.name, line_text(line)])),
+            "name": label(join_texts(" · ", [device.name, line_text(line)])),
             "line": {"color": colour, "width": 1.2},
             "hoverinfo": "skip",
         }

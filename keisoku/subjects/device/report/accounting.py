@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.record.trial import TrialRecord
 
 
@@ -37,7 +37,7 @@ class Account:
             (self.received_balance, phrase("received − forwarded − duplicated − corrupt arrivals − foreign")),
             (self.gap_balance, phrase("lost − listed gaps")),
         )
-        return joined("; ", [joined("", [name, f" = {balance}"]) for balance, name in faults if balance])
+        return join_texts("; ", [join_texts("", [name, f" = {balance}"]) for balance, name in faults if balance])
 
 
 def account(record: TrialRecord) -> Account:

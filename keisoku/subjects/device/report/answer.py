@@ -11,7 +11,7 @@ from keisoku.ground.report.answer import NOT_MEASURED, Answer, Validity, answer,
 from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, sentence_case
+from keisoku.language import join_texts, phrase, sentence_case
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.validity import why_invalid
 from keisoku.subjects.device.table import PROCEDURES
@@ -123,7 +123,7 @@ def _confidence(of: dict[str, dict[int, Row]], size: int) -> str:
         if (row := rows.get(size)) is not None:
             figure: Quantity | None = row.figures.get(PROCEDURES[name].figure)
             said = confidence(row, figure)
-            return joined(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said
+            return join_texts(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said
     return NOT_MEASURED
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from keisoku.ground.report import digits
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.trial import TrialRecord
@@ -65,7 +65,7 @@ def _range(gap: Gap, stream: int | None) -> tuple[str, str, str]:
         numbers = phrase("stream {stream}: {numbers}", stream=stream, numbers=numbers)
     when = [] if gap.after_ns is None else [phrase("after {time}", time=_time(gap.after_ns))]
     when += [] if gap.before_ns is None else [phrase("before {time}", time=_time(gap.before_ns))]
-    return numbers, digits.count(gap.count), joined(", ", when) or phrase("the whole trial")
+    return numbers, digits.count(gap.count), join_texts(", ", when) or phrase("the whole trial")
 
 
 def _time(time_ns: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from keisoku.ground.report import digits
 from keisoku.ground.report.sentence import not_measured, sentence
 from keisoku.ground.run.result import Result
-from keisoku.language import first_lower, joined, phrase, plural
+from keisoku.language import first_lower, join_texts, phrase, plural
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.table import PROCEDURES
@@ -51,7 +51,7 @@ def conclusion(devices: Sequence[Device]) -> str:
         if faulty
         else phrase("{offered}; every frame is accounted for.", offered=offered)
     )
-    return joined(" ", [said, _invalid(devices, invalid)]) if invalid else said
+    return join_texts(" ", [said, _invalid(devices, invalid)]) if invalid else said
 
 
 def _invalid(devices: Sequence[Device], invalid: int) -> str:
@@ -85,11 +85,11 @@ def _other(result: Result, many: bool) -> str:
     if procedure is None or procedure.sentence is not None or not any(row.figures for row in result.rows):
         return _not_measured(result)
     said = result.sentence or sentence(result, procedure.figure)
-    return joined(": ", [procedure.title, first_lower(said)]) if many else said
+    return join_texts(": ", [procedure.title, first_lower(said)]) if many else said
 
 
 def _not_measured(result: Result) -> str:
     """Which rows of a method have no figure, and why."""
     said = not_measured(result)
     title = PROCEDURES[result.measurement].title if result.measurement in PROCEDURES else result.measurement
-    return joined(" ", [title, first_lower(said)]) if said else ""
+    return join_texts(" ", [title, first_lower(said)]) if said else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.ground.run.result import Row
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
@@ -77,7 +77,7 @@ def _choice(method: str, row: Row) -> str:
     size: str = f"{row.frame_bytes} byte"
     if load and PROCEDURES[method].several_loads:
         size = phrase("{size} at {percent} % load", size=size, percent=f"{load.value:.4g}")
-    return joined(" · ", [PROCEDURES[method].title, size, *([row.case] if row.case else [])])
+    return join_texts(" · ", [PROCEDURES[method].title, size, *([row.case] if row.case else [])])
 
 
 def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, divisor: float) -> None:

@@ -9,7 +9,7 @@ from keisoku.ground.host.checkup.finding import Finding
 from keisoku.ground.lab.available import available
 from keisoku.ground.lab.device.catalogue import FAMILIES
 from keisoku.ground.lab.device.kernel_part import MODULES, absence, loadable
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.testbed.host_port_list import HostPort
 
 ABOUT = phrase("what can be measured")
@@ -62,7 +62,7 @@ def between(ports: Sequence[HostPort]) -> Finding:
     """Whether there are two ports to measure a device between, and which."""
     free = _free(ports)
     if len(free) > 1:
-        said = phrase("a device between two of these ports: {free}", free=joined(", ", free))
+        said = phrase("a device between two of these ports: {free}", free=join_texts(", ", free))
         said = phrase("{said}: keisoku throughput --tx {tx} --rx {rx}", said=said, tx=free[0], rx=free[1])
         return Finding(ABOUT, "good", said)
     has = phrase("only {port} is", port=free[0]) if free else phrase("none is")

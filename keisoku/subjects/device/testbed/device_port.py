@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from keisoku.errors import PlanError
-from keisoku.subjects.device.testbed.wanted import WantedTestbed
+from keisoku.subjects.device.testbed.requirements import WantedTestbed
 
 _URI = re.compile(r"(?P<device>\w+:.+)#(?P<number>[1-9]\d{0,3})")
 

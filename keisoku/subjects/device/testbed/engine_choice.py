@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from keisoku.errors import EngineError
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.interference import PortEngine
@@ -59,8 +59,8 @@ class EngineChoice:
                 untested=self.untested,
             )
         rates = [f"{name} {rate / 1e6:.2f}" for name, rate in self.frames_per_second.items()]
-        tested = phrase("a self-test forwarded {rates} million frames/s", rates=joined(", ", rates))
-        refused = joined(
+        tested = phrase("a self-test forwarded {rates} million frames/s", rates=join_texts(", ", rates))
+        refused = join_texts(
             "", [phrase("; {name} is refused: {why}", name=name, why=why) for name, why in self.refusals.items()]
         )
         return phrase(

@@ -14,8 +14,8 @@ from keisoku.subjects.device.engine.fpga.load import MOST_BYTES
 from keisoku.subjects.device.engine.fpga.port import PORTS, FpgaAddress
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.testbed.fpga_hosts import FpgaHosts
+from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.testbed import Testbed
-from keisoku.subjects.device.testbed.wanted import WantedTestbed, WantedTraffic
 
 _MODEL_DRAIN_NS = 100_000
 

@@ -20,7 +20,7 @@ from pyroute2 import IPRoute, NetlinkError
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.ground.host.capability import missing
-from keisoku.ground.host.namespace import FOLDER, named, within
+from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.host_port_list import HostPort, list_ports
 
@@ -111,7 +111,7 @@ def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
     Raises EngineError if nobody answers within 3 s, and if the interface goes meanwhile.
     """
     try:
-        return within(namespace, lambda: _resolve(interface, ip))
+        return run_in_namespace(namespace, lambda: _resolve(interface, ip))
     except NetlinkError as error:
         raise EngineError(f"{ip} cannot be asked for at {interface}: {error}") from error
 
@@ -124,12 +124,12 @@ def has_carrier(interface: str, namespace: Path | None) -> bool:
             indices = ip.link_lookup(ifname=interface)
             return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
 
-    return within(namespace, read)
+    return run_in_namespace(namespace, read)
 
 
 def _comes_back(interface: str, namespace: Path | None) -> bool:
     """Whether a real port, one with a device of its own, gets a carrier soon: the end of a run may have reset it."""
-    real = within(namespace, lambda: (Path("/sys/class/net") / interface / "device").exists())
+    real = run_in_namespace(namespace, lambda: (Path("/sys/class/net") / interface / "device").exists())
     deadline = time.monotonic() + _RESET_S
     while real and time.monotonic() < deadline:
         if has_carrier(interface, namespace):
@@ -148,7 +148,7 @@ def set_interface(interface: str, namespace: Path | None, up: bool) -> None:
                 raise EngineError(f"{interface} is gone")
             ip.link("set", index=indices[0], state="up" if up else "down")
 
-    within(namespace, change)
+    run_in_namespace(namespace, change)
 
 
 def interface_ip(interface: str, namespace: Path | None, version: int) -> str | None:
@@ -160,7 +160,7 @@ def interface_ip(interface: str, namespace: Path | None, version: int) -> str | 
             found = [ip_address(str(entry.get("address"))) for entry in ip.get_addr(index=index)]
         return next((str(one) for one in found if one.version == version and not one.is_link_local), None)
 
-    return within(namespace, read)
+    return run_in_namespace(namespace, read)
 
 
 def _missing(address: PortAddress) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from keisoku.ground.host import ethtool
 from keisoku.ground.host.link import default_routes, links, speed_mbps
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.xdp_features import xdp_features
 from keisoku.subjects.device.engine.stamps import StampOffer, offered
 
@@ -46,7 +46,7 @@ class HostPort:
 
 def list_ports(namespace: Path | None = None) -> list[HostPort]:
     """All interfaces with an Ethernet address except loopback, by name."""
-    return within(namespace, _read_ports)
+    return run_in_namespace(namespace, _read_ports)
 
 
 def _read_ports() -> list[HostPort]:

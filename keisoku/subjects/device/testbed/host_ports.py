@@ -14,8 +14,8 @@ from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives
 from keisoku.subjects.device.testbed.host_port import PortAddress, check, interface_ip
 from keisoku.subjects.device.testbed.host_port_list import HostPort
+from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
-from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
 

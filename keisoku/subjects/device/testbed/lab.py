@@ -19,7 +19,7 @@ from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.device_port import device_and_numbers
 from keisoku.subjects.device.testbed.host_port import set_interface
-from keisoku.subjects.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
 _LINK_S = 3.0

@@ -6,8 +6,8 @@ from pkgutil import resolve_name
 
 from keisoku.errors import PlanError
 from keisoku.subjects.device.plan.uri import scheme
+from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed
 from keisoku.subjects.device.testbed.testbed import Testbed
-from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed
 
 VARIANTS = {
     "sim": "keisoku.subjects.device.testbed.simulated:SimulatedTestbed",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from keisoku.errors import PlanError
 from keisoku.ground.host import ethtool
 from keisoku.ground.host.checkup.finding import Finding, Mend
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.testbed.host_port import PortAddress
 from keisoku.subjects.device.testbed.host_port_list import HostPort
 from keisoku.subjects.device.testbed.host_ports import wired_ports
@@ -57,16 +57,16 @@ def _engine(port: HostPort) -> Iterator[Finding]:
     xdp = (
         phrase("the kernel does not say what it offers to XDP")
         if port.xdp is None
-        else joined(", ", port.xdp) or phrase("no XDP of its own")
+        else join_texts(", ", port.xdp) or phrase("no XDP of its own")
     )
     queues = ethtool.receive_queues(port.name)
-    said = joined("", [driver, " (", xdp, "), ", _queues(queues)])
+    said = join_texts("", [driver, " (", xdp, "), ", _queues(queues)])
     proposed = phrase(
         "engine {engine}, because {why}; a self-test of a second compares it with the others",
         engine=engine,
         why=_WHY[engine],
     )
-    yield Finding(port.name, "good", joined(": ", [said, proposed]))
+    yield Finding(port.name, "good", join_texts(": ", [said, proposed]))
     stamps = port.stamps.text()
     if "hardware" in stamps:
         yield Finding(port.name, "good", phrase("stamps: {stamps}", stamps=stamps))
@@ -136,7 +136,7 @@ def _offloads(port: HostPort) -> Iterator[Finding]:
     if merging and port.driver != "veth":  # which drops XDP frames without GRO
         said = phrase(
             "offloads are on: {merging}; they merge and split segments of TCP, UDP frames pass as they are",
-            merging=joined(", ", merging),
+            merging=join_texts(", ", merging),
         )
         off = " ".join(f"{_MERGING[name]} off" for name in merging)
         remedy = phrase("where the test frames are TCP's: sudo ethtool -K {name} {off}", name=port.name, off=off)

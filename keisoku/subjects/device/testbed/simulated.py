@@ -8,8 +8,8 @@ from keisoku.ground.simulated_device.device import find_device
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.simulated import MAX_FRAME_BYTES, SimulatedEngine, check_ports, routes_between
 from keisoku.subjects.device.testbed.device_port import device_and_numbers
+from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.testbed import Testbed
-from keisoku.subjects.device.testbed.wanted import WantedTestbed, WantedTraffic
 
 
 class SimulatedTestbed(Testbed):

@@ -11,7 +11,7 @@ from keisoku.ground.frame.host_range import HostRange
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.record.trial import NS_PER_S
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 
 
 class Testbed(ABC):

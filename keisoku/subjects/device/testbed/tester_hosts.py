@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6
 from keisoku.ground.frame.host_range import HostRange, address
 from keisoku.subjects.device.engine.traffic import Addressing, Route
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 
 _UNADDRESSED = {4: (SOURCE_IPV4, DESTINATION_IPV4), 6: (SOURCE_IPV6, DESTINATION_IPV6)}
 """Addresses of RFC 2544 and RFC 5180 for a first and for every other port; no host answers for them."""

@@ -22,8 +22,8 @@ from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.interference import PortCounters
 from keisoku.subjects.device.testbed.host_port import PortAddress, interface_ip
 from keisoku.subjects.device.testbed.host_ports import HostPortsTestbed
+from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
-from keisoku.subjects.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
 PORT = 8625

@@ -18,9 +18,9 @@ from keisoku.subjects.device.engine.traffic import Route, Traffic
 from keisoku.subjects.device.engine.wired import OpensWire, Rewrites, WiredEngine, opened_here
 from keisoku.subjects.device.testbed.engine_choice import Alternatives, EngineChoice, by_features, by_self_test
 from keisoku.subjects.device.testbed.host_port import has_carrier, resolve_mac
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 from keisoku.subjects.device.testbed.stamp_check import StampFallback, lenient, settled
 from keisoku.subjects.device.testbed.testbed import Testbed
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
 
 _RESOLVE_S = 3.0
 _LOT_BYTES = 1 << 24

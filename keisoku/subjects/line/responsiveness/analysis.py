@@ -13,7 +13,7 @@ import numpy as np
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.line.responsiveness.condition import LOADED, NAMES, WAYS, Condition, Way, conditions
 from keisoku.subjects.line.responsiveness.grade import grades
 from keisoku.subjects.line.responsiveness.outcome import Outcome, Times, by_condition
@@ -143,7 +143,7 @@ def _in_words(found: QueueFinding, repliers: Mapping[int, str]) -> str:
         parts.append(phrase("at hop {hop} ({address})", hop=found.hop, address=repliers.get(found.hop, "?")))
     elif repliers:
         parts.append(phrase("packets to hops do not show where"))
-    return joined("; ", [part for part in parts if part])
+    return join_texts("; ", [part for part in parts if part])
 
 
 def _hop_rows(queues: Mapping[Way, QueueFinding], repliers: Mapping[int, str]) -> list[Row]:
@@ -232,4 +232,4 @@ def _sentence(rows: Sequence[Row], queues: Mapping[Way, QueueFinding], repliers:
         for way, found in queues.items()
         if found.kind != "none"
     ]
-    return joined("; ", parts)
+    return join_texts("; ", parts)

@@ -30,7 +30,7 @@ REPLIERS, MTU = "hops", "path_mtu_bytes"
 """Of the facts: the address of each hop that answers, by TTL; and the longest packet that passes, 0 if not known."""
 
 
-class Beside(Protocol):
+class SideMeasurement(Protocol):
     """What else is measured, while conditions are; a context manager's, which keeps the last rows at its end."""
 
     def settle(self) -> None:
@@ -46,7 +46,7 @@ def carry_out_all(
     work: Work[Any],
     settings: ResponsivenessSettings,
     plan: Sequence[Condition],
-    besides: Sequence[Callable[[StreamSession], AbstractContextManager[Beside]]] = (),
+    besides: Sequence[Callable[[StreamSession], AbstractContextManager[SideMeasurement]]] = (),
 ) -> None:
     """The conditions of `plan` in order. Raises EngineError if load or probes cannot be sent."""
     with StreamSession(settings.place, settings.port) as session, ExitStack() as stack:

@@ -11,7 +11,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import combined
 from keisoku.ground.statistics.share import share
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.subjects.line.responsiveness.analysis import analyse as analyse_responsiveness
 from keisoku.subjects.line.responsiveness.condition import HALVES, NAMES, OVERLOADS, WAYS, Condition, Way
@@ -72,7 +72,7 @@ def analyse(
                 ),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],
-            "sentence": joined(" ", [_in_words(rows, mtu_bytes), *(nat_sentences(nat) if nat is not None else [])]),
+            "sentence": join_texts(" ", [_in_words(rows, mtu_bytes), *(nat_sentences(nat) if nat is not None else [])]),
         }
     )
     return result, curves
@@ -168,4 +168,4 @@ def _in_words(rows: list[Row], mtu_bytes: int) -> str:
             )
     if mtu_bytes:
         said.append(phrase("Packets of up to {mtu_bytes} byte pass.", mtu_bytes=mtu_bytes))
-    return joined(" ", said)
+    return join_texts(" ", said)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.path.nat.behaviour import LEAST_NS, Behaviour, Dependence, Ports, Timeout
 
 NAT, KEPT = phrase("NAT"), phrase("Binding of UDP")
@@ -119,7 +119,7 @@ def _kind(nat: Nat) -> str:
 
 def _explained(one: Dependence, means: dict[Dependence, str]) -> str:
     meaning = ONE_ADDRESS if one == "not-port" else means.get(one, "")
-    return joined("; ", [part for part in (DEPENDENCE.get(one, ""), meaning) if part])
+    return join_texts("; ", [part for part in (DEPENDENCE.get(one, ""), meaning) if part])
 
 
 def _addresses(nat: Nat) -> str:
@@ -154,4 +154,4 @@ def _judged(timeout: Timeout) -> str:
         parts.append(phrase("not shorter than the two minutes of RFC 4787 REQ-5"))
     else:
         parts.append(phrase("two minutes, which RFC 4787 REQ-5 wants, were not waited for"))
-    return joined("; ", parts)
+    return join_texts("; ", parts)

@@ -11,8 +11,8 @@ from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Flag
-from keisoku.language import joined, phrase, recorded
-from keisoku.subjects.clock import rated
+from keisoku.language import join_texts, phrase, recorded
+from keisoku.subjects.clock import rate_correction
 from keisoku.subjects.path.one_packet.fit.segment import Segment, widths
 from keisoku.subjects.path.one_packet.judgement.analysis import NAME
 from keisoku.subjects.path.one_packet.judgement.analysis import analyse as analyse_probes
@@ -47,7 +47,7 @@ def measure(work: Work[OnePacketSettings]) -> None:
                 "stamp_noise_ns": stamp_noise(wire.destination, place.path),
                 "address": wire.destination,
                 "interface_mtu_bytes": wire.mtu_bytes,
-                **rated.context(),
+                **rate_correction.context(),
             }
         )
 
@@ -103,7 +103,7 @@ def analyse(directory: RunDirectory) -> Findings:
             else phrase("{host}: not measured as far as the host: {why}", host=host.partition("@")[0], why=why),
         }
     )
-    return Findings([rated.with_rate_of(directory, result)], hop_plots(fitted))
+    return Findings([rate_correction.with_rate_of(directory, result)], hop_plots(fitted))
 
 
 def _unfinished(directory: RunDirectory, probes: Sequence[HopProbe]) -> list[Flag]:
@@ -132,7 +132,7 @@ def _imprecise(between: Sequence[Segment], precision_percent: float) -> list[str
         phrase(
             "the probing ended before the precision of {precision_percent:g} % was reached at hop {lacking}",
             precision_percent=precision_percent,
-            lacking=joined(", ", lacking),
+            lacking=join_texts(", ", lacking),
         )
     ]
 

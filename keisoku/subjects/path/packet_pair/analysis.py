@@ -13,7 +13,7 @@ from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import half_width
-from keisoku.language import joined, phrase, plural, recorded
+from keisoku.language import join_texts, phrase, plural, recorded
 from keisoku.subjects.path.packet_pair.bucket import find_bucket
 from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
@@ -143,7 +143,7 @@ def _row(way: PairDirection) -> Row:
     if not found:
         remark = phrase("no pair arrived complete: only the long trains give figures")
     else:
-        remark = joined("; ", [part for part in (remark, _limit(way, found)) if part])
+        remark = join_texts("; ", [part for part in (remark, _limit(way, found)) if part])
     return Row(case=recorded(way.direction), figures=figures, group=phrase("Direction"), remark=remark)
 
 

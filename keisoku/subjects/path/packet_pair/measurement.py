@@ -6,7 +6,7 @@ from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
-from keisoku.subjects.clock import rated
+from keisoku.subjects.clock import rate_correction
 from keisoku.subjects.path.packet_pair.analysis import NAME, way_of
 from keisoku.subjects.path.packet_pair.analysis import analyse as analyse_trains
 from keisoku.subjects.path.packet_pair.plot import pair_plots
@@ -21,7 +21,7 @@ def measure(work: Work[PacketPairSettings]) -> None:
     """Sends the trains and keeps them. Raises EngineError if the far end does not answer."""
     settings = work.settings
     with TrainSession(Place.parse(settings.host), settings.port) as session:
-        run = TrainRun(work.begin(rated.context()))
+        run = TrainRun(work.begin(rate_correction.context()))
         session.keep = run.append
         tell = work.observer.tell
         run.end(measure_stages(session, settings, lambda text: tell(phrase("measuring {text}", text=text)), run.know))
@@ -34,7 +34,7 @@ def analyse(directory: RunDirectory) -> Findings:
     trains = log.trains(settings.stamps)
     noise = facts["stamp_noise_ns"]
     ways = [way for one in DIRECTIONS if (way := way_of(one, trains, noise.get(settings.stamps))) is not None]
-    result = rated.with_rate_of(directory, analyse_trains(trains, settings, noise, facts))
+    result = rate_correction.with_rate_of(directory, analyse_trains(trains, settings, noise, facts))
     return Findings([result], pair_plots(ways))
 
 

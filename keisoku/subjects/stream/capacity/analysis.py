@@ -10,7 +10,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.share import share
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.path.unfinished import unfinished
 from keisoku.subjects.stream.capacity.full import Full, lasting
 from keisoku.subjects.stream.capacity.pdu import Activation
@@ -24,7 +24,7 @@ CAPACITY = phrase("IP capacity")
 
 
 @dataclass(frozen=True)
-class Found:
+class DirectionFindings:
     """What is known of one direction."""
 
     way: Way
@@ -36,7 +36,7 @@ class Found:
     rtt_ms: int | None
 
     @classmethod
-    def of(cls, way: Way, readings: Sequence[Reading]) -> Found:
+    def of(cls, way: Way, readings: Sequence[Reading]) -> DirectionFindings:
         """From the rows of a direction."""
         subs = sub_intervals(readings)
         full, burst = lasting(subs)
@@ -64,10 +64,10 @@ class Found:
 
 def analyse(
     settings: CapacitySettings, readings: Mapping[Way, Sequence[Reading]], facts: Mapping[str, Any]
-) -> tuple[Result, list[Found]]:
+) -> tuple[Result, list[DirectionFindings]]:
     """The result, and what it was made of, for its plot. `facts`: of each direction, what the server granted, and
     whether the far end went away."""
-    found = [Found.of(way, readings[way]) for way in settings.ways if way in readings]
+    found = [DirectionFindings.of(way, readings[way]) for way in settings.ways if way in readings]
     missing = [NAMES[way] for way in settings.ways if way not in readings]
     flags = [flag for one in found for flag in _flags(one)]
     flags += [
@@ -95,12 +95,12 @@ def analyse(
             phrase("maximum: the fastest sub-interval (RFC 9097), without an interval"),
             phrase("whether the far end could not send or read faster is not known to UDPSTP"),
         ],
-        sentence=joined(" ", [_sentence(one) for one in found]),
+        sentence=join_texts(" ", [_sentence(one) for one in found]),
     )
     return result, found
 
 
-def _row(found: Found) -> Row:
+def _row(found: DirectionFindings) -> Row:
     figures = {}
     capacity, maximum = found.capacity, found.maximum
     if capacity is not None:
@@ -118,19 +118,19 @@ def _row(found: Found) -> Row:
     return Row(case=NAMES[found.way], figures=figures, group=CAPACITY, remark=_remark(found))
 
 
-def _remark(found: Found) -> str:
+def _remark(found: DirectionFindings) -> str:
     if found.maximum is None:
         return phrase("no sub-interval came to its end")
     busy = phrase("this end was busy for {share} % of the time", share=round(100 * found.maximum.busy))
     if found.full.enough:
         part = len(found.full.trials) / sum(len(one.trials) for one in found.subs)
-        return joined("; ", [phrase("the path was full for {share} % of the time", share=round(100 * part)), busy])
+        return join_texts("; ", [phrase("the path was full for {share} % of the time", share=round(100 * part)), busy])
     if found.limited:
-        return joined("; ", [phrase("the tester was the limit"), busy])
-    return joined("; ", [phrase("the path was not full for long enough"), busy])
+        return join_texts("; ", [phrase("the tester was the limit"), busy])
+    return join_texts("; ", [phrase("the path was not full for long enough"), busy])
 
 
-def _flags(found: Found) -> list[Flag]:
+def _flags(found: DirectionFindings) -> list[Flag]:
     flags = []
     way = NAMES[found.way]
     if found.burst:
@@ -181,7 +181,7 @@ def _deviations(facts: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _sentence(found: Found) -> str:
+def _sentence(found: DirectionFindings) -> str:
     way, capacity = NAMES[found.way], found.capacity
     if capacity is None:
         return phrase("The capacity of the {way} was not measured.", way=way)

@@ -10,11 +10,11 @@ from contextlib import closing
 from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.capacity import pdu
+from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.carry import Effort, carry_out, drops, prepare, wall_ns
 from keisoku.subjects.stream.capacity.pdu import Activation, PduError, Setup, Status, kind_of
 from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
 from keisoku.subjects.stream.capacity.seal import Keys, SealError, SealTimeError, Tail, sealed, verify
-from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
 
 SERVER = "keisoku stream serve --capacity"
@@ -158,13 +158,13 @@ def _check(parameters: Activation, asked: Activation, host: str) -> None:
 
 
 def _carried_out(made: socket.socket, parameters: Activation, ipv6: bool) -> CapacityTest:
-    effort, found = Effort(), list[Seen]()
+    effort, found = Effort(), list[ObservedStatus]()
     began_ns = time.monotonic_ns()
     end: SendingEnd | ReceivingEnd
 
     def learn(now_ns: int, status: Status) -> None:
         found.append(
-            Seen(
+            ObservedStatus(
                 at_ns=now_ns - began_ns,
                 status=status,
                 waited_ns=effort.waited_ns,

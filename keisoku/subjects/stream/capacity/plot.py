@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.language import phrase
-from keisoku.subjects.stream.capacity.analysis import NAMES, Found
+from keisoku.subjects.stream.capacity.analysis import NAMES, DirectionFindings
 
 _MEGA = 1e6
 
 
-def capacity_plot(found: Sequence[Found]) -> Plot:
+def capacity_plot(found: Sequence[DirectionFindings]) -> Plot:
     """A line of sub-intervals for each direction, and one of what the path carries."""
     axes = {
         "xaxis": axis(phrase("time, s")),

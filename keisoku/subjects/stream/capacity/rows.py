@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
+from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.pdu import Status, SubInterval
-from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
 from keisoku.subjects.stream.capacity.sending_rate import IP_BYTES, IPV4_BYTES, IPV6_BYTES
 from keisoku.subjects.stream.capacity.settings import Way
 
@@ -28,7 +28,7 @@ _OF_STATUS = (
     "payload_bytes",
     "sub_intervals",
 )
-_OF_END = tuple(one.name for one in fields(Seen) if one.name != "status")
+_OF_END = tuple(one.name for one in fields(ObservedStatus) if one.name != "status")
 _OF_SUB = tuple(one.name for one in fields(SubInterval))
 SCHEMA = pa.schema(
     [("way", pa.string()), ("header_bytes", pa.int64()), ("rate_bps", pa.float64())]
@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
 class Reading:
     """One row, as the analysis takes it."""
 
-    seen: Seen
+    seen: ObservedStatus
     header_bytes: int
     """Of IP and UDP, by which packets are longer than payloads."""
 
@@ -71,6 +71,6 @@ def readings(rows: pa.Table) -> dict[Way, list[Reading]]:
             sub_interval=SubInterval(**{name: row[f"sub_{name}"] for name in _OF_SUB}),
             **{name: row[name] for name in _OF_STATUS},
         )
-        seen = Seen(status=status, **{name: row[name] for name in _OF_END})
+        seen = ObservedStatus(status=status, **{name: row[name] for name in _OF_END})
         found.setdefault(row["way"], []).append(Reading(seen, row["header_bytes"]))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, recorded
+from keisoku.language import join_texts, phrase, recorded
 from keisoku.subjects.stream.analysis import bit_rate
 from keisoku.subjects.stream.file.bottleneck import find_bottleneck, hindrance
 from keisoku.subjects.stream.file.settings import SINK, SOURCE, STAGES, WHOLE, FileSettings
@@ -33,7 +33,8 @@ def analyse(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
         flags.append(Flag(name=f"bottleneck-{found.named.split()[0]}", text=text, figures={"throughput": slowest}))
     else:
         text = phrase(
-            "the bottleneck is not certain, it is one of: {stages}", stages=joined(", ", map(recorded, found.stages))
+            "the bottleneck is not certain, it is one of: {stages}",
+            stages=join_texts(", ", map(recorded, found.stages)),
         )
         flags.append(Flag(name="bottleneck-not-told", text=text))
     if hindrance(bps[WHOLE], bps[found.stages[0]]) < HINDERED:
@@ -66,7 +67,7 @@ def _remarks(settings: FileSettings, same: list[bool], digests: set[str]) -> lis
             "{equal} of {transfers} transfers ({digests})",
             equal=sum(same),
             transfers=len(same),
-            digests=joined(", ", sorted(digests)),
+            digests=join_texts(", ", sorted(digests)),
         ),
         phrase(
             "source disk: read after its pages were dropped from memory; network: memory to "
@@ -83,4 +84,4 @@ def _remarks(settings: FileSettings, same: list[bool], digests: set[str]) -> lis
         for stage, bps in ((SOURCE, settings.limit_source_bps), (SINK, settings.limit_sink_bps))
         if bps
     ]
-    return [*remarks, phrase("limited on request: {held}", held=joined(", ", held))] if held else remarks
+    return [*remarks, phrase("limited on request: {held}", held=join_texts(", ", held))] if held else remarks

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.path.unfinished import UNFINISHED
 from keisoku.subjects.stream.transaction.rows import FAILURES, NOT_BEGUN
 from keisoku.subjects.stream.transaction.settings import TransactionSettings
@@ -220,7 +220,7 @@ def _flags(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> lis
     total = failed + sum(one.answered for one in trials)
     if failed:
         reasons = sorted({reason for one in trials for reason in one.failures})
-        named = joined("; ", [FAILURES[reason] for reason in reasons])
+        named = join_texts("; ", [FAILURES[reason] for reason in reasons])
         text = phrase(
             "{failed} of {total} transactions failed and count as longer than any other: {named}",
             failed=failed,
@@ -298,7 +298,7 @@ def _remarks(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> l
                 phrase(
                     "{missing}: not given, as the shortest trial has {least} transactions; trials of "
                     "about {needed:,.0f} s would have enough",
-                    missing=joined(", ", missing),
+                    missing=join_texts(", ", missing),
                     least=least,
                     needed=math.ceil(needed),
                 )

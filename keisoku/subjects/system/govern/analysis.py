@@ -13,7 +13,7 @@ import numpy as np
 
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural, recorded
+from keisoku.language import join_texts, phrase, plural, recorded
 from keisoku.subjects.system.figure_of_merit import FIGURES
 from keisoku.subjects.system.govern.governor import Phase
 from keisoku.subjects.system.govern.inference import Inference, Inferred
@@ -50,7 +50,7 @@ def analyse(
         title=phrase(
             "{system}: governed at {clients} for {goal}",
             system=settings.system,
-            clients=joined(", ", settings.client),
+            clients=join_texts(", ", settings.client),
             goal=goal,
         ),
         rows=[*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)],
@@ -76,7 +76,9 @@ def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], sett
             "duration": Quantity(value=1e9 * float(starts[mine[-1] + 1] - starts[mine[0]]), unit="ns", uncertainty=0.0),
             merit.name: merit.mean(scores),
         }
-        remark = joined("", [limit_text(intervals[mine[0]].commanded_bps), ": ", recorded(key[1]), "; ", SAID[state]])
+        remark = join_texts(
+            "", [limit_text(intervals[mine[0]].commanded_bps), ": ", recorded(key[1]), "; ", SAID[state]]
+        )
         at = Quantity(value=1e9 * float(starts[mine[0]]), unit="ns", uncertainty=0.0)
         rows.append(Row(case=f"{starts[mine[0]]:,.0f} s", figures=figures, at=at, group=HELD, remark=remark))
     return rows
@@ -104,7 +106,7 @@ def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> li
 def _clients(inference: Inference) -> list[Row]:
     """What limited each client in the last interval, and the reason for the inference."""
     return [
-        Row(case=name, figures={}, group=CLIENTS, remark=joined(": ", [SAID[one.state], one.why]))
+        Row(case=name, figures={}, group=CLIENTS, remark=join_texts(": ", [SAID[one.state], one.why]))
         for name, one in inference.clients.items()
     ]
 

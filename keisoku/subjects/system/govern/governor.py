@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.errors import PlanError
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.system.govern.change_watch import ALARM, ChangeWatch
 from keisoku.subjects.system.govern.cost_account import SHARE, WINDOW_S, CostAccount
 from keisoku.subjects.system.govern.expected_loss import expected_losses
@@ -275,7 +275,7 @@ class _Search:
         return _Searched(load.scattering(sds[1:], looks), limit, held.scattering(sds[1:], looks), sds)
 
     def _evaluate(self, asked: Evaluation, before: Limit) -> Generator[Command, Observation, Observation]:
-        command = Command(asked.limit, Phase.SEARCH, joined(": ", [PURPOSES[asked.purpose], self._why]))
+        command = Command(asked.limit, Phase.SEARCH, join_texts(": ", [PURPOSES[asked.purpose], self._why]))
         shown = []
         for _ in range((self._settings.settle if asked.limit != before else 0) + 1):
             shown.append((yield command))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.system.observation import ClientView, Observation
 from keisoku.subjects.system.state import State, whole
 
@@ -112,7 +112,7 @@ class Inference:
         most = max(alike, key=lambda client: _weight(client, observation)).name
         others = ", ".join(client.name for client in alike if client.name != most)
         likewise = phrase("; likewise {others}", others=others) if others else ""
-        return joined("", [most, ": ", self.clients[most].why, likewise])
+        return join_texts("", [most, ": ", self.clients[most].why, likewise])
 
     def _learn(self, client: ClientView, seconds: float) -> None:
         usual = self._usual.setdefault(client.name, _Usual())

@@ -12,7 +12,7 @@ import numpy as np
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.ground.report.table import head
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.system.figure_of_merit import FIGURES
 from keisoku.subjects.system.govern.governor import Phase
 from keisoku.subjects.system.interval_log import KeptInterval
@@ -44,7 +44,7 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
     plot = Plot(
         "merit",
         phrase("The objective over time.{thin}", thin=thin),
-        {"xaxis": axis("s"), "yaxis": axis(joined(", ", [name, unit]), rangemode="normal")},
+        {"xaxis": axis("s"), "yaxis": axis(join_texts(", ", [name, unit]), rangemode="normal")},
     )
     for number, (label, phases) in enumerate(
         {phrase("held"): (Phase.HOLD,), phrase("observing and searching"): (Phase.LOOK, Phase.SEARCH)}.items()
@@ -114,7 +114,7 @@ def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequen
                     "x": times,
                     "y": values,
                     "marker": {"color": device_colour(number), "size": 7 - 3 * number},
-                    "hovertemplate": hover(joined("", ["%{x:,.0f} s: ", name, " %{y}"])),
+                    "hovertemplate": hover(join_texts("", ["%{x:,.0f} s: ", name, " %{y}"])),
                 }
             )
     return plot

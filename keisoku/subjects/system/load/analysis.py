@@ -15,7 +15,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.system.load.clients import BULK, PROGRAMS
 from keisoku.subjects.system.load.host_time import host_rows
 from keisoku.subjects.system.load.latency_figures import Bucket, latency_figures
@@ -51,7 +51,7 @@ def analyse(
     )
     return Result(
         measurement=NAME,
-        title=phrase("{target} by {with_}", target=joined(" ", settings.target), with_=settings.with_),
+        title=phrase("{target} by {with_}", target=join_texts(" ", settings.target), with_=settings.with_),
         rows=rows + host_rows(_trials(runs), activity),
         flags=uneven(runs) if bulk else [*flags(runs), *not_offered(runs, settings, lost), *lost_servers(runs, lost)],
         remarks=_remarks(runs, settings, bool(activity)),
@@ -65,10 +65,10 @@ def _sentence(rows: Sequence[Row], figure: str) -> str:
     whole = [row for row in rows if row.case.startswith(f"{ALL},") and figure in row.figures]
     if not whole:
         return ""
-    said = joined(
+    said = join_texts(
         "; ",
         [
-            joined(
+            join_texts(
                 ": ",
                 [
                     phrase("{concurrency:g} each", concurrency=row.at.value if row.at else 0),
@@ -116,7 +116,7 @@ def rows_of(
         if any(len(group) > 1 for group in together.values()):
             trials[ALL] = list(together.values())
         for client, groups in trials.items():
-            title = joined(", ", filter(None, (group_title(pattern), file)))
+            title = join_texts(", ", filter(None, (group_title(pattern), file)))
             row = _bulk_row(title, concurrency, client, groups) if bulk else None
             row = row or _row(title, concurrency, client, groups, latencies, lost or {})
             figure = row.figures.get("received" if bulk else "requests")
@@ -147,7 +147,7 @@ def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
 def _trials(runs: Sequence[Run]) -> dict[str, list[int]]:
     """Numbers of the trials of each pattern, file and concurrency."""
     return {
-        joined(
+        join_texts(
             ", ", filter(None, (group_title(pattern), file, phrase("{concurrency:g} each", concurrency=concurrency)))
         ): list(dict.fromkeys(int(run["trial"]) for run in of))
         for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0]))
@@ -162,7 +162,7 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
         for name, count in json.loads(run["failures"]).items():
             why[name] = why.get(name, 0) + count
     if why:
-        words = joined(", ", [failures(name, count) for name, count in sorted(why.items())])
+        words = join_texts(", ", [failures(name, count) for name, count in sorted(why.items())])
         found.append(
             Flag(
                 name="failed-requests", text=phrase("Some requests failed and count in no rate: {words}.", words=words)
@@ -179,7 +179,7 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
     if busy:
         text = phrase(
             "The client's own thread was busy for more than 90 % of the time ({busy}): it may be the limit.",
-            busy=joined(", ", busy),
+            busy=join_texts(", ", busy),
         )
         found.append(Flag(name="client-limited", text=text))
     return found
@@ -272,7 +272,7 @@ def _row(
             )
         else:
             said = phrase("the server never answered in {count} of {runs} runs", count=left_out, runs=len(every))
-        remark = joined(": ", [said, cause(silent)])
+        remark = join_texts(": ", [said, cause(silent)])
     if groups:
         seconds = [_seconds(group) for group in groups]
         requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
@@ -286,7 +286,7 @@ def _row(
         )
         figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     return Row(
-        case=joined(", ", [client, plural("{count} connection", "{count} connections", count=connections)]),
+        case=join_texts(", ", [client, plural("{count} connection", "{count} connections", count=connections)]),
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
         group=title,
@@ -299,7 +299,7 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
     rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
     streams = sum(run["connections"] for run in groups[0])
     return Row(
-        case=joined(", ", [client, streams_text(streams)]),
+        case=join_texts(", ", [client, streams_text(streams)]),
         figures={
             "received": budget.mean(rates, "bit/s"),
             "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 
 SLICE_S = 0.1
 _SILENT_S, _SILENT_SHARE = 0.5, 0.1
@@ -63,7 +63,7 @@ def cause(runs: Sequence[Run]) -> str:
             why[name] = why.get(name, 0) + count
         why["given_up"] = why.get("given_up", 0) + int(run["given_up"])
     said = [failures(name, count) for name, count in sorted(why.items()) if count]
-    return joined(", ", said) if said else phrase("no request was sent")
+    return join_texts(", ", said) if said else phrase("no request was sent")
 
 
 def failures(name: str, count: int) -> str:

@@ -12,7 +12,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.run.result import Row
-from keisoku.language import joined, phrase, plural, sentence_case
+from keisoku.language import join_texts, phrase, plural, sentence_case
 
 
 def load_plots(rows: Sequence[Row]) -> list[Plot]:
@@ -63,7 +63,7 @@ def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
                 "marker": {"color": device_colour(number)},
                 # A bar has a label of its own beside that of the pointer.
                 "hovertext": [
-                    hover(joined("", [_client(row), ", ", group, ": ", digits.text(figure)])) if figure else ""
+                    hover(join_texts("", [_client(row), ", ", group, ": ", digits.text(figure)])) if figure else ""
                     for row, figure in zip(mine, figures, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
@@ -101,7 +101,7 @@ def _plot(
                 "line": {"color": colour},
                 "text": [
                     hover(
-                        joined(
+                        join_texts(
                             "",
                             [
                                 client,

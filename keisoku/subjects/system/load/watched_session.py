@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from keisoku.errors import EngineError
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 from keisoku.subjects.system.load.invocation import Ended
 from keisoku.subjects.system.load.watched_script import ALIVE, ALIVE_S, COMPLAINED, GO, SAID, Telling
 
@@ -35,7 +35,7 @@ class WatchedSession:
             # Of a session of its own: Ctrl-C is for us, and it ends when we let go of it.
             return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True)
 
-        self._child = within(named(namespace), spawn)
+        self._child = run_in_namespace(named(namespace), spawn)
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._beat, self._listen, self._hear)]
         for thread in self._threads:
             thread.start()

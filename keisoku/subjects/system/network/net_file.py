@@ -15,7 +15,7 @@ from pydantic import Field
 from keisoku.errors import PlanError
 from keisoku.ground.host.interface import has_default_route
 from keisoku.ground.host.link import speed_mbps
-from keisoku.ground.host.namespace import named, within
+from keisoku.ground.host.namespace import named, run_in_namespace
 from keisoku.ground.host.text_file import read_toml
 from keisoku.ground.run.settings import Settings, parsed
 from keisoku.subjects.system.load.ssh_hosts import check_destination
@@ -101,7 +101,7 @@ def governed_ports(file: NetFile) -> list[GovernedPort]:
 
 def _governed(one: NetClient, force: bool) -> GovernedPort:
     place = PortPlace(one.interface, named(one.namespace), one.address)
-    if not force and within(place.namespace, lambda: has_default_route(one.interface)):
+    if not force and run_in_namespace(place.namespace, lambda: has_default_route(one.interface)):
         raise PlanError(
             "client",
             f"{one.interface} carries the default route, and a limit there may cut this host off",
@@ -117,7 +117,7 @@ def _governed(one: NetClient, force: bool) -> GovernedPort:
 
 
 def _line_rate(interface: str, namespace: Path | None) -> float:
-    found = within(namespace, lambda: speed_mbps(interface))
+    found = run_in_namespace(namespace, lambda: speed_mbps(interface))
     if found is None:
         raise PlanError("client", f"{interface} does not say how fast it is", "give its line_bps")
     return 1e6 * found

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from keisoku.ground.host import discipline
 from keisoku.ground.host.interface import index_of
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.system.network.port_watch import PortReading, PortWatch, WatchedPort, view
 from keisoku.subjects.system.observation import Observation
 from keisoku.subjects.system.shaping.port_limits import PortLimits
@@ -137,8 +137,12 @@ class NetworkSystem:
         """Behind the limit, and at the client's port itself (None: its root qdisc, whatever that is)."""
         place, watched = port.place, port.watched
         return [
-            (place.namespace, within(place.namespace, lambda: index_of(place.interface)), self._limits.queue(name)),
-            (watched.namespace, within(watched.namespace, lambda: index_of(watched.interface)), None),
+            (
+                place.namespace,
+                run_in_namespace(place.namespace, lambda: index_of(place.interface)),
+                self._limits.queue(name),
+            ),
+            (watched.namespace, run_in_namespace(watched.namespace, lambda: index_of(watched.interface)), None),
         ]
 
     def _limited(self, name: str, read: Mapping[Path | None, Queues]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from keisoku._core import FlowWatch
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.system.load.latency_figures import quantile
 from keisoku.subjects.system.observation import ClientView
 
@@ -137,7 +137,7 @@ def _age_ns(reading: PortReading) -> int:
 
 def _counter(stack: ExitStack, interface: str, namespace: Path | None) -> int:
     # An open file of /sys stays with the namespace in which it was opened.
-    counter = within(namespace, lambda: _open(interface))
+    counter = run_in_namespace(namespace, lambda: _open(interface))
     stack.callback(os.close, counter)
     return counter
 

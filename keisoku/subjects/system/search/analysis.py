@@ -11,7 +11,7 @@ from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import half_width_of_sum
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.system.figure_of_merit import FIGURES
 from keisoku.subjects.system.objective import GOALS
 from keisoku.subjects.system.search.asking import Answer
@@ -46,7 +46,7 @@ def analyse(
         title=phrase(
             "{system}: limit of {clients} for {goal}",
             system=settings.system,
-            clients=joined(", ", settings.client),
+            clients=join_texts(", ", settings.client),
             goal=_goal(settings),
         ),
         rows=[
@@ -66,7 +66,7 @@ def _goal(settings: LimitSettings) -> str:
         phrase("{name} at least {rate:g} Mb/s", name=name, rate=floor / 1e6)
         for name, floor in settings.keep_bps.items()
     ]
-    return joined(", ", [words, *bounds])
+    return join_texts(", ", [words, *bounds])
 
 
 def _row(point: CurvePoint, settings: LimitSettings) -> Row:
@@ -117,7 +117,7 @@ def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[Cl
                 "Under the advised limit a client gets little of what it gets without one: "
                 "{starved}. If that must not be, give --keep CLIENT=RATE, --floor, or the objective "
                 "sum_logs.",
-                starved=joined(", ", starved),
+                starved=join_texts(", ", starved),
             )
             found.append(Flag(name="starved", text=text))
         if answer.limit <= NEAR_FLOOR * candidates.floor_bps:
@@ -202,7 +202,7 @@ def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSetti
     which = (
         alike[0]
         if len(alike) == 1
-        else phrase("{alike} and {alike2}", alike=joined(", ", alike[:-1]), alike2=alike[-1])
+        else phrase("{alike} and {alike2}", alike=join_texts(", ", alike[:-1]), alike2=alike[-1])
     )
     text = plural(
         "These are not distinguishable from the best by {count} evaluation each: {which}.",
@@ -311,7 +311,7 @@ def _higher(answer: LimitFound, points: list[CurvePoint]) -> list[str]:
         phrase(
             "{higher} scored higher than the advised limit, by no more than single evaluations "
             "scatter; none of these was compared with it directly.",
-            higher=joined(", ", map(limit_text, higher)),
+            higher=join_texts(", ", map(limit_text, higher)),
         )
     ]
 

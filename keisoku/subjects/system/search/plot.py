@@ -12,7 +12,7 @@ import numpy as np
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, Trace, axis, device_colour, hover
 from keisoku.ground.report.table import head
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.system.figure_of_merit import FIGURES, FigureOfMerit
 from keisoku.subjects.system.search.candidate import Candidates
 from keisoku.subjects.system.search.gaussian_process import Beliefs
@@ -42,7 +42,9 @@ def _merit(
     if known is not None:
         caption += phrase(" Line and band: the model between the evaluations, with its 95 % interval.")
     plot = Plot(
-        "merit", caption, {"xaxis": _limits(settings), "yaxis": axis(joined(", ", [name, unit]), rangemode="normal")}
+        "merit",
+        caption,
+        {"xaxis": _limits(settings), "yaxis": axis(join_texts(", ", [name, unit]), rangemode="normal")},
     )
     if known is not None:
         for trace in _belief(known, candidates, FIGURES[settings.objective], divisor):
@@ -79,7 +81,7 @@ def _parties(points: Sequence[CurvePoint], settings: LimitSettings) -> Plot:
     plot = Plot("parties", caption, {"xaxis": _limits(settings), "yaxis": axis(phrase("requests/s"))})
     parties = {
         phrase("all clients"): [float(np.mean(point.requests)) for point in points],
-        phrase("limited: {client}", client=joined(", ", settings.client)): [
+        phrase("limited: {client}", client=join_texts(", ", settings.client)): [
             float(np.mean(point.governed)) for point in points
         ],
         phrase("other clients"): [float(np.mean(np.subtract(point.requests, point.governed))) for point in points],

@@ -14,7 +14,7 @@ from pyroute2 import NetlinkError
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host import discipline
 from keisoku.ground.host.interface import Interface
-from keisoku.ground.host.namespace import uninterrupted, within
+from keisoku.ground.host.namespace import run_in_namespace, uninterrupted
 from keisoku.ground.host.undo import record, undo, undo_left
 from keisoku.subjects.system.shaping.guard import Guard
 from keisoku.subjects.system.shaping.port_place import PortPlace
@@ -46,7 +46,7 @@ class PortLimits:
         ):
             raise PlanError("port", "one interface is given twice", "give the address of each client behind it")
         for namespace, interface in ports:
-            within(namespace, partial(discipline.require_free, interface))
+            run_in_namespace(namespace, partial(discipline.require_free, interface))
         self._found = [Interface.find(interface, namespace) for namespace, interface in sorted(ports, key=str)]
         try:
             self._arm()
@@ -88,7 +88,7 @@ class PortLimits:
         found: dict[str, float | None] = {}
         for namespace, interface in sorted({place.port for place in self._places.values()}, key=str):
             try:
-                rates = within(namespace, partial(discipline.rates, interface))
+                rates = run_in_namespace(namespace, partial(discipline.rates, interface))
             except (NetlinkError, OSError) as error:
                 raise EngineError(f"the limit of {interface} cannot be read: {error}") from error
             mine = (name for name, place in self._places.items() if place.port == (namespace, interface))
@@ -119,6 +119,6 @@ class PortLimits:
                 if place.port == (namespace, interface) and (rate := limits.get(name)) is not None
             }
             try:
-                within(namespace, partial(discipline.limit, interface, rates))
+                run_in_namespace(namespace, partial(discipline.limit, interface, rates))
             except (NetlinkError, OSError) as error:
                 raise EngineError(f"the limit of {interface} cannot be set: {error}") from error

@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 
 from keisoku.errors import EngineError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 
 _GET_QDISC, _NEW_QDISC, _ERROR, _DONE = 38, 36, 2, 3
 _REQUEST_DUMP = 0x301
@@ -24,7 +24,7 @@ class QueueProbe:
     """Of one namespace (None: this one). The socket stays there, whichever thread reads."""
 
     def __init__(self, namespace: Path | None) -> None:
-        self._socket = within(namespace, _open)
+        self._socket = run_in_namespace(namespace, _open)
 
     def read(self) -> dict[tuple[int, int, int], int]:
         """Bytes by (interface's index, handle, parent). Raises EngineError if the kernel refuses."""

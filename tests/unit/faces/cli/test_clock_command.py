@@ -116,7 +116,7 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
             *("--out", str(out), "--json"),
         )
     output = found(result)
-    kept = readings_table.kept(RunDirectory.open(out, calibration.NAME))
+    kept = readings_table.calibration_rows(RunDirectory.open(out, calibration.NAME))
     assert len(kept.readings) >= 2
     context = json.loads((out / "context.json").read_bytes())
     assert context["reference_facts"]["kernel_stamps"] and context["reference_facts"]["stratum"] == 1

@@ -16,7 +16,7 @@ from keisoku.faces.cli.main import keisoku
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.clock.rate import Part, Rate
-from keisoku.subjects.clock.rated import CONTEXT
+from keisoku.subjects.clock.rate_correction import CONTEXT
 from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server
 
@@ -67,7 +67,7 @@ def test_a_shared_key_is_named_in_the_plan_and_never_kept(tmp_path: Path) -> Non
 
 
 def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.subjects.clock.rated.interval_rate", lambda: FAST)
+    monkeypatch.setattr("keisoku.subjects.clock.rate_correction.interval_rate", lambda: FAST)
     run = str(tmp_path / "run")
     with serving(Server(HERE, 0, lambda text: None)) as port:
         few = ("--port", str(port), "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)

@@ -10,7 +10,7 @@ import pytest
 
 from keisoku.ground.host.thread_watch import STREAMS, Look, ThreadWatch, name_and_state, wants_cpu
 from keisoku.ground.run.result import Result
-from keisoku.running.study.cpu_wanted import wanted, with_cpu
+from keisoku.running.study.cpu_wanted import wanted_percent, with_cpu
 
 _PR_SET_NAME = 15
 
@@ -18,24 +18,24 @@ _PR_SET_NAME = 15
 def test_a_stream_that_moves_between_cpus_was_not_taken_for_one_that_the_cpus_do_not_limit() -> None:
     """Of two threads that work in turn, on two CPUs, neither is busy for over 90 % of the time; one always is."""
     looks = [Look(at, wants_cpu([("tx", "RS"[at % 2]), ("rx", "SR"[at % 2])])) for at in range(500)]
-    found = wanted(looks, [(0, 249), (250, 499)])
+    found = wanted_percent(looks, [(0, 249), (250, 499)])
     assert found is not None and found.value == 100 and found.uncertainty is not None
     assert found.value - found.uncertainty > 99
 
 
 def test_streams_that_wait_for_a_line_want_no_cpu() -> None:
     looks = [Look(at, at % 4 == 0) for at in range(400)]
-    found = wanted(looks)
+    found = wanted_percent(looks)
     assert found is not None and found.value == 25
     assert found.uncertainty == pytest.approx(4.5, abs=0.5)  # of 400 looks
 
 
 def test_spans_that_differ_make_the_interval_wide() -> None:
     looks = [Look(at, at < 100) for at in range(200)]
-    found = wanted(looks, [(0, 99), (100, 199)])
+    found = wanted_percent(looks, [(0, 99), (100, 199)])
     assert found is not None and found.value == 50
     assert found.uncertainty == pytest.approx(12.706 * 50, rel=1e-4)  # Student's factor of one degree of freedom
-    assert wanted(looks, [(300, 400)]) is None and wanted([]) is None
+    assert wanted_percent(looks, [(300, 400)]) is None and wanted_percent([]) is None
     assert with_cpu(Result(measurement="x", rows=[]), []).rows == []
 
 

@@ -50,7 +50,7 @@ def test_an_entry_is_there_before_the_thing_and_gone_after_it(journal: Path) -> 
     assert folder.path.stat().st_mode & 0o777 == 0o700
     (entry,) = journal.iterdir()
     assert entry.name.startswith(f"{os.getpid()}-{born_at(os.getpid())}-")
-    assert undo.left() == [] and undo.left(force=True) == [entry]
+    assert undo.leftovers() == [] and undo.leftovers(force=True) == [entry]
     folder.remove()
     folder.remove()
     assert not folder.path.exists() and not entry.exists()
@@ -68,7 +68,7 @@ def test_the_last_thing_is_undone_first_and_what_fails_holds_nothing_up(journal:
     with pytest.raises(EngineError, match=rf"default is not a name.*; {tmp_path} is not a folder of keisoku$"):
         undo.undo(*entries)
     assert not outer.exists()
-    assert undo.left(force=True) == [entries[1], entries[3]] == sorted(journal.iterdir())
+    assert undo.leftovers(force=True) == [entries[1], entries[3]] == sorted(journal.iterdir())
     assert undo.undo(entries[0], entries[2]) == [], "gone already"
 
 
@@ -87,7 +87,7 @@ def test_a_process_undoes_at_its_exit_what_it_did_not(journal: Path, tmp_path: P
 def test_what_a_killed_process_left_is_undone_by_the_next(journal: Path, tmp_path: Path) -> None:
     assert child(tmp_path, "os.kill(os.getpid(), 9)") == -signal.SIGKILL
     (folder,) = tmp_path.glob("keisoku-test-*")
-    assert len(undo.left()) == 1
+    assert len(undo.leftovers()) == 1
     assert child(tmp_path, "sys.exit(not undo.left(force=True))") == 0
     assert not folder.exists() and not list(journal.iterdir())
 
@@ -102,7 +102,7 @@ def test_a_number_that_has_passed_to_another_process_is_not_its_owner(journal: P
     entry = record("folder", path="/keisoku-nothing")
     owner, born, number = entry.stem.split("-")
     other = entry.rename(journal / f"{owner}-{int(born) - 1}-{number}.json")
-    assert undo.left() == [other]
+    assert undo.leftovers() == [other]
     assert undo.undo_left() == []
     assert not other.exists()
 
@@ -116,7 +116,7 @@ def test_a_folder_that_others_could_write_in_is_not_trusted(what: str, journal: 
         journal.symlink_to(journal.rename(tmp_path / "moved"))
     assert entry.exists()
     with pytest.raises(EngineError, match="other users could write in"):
-        undo.left(force=True)
+        undo.leftovers(force=True)
 
 
 def test_a_process_is_ended_by_number_and_birth() -> None:

@@ -17,7 +17,7 @@ from keisoku.errors import KeisokuError
 from keisoku.faces.cli.main import keisoku
 from keisoku.faces.service.web import listing
 from keisoku.ground.run.directory import FORMAT, RunDirectory
-from keisoku.ground.run.store import MAY_RUN, Prune, kept, listed, prunable, raw_rows
+from keisoku.ground.run.store import MAY_RUN, Prune, listed, prunable, raw_rows, stored_run
 from keisoku.running.measurement.carry_out import findings_of, load
 from keisoku.running.measurement.query import query
 
@@ -55,7 +55,7 @@ def test_a_run_of_each_version_is_kept() -> None:
 
 @pytest.mark.parametrize("path", sorted(VERSIONS.iterdir()), ids=lambda path: path.name)
 def test_a_run_of_each_version_says_what_it_said(path: Path) -> None:
-    run = kept(path)
+    run = stored_run(path)
     assert (run.state, run.measurement, run.device) == ("finished", "device", "simulated CentreCOM GS908E")
     assert [*run.sentences] == ["Mean: 64 byte: 1.3230000 ± 0.0000006 µs."]
     (old,), (new,) = load(path).results, findings_of(RunDirectory.open(path)).results
@@ -132,9 +132,9 @@ def test_the_command_and_the_page_list_the_same(tmp_path: Path) -> None:
 
 def test_a_changed_run_is_read_again(tmp_path: Path) -> None:
     run = copied(tmp_path / "run")
-    assert kept(run).state == "finished"
+    assert stored_run(run).state == "finished"
     (run / "result.json").unlink()
-    assert kept(run).state == "unfinished"
+    assert stored_run(run).state == "unfinished"
 
 
 def test_show_says_what_a_run_holds(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import find_device
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.subjects.clock.rate import stated
+from keisoku.subjects.clock.rate import nominal_rate
 from keisoku.subjects.clock.relation import Relation
 from keisoku.subjects.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
 from keisoku.subjects.device.method.method import begin
@@ -123,7 +123,7 @@ def test_simulated_time_states_nothing_but_the_picosecond_that_it_counts_in(name
 @pytest.mark.parametrize("name", ["latency", "sweep"])
 def test_the_rate_of_the_clock_is_in_every_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = as_if_calibrated(name)
-    monkeypatch.setitem(globals(), "BIAS", replace(BIAS, rate=stated("CLOCK_MONOTONIC")))
+    monkeypatch.setitem(globals(), "BIAS", replace(BIAS, rate=nominal_rate("CLOCK_MONOTONIC")))
     result, _ = as_if_calibrated(name)
     for entry, before in zip(entries(result), entries(plain), strict=True):
         of_rate = [part for part in entry.quantity.budget if "rate not calibrated" in part.source]

@@ -9,7 +9,7 @@ import pytest
 
 from keisoku.ground.report.paired import pairs_plot, sentence
 from keisoku.ground.statistics import biweight, signed_rank
-from keisoku.ground.statistics.against import judge_against
+from keisoku.ground.statistics.baseline import judge_against
 from keisoku.ground.statistics.difference import Better
 from keisoku.ground.statistics.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, judge
 from keisoku.ground.statistics.quantity import Quantity

@@ -55,7 +55,7 @@ def run(path: Path, host: Host) -> RunDirectory:
 
 def test_every_second_of_a_calibration_is_a_part_and_none_is_lost(tmp_path: Path) -> None:
     directory = run(tmp_path, Host(silent_after=10**6))
-    measured = table.kept(directory)
+    measured = table.calibration_rows(directory)
     assert [reading.reference_ns for reading in measured.readings] == [
         round((100 + EVERY_S * number) * 1e9) for number in range(41)
     ]
@@ -70,7 +70,7 @@ def test_what_was_read_before_the_reference_fell_silent_can_be_analysed(tmp_path
     with pytest.raises(EngineError, match="no answer"):
         run(tmp_path, Host(silent_after=30))
     directory = RunDirectory.open(tmp_path / "run")
-    assert len(table.kept(directory).readings) == 30
+    assert len(table.calibration_rows(directory).readings) == 30
     assert analyse(directory).results[0].rows
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.power_law_clocks import power_law_phase
 
 from keisoku.subjects.clock.stability.deviation import deviation, mtie, terms
-from keisoku.subjects.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom, joined
+from keisoku.subjects.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom, pooled_freedom
 from keisoku.subjects.clock.stability.noise import identify
 from keisoku.subjects.clock.stability.trend import trend
 
@@ -145,8 +145,8 @@ def test_degrees_of_freedom_need_a_term_and_a_variance_that_converges() -> None:
 
 def test_stretches_add_their_freedom() -> None:
     one = freedom(ADEV, 0, 4, 500)
-    assert joined([one, one], [492, 492]) == pytest.approx(2 * one)
-    assert joined([one], [492]) == pytest.approx(one)
+    assert pooled_freedom([one, one], [492, 492]) == pytest.approx(2 * one)
+    assert pooled_freedom([one], [492]) == pytest.approx(one)
 
 
 def test_factors_are_quantiles_of_chi_squared() -> None:

@@ -25,12 +25,14 @@ def test_the_truth_is_within_the_uncertainty_of_both_estimators_about_as_often_a
 
 
 def test_one_second_repeats_to_a_few_ppb_in_spite_of_interrupts() -> None:
-    found = [frequency.best(SyntheticClock(seed=seed, wide=0.2).readings(800, 1.0)).hz / HZ - 1 for seed in range(10)]
+    found = [
+        frequency.estimate(SyntheticClock(seed=seed, wide=0.2).readings(800, 1.0)).hz / HZ - 1 for seed in range(10)
+    ]
     assert statistics.pstdev(found) < 3e-9 and abs(statistics.fmean(found)) < 3e-9
 
 
 def test_an_hour_is_known_better_than_a_second() -> None:
-    short, long = (frequency.best(SyntheticClock().readings(400, span)) for span in (1.0, 3600.0))
+    short, long = (frequency.estimate(SyntheticClock().readings(400, span)) for span in (1.0, 3600.0))
     assert long.standard_hz < short.standard_hz / 1000
     assert long.hz == pytest.approx(HZ, abs=3 * long.standard_hz)
 
@@ -85,10 +87,10 @@ def test_a_way_that_becomes_longer_is_within_the_uncertainty_though_no_scatter_s
         before += 15e-6 * HZ if narrow and later else 0
         after -= 15e-6 * HZ if narrow and not later else 0
         readings.append(Reading(round(before), START_NS + round(at_s * 1e9), round(after)))
-    for found in (frequency.best(readings), frequency.two_point(readings, 1000.0)):
+    for found in (frequency.estimate(readings), frequency.two_point(readings, 1000.0)):
         assert abs(found.hz - HZ) <= 3 * found.standard_hz
         assert found.ways_hz / HZ == pytest.approx(15e-6 / 2 * (2 / 3) ** 0.5 / 10, rel=0.2)
-    assert frequency.best(SyntheticClock(wide=0.0).readings(100, 1.0)).ways_hz / HZ < 1e-9
+    assert frequency.estimate(SyntheticClock(wide=0.0).readings(100, 1.0)).ways_hz / HZ < 1e-9
 
 
 def test_what_makes_no_frequency_is_refused() -> None:
@@ -96,7 +98,7 @@ def test_what_makes_no_frequency_is_refused() -> None:
         frequency.two_point(SyntheticClock().readings(1, 0.0))
     backwards = list(reversed(SyntheticClock().readings(30, 1.0)))
     with pytest.raises(ValueError, match="went back"):
-        frequency.best(backwards)
+        frequency.estimate(backwards)
     with pytest.raises(ValueError, match="20 readings"):
         frequency.least_squares(SyntheticClock().readings(19, 1.0))
     assert frequency.hard_bounds(backwards) is None

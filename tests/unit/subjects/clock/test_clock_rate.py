@@ -13,7 +13,7 @@ from keisoku.subjects.clock import interval_clock, oscillator
 from keisoku.subjects.clock.frequency import Frequency
 from keisoku.subjects.clock.host_changes import changes
 from keisoku.subjects.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
-from keisoku.subjects.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, stated
+from keisoku.subjects.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, nominal_rate
 from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point
 
 POINTS = (Point(frame_bytes=64, frames_per_second=1e5, bias_ns=400, repeat_ns=3, spread_ns=40),)
@@ -33,7 +33,7 @@ def sources(quantity: Quantity) -> dict[str, float]:
 
 
 def test_nobody_calibrated_is_said_in_the_budget_of_a_latency() -> None:
-    figure = Bias(CALIBRATION, rate=stated("CLOCK_MONOTONIC")).corrected(1_000_400, 64, 1e5, single_frame=False)
+    figure = Bias(CALIBRATION, rate=nominal_rate("CLOCK_MONOTONIC")).corrected(1_000_400, 64, 1e5, single_frame=False)
     assert figure.value == 1_000_000
     found = sources(figure)["clock: rate not calibrated, the oscillator's own, stated as ± 100 ppm"]
     assert found == pytest.approx(1e6 * OSCILLATOR / 3**0.5)
@@ -66,21 +66,21 @@ def test_a_clock_that_is_steered_meanwhile_may_be_anywhere_the_kernel_lets_it() 
 
 
 def test_simulated_time_and_figures_without_an_uncertainty_stay_as_they_are() -> None:
-    exact = Bias(exact=True, rate=stated("x")).corrected(1000, 64, 1e5, single_frame=True)
+    exact = Bias(exact=True, rate=nominal_rate("x")).corrected(1000, 64, 1e5, single_frame=True)
     # Half of the picosecond that virtual time counts in, and nothing for a rate.
     assert (exact.value, exact.uncertainty) == (1000, pytest.approx(2 * 0.0005 / 3**0.5))
     unknown = Quantity(value=1.0, unit="bit/s")
-    assert stated("x").with_rate(unknown) == unknown
+    assert nominal_rate("x").with_rate(unknown) == unknown
     known = Quantity(value=1e8, unit="bit/s", uncertainty=2e4)
     assert SECOND.with_rate(known) == known
-    assert stated("x").with_rate(known).uncertainty == pytest.approx(2 * (1e4**2 + (1e4 / 3**0.5) ** 2) ** 0.5)
+    assert nominal_rate("x").with_rate(known).uncertainty == pytest.approx(2 * (1e4**2 + (1e4 / 3**0.5) ** 2) ** 0.5)
 
 
 def test_a_good_calibration_is_not_replaced_by_a_worse_one(tmp_path: Path) -> None:
     worse = KNOWN.model_copy(update={"made_at": "2026-02-01T00:00:00+00:00", "standard_ticks_per_s": 2.6e4})
     for calibration in (KNOWN, worse):
         oscillator.keep(tmp_path, calibration)
-    assert oscillator.best(tmp_path, {"host": "here"}) == KNOWN
+    assert oscillator.least_uncertain(tmp_path, {"host": "here"}) == KNOWN
     assert oscillator.is_worth_keeping(Frequency(2.6e9, 2.6e4)) and not oscillator.is_worth_keeping(
         Frequency(2.6e9, 2.6e5)
     )
@@ -92,8 +92,8 @@ def test_the_newest_of_this_machine_is_used_and_broken_files_are_passed_over(tmp
     for calibration in (later, KNOWN, elsewhere):
         oscillator.keep(tmp_path / "clock", calibration)
     (tmp_path / "clock" / "broken.json").write_text("{")
-    assert oscillator.best(tmp_path / "clock", {"host": "here"}) == later
-    assert oscillator.best(tmp_path / "nothing", {"host": "here"}) is None
+    assert oscillator.least_uncertain(tmp_path / "clock", {"host": "here"}) == later
+    assert oscillator.least_uncertain(tmp_path / "nothing", {"host": "here"}) is None
 
 
 def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +102,9 @@ def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: p
     assert "not calibrated" in before.statement
     name = "TSC"
     monkeypatch.setattr(interval_clock, "counter", lambda host: (name, True))
-    kept = oscillator.made(Frequency(2.6e9, 1.0), "ntp:here", interval_clock.oscillator_valid_for(name))
+    kept = oscillator.measured_now(Frequency(2.6e9, 1.0), "ntp:here", interval_clock.oscillator_valid_for(name))
     oscillator.keep(interval_clock.oscillator_folder(), kept)
-    monkeypatch.setattr(interval_clock.frequency, "best", lambda readings: Frequency(2.6e9, 26.0))
+    monkeypatch.setattr(interval_clock.frequency, "estimate", lambda readings: Frequency(2.6e9, 26.0))
     monkeypatch.setattr(interval_clock, "brackets", lambda *_: [])
     rate = interval_clock.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement
@@ -118,7 +118,9 @@ def test_the_counter_serves_as_a_clock_for_intervals(tmp_path: Path, monkeypatch
     monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path)
     free = interval_clock.difference_clock()
     assert free.relative_error == pytest.approx(OSCILLATOR / 3**0.5)
-    kept = oscillator.made(Frequency(1e9 / free.period_ns, 10.0), "phc:0", interval_clock.oscillator_valid_for(own[0]))
+    kept = oscillator.measured_now(
+        Frequency(1e9 / free.period_ns, 10.0), "phc:0", interval_clock.oscillator_valid_for(own[0])
+    )
     oscillator.keep(interval_clock.oscillator_folder(), kept)
     clock = interval_clock.difference_clock()
     assert clock.period_ns == pytest.approx(free.period_ns) and clock.relative_error < 1e-6

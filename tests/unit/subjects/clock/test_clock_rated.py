@@ -9,8 +9,8 @@ import pytest
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.subjects.clock.rate import Part, Rate, stated
-from keisoku.subjects.clock.rated import CONTEXT, context, rated, with_rate_of
+from keisoku.subjects.clock.rate import Part, Rate, nominal_rate
+from keisoku.subjects.clock.rate_correction import CONTEXT, context, correct_for_rate, with_rate_of
 
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3), Part("wander", half_width=3e-3)), "said")
 RESULT = Result(
@@ -30,7 +30,7 @@ RESULT = Result(
 
 
 def test_every_time_and_bandwidth_is_corrected_and_less_sure_and_counts_are_not() -> None:
-    found = rated(RESULT, FAST)
+    found = correct_for_rate(RESULT, FAST)
     row = found.rows[0]
     rate = row.figures["forward_rate"]
     assert rate.value == pytest.approx(1e8 * (1 + 100e-6))
@@ -43,7 +43,7 @@ def test_every_time_and_bandwidth_is_corrected_and_less_sure_and_counts_are_not(
 
 
 def test_an_interval_grows_on_both_sides() -> None:
-    interval = rated(RESULT, FAST).rows[0].figures["latency"].interval
+    interval = correct_for_rate(RESULT, FAST).rows[0].figures["latency"].interval
     assert interval is not None
     value = 1e6 / (1 + 100e-6)
     by_rate = 2 * 2e-3 * value
@@ -56,15 +56,15 @@ def test_a_bound_and_a_resolution_stay_what_they_are() -> None:
         "least": Quantity(value=1e8, unit="bit/s", bound="at least"),
         "fine": Quantity(value=1e8, unit="bit/s", uncertainty=2e5, covers="resolution"),
     }
-    (row,) = rated(Result(measurement="x", rows=[Row(figures=figures)]), FAST).rows
+    (row,) = correct_for_rate(Result(measurement="x", rows=[Row(figures=figures)]), FAST).rows
     assert row.figures["least"] == Quantity(value=1e8 * (1 + 100e-6), unit="bit/s", bound="at least")
     assert row.figures["fine"].covers == "resolution" and row.figures["fine"].uncertainty
 
 
-@pytest.mark.parametrize("rate", [FAST, stated("TSC")])
+@pytest.mark.parametrize("rate", [FAST, nominal_rate("TSC")])
 def test_a_run_keeps_the_rate_that_it_was_measured_with(rate: Rate, tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path / "run", "path one-packet", {}, context(rate))
-    assert with_rate_of(RunDirectory.open(directory.path), RESULT) == rated(RESULT, rate)
+    assert with_rate_of(RunDirectory.open(directory.path), RESULT) == correct_for_rate(RESULT, rate)
 
 
 def test_a_rate_that_is_damaged_is_an_error(tmp_path: Path) -> None:

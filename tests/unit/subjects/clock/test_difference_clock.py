@@ -61,7 +61,7 @@ def test_ways_of_milliseconds_do_not_hide_a_rate() -> None:
     off = abs(difference.period_ns * HZ / 1e9 - 1)
     assert off < 2e-7 and off <= 3 * difference.relative_error
     assert difference.refused == 0
-    line = frequency.best(readings)
+    line = frequency.estimate(readings)
     assert line.hz == pytest.approx(HZ, abs=3 * line.standard_hz) and line.scatter_hz < HZ * 30e-9
     assert line.relative < 3e-7  # that the ways kept their lengths for an hour, nothing here tells
 

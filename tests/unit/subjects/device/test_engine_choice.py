@@ -15,7 +15,7 @@ from keisoku.subjects.device.plan_testbed import wanted_testbed
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
-from keisoku.subjects.device.testbed.wanted import OpenedPort, WantedPort
+from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedPort
 
 Speeds = dict[str, float | str]
 """By engine: frames/s that it forwards, or why it is refused."""

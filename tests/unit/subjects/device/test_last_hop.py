@@ -7,8 +7,8 @@ import pytest
 from keisoku.subjects.device.engine.watched import watched
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.record.trial import Phases, Trial
+from keisoku.subjects.device.testbed.requirements import WantedTraffic
 from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
-from keisoku.subjects.device.testbed.wanted import WantedTraffic
 
 MACS = "02:00:00:00:00:01", "02:00:00:00:00:02"
 

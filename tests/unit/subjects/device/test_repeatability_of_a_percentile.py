@@ -9,7 +9,7 @@ from support import synthetic_runs
 
 from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.histogram import merged
-from keisoku.subjects.device.analysis.percentile import narrowed, percentile, within
+from keisoku.subjects.device.analysis.percentile import bucket_shape, narrowed, percentile
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.record.counts import Buckets, Latency
 
@@ -34,7 +34,7 @@ def of_trials(trials: list[Latency], percent: float) -> tuple[float, float]:
     """The percentile of all trials, and the standard error that is stated for it."""
     histograms = [one.histogram for one in trials]
     ends = min(one.min_ns for one in trials), max(one.max_ns for one in trials)
-    found = percentile(merged(histograms), percent, *ends, within(trials))
+    found = percentile(merged(histograms), percent, *ends, bucket_shape(trials))
     assert found is not None
     value = narrowed(found, percent, trials).value_ns
     return value, repeatability.of_percentile(percent, histograms, trials, [])

@@ -14,8 +14,8 @@ from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed
 from keisoku.subjects.device.record.trial import Facts, Receiver, Stamped, Trial
+from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.subjects.device.testbed.stamp_check import lenient, settled, some_unstamped
-from keisoku.subjects.device.testbed.wanted import OpenedPort
 
 OFFER = StampOffer(rx_hardware_socket=True, phc_index=3)
 

@@ -25,7 +25,7 @@ from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.subjects.device.testbed import testbed
 from keisoku.subjects.device.testbed.opening import VARIANTS, open_testbed, port_named
-from keisoku.subjects.device.testbed.wanted import WantedPort, WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed, WantedTraffic
 
 CAPACITY_FPS = 100_000.0
 """What the device between the ports `memory:1` and `memory:2` forwards; it drops the rest."""

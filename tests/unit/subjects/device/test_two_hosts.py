@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.synthetic_runs import host_run
 
 from keisoku.errors import PlanError
-from keisoku.subjects.device.engine.two_host_wire import joined, packed, unpacked, without_latency
+from keisoku.subjects.device.engine.two_host_wire import merged_record, packed, unpacked, without_latency
 from keisoku.subjects.device.plan.plan import parse
 
 PLAN = {"methods": ["loss"], "tx": "packet:eth1", "rx": "eth1", "receiver": "192.0.2.2"}
@@ -52,7 +52,7 @@ def test_a_record_of_two_hosts_has_no_latency_and_every_count() -> None:
     near = plain | {"links": [1], "interference": {"cores": [1], "threads": [], "span_ns": 5}, "interrupted": True}
     far = plain | {"links": [2], "interference": {"cores": [2], "threads": []}, "transmitters": []}
     far["streams"] = [without_latency(stream) for stream in far["streams"]]
-    found = joined(near, far)
+    found = merged_record(near, far)
     assert found["transmitters"] == plain["transmitters"] and found["receivers"] == plain["receivers"]
     assert (found["links"], found["interference"]["cores"], found["interrupted"]) == ([1, 2], [1, 2], True)
     (stream,) = found["streams"]

@@ -14,12 +14,12 @@ from support.virtual_capacity import VirtualPath, carried_out
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import parsed
 from keisoku.subjects.stream.capacity.analysis import analyse
+from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.end import NS
 from keisoku.subjects.stream.capacity.pdu import NO_DELAY, Activation, Load, Status
 from keisoku.subjects.stream.capacity.rate_search import RateSearch
 from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
 from keisoku.subjects.stream.capacity.rows import Reading, readings, table
-from keisoku.subjects.stream.capacity.seen import CapacityTest, Seen
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
 from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, PACKET_BYTES
 from keisoku.subjects.stream.capacity.settings import CapacitySettings, Way
@@ -30,7 +30,9 @@ Told = Sequence[tuple[int, Status]]
 
 
 def found(
-    told: Sequence[tuple[int, Status]], way: Way = "down", end: Callable[[Seen], Seen] = lambda seen: seen
+    told: Sequence[tuple[int, Status]],
+    way: Way = "down",
+    end: Callable[[ObservedStatus], ObservedStatus] = lambda seen: seen,
 ) -> Result:
     """The result of what a client was told; its own end had nothing to do unless `end` says so."""
     setting = parsed(CapacitySettings, {"host": "far", "direction": way, "duration_s": 6, "sub_interval_s": 0.5})
@@ -39,10 +41,10 @@ def found(
 
 
 def read(
-    told: Sequence[tuple[int, Status]], way: Way, end: Callable[[Seen], Seen] = lambda seen: seen
+    told: Sequence[tuple[int, Status]], way: Way, end: Callable[[ObservedStatus], ObservedStatus] = lambda seen: seen
 ) -> list[Reading]:
     """As it comes back from the rows of a run."""
-    seen = [end(Seen(at_ns, status, at_ns, 0, 0, 0, 0)) for at_ns, status in told]
+    seen = [end(ObservedStatus(at_ns, status, at_ns, 0, 0, 0, 0)) for at_ns, status in told]
     return readings(table(way, CapacityTest(ASKED, seen, ipv6=False, silent=False)))[way]
 
 

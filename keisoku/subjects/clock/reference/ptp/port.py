@@ -40,7 +40,7 @@ class Ports:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedMessage:
     """A message, the kernel's stamp of it if there is one, and ticks when it was here."""
 
     message: Message
@@ -49,7 +49,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SentRequest:
     """A Delay_Req that left: its number, ticks before, and what its stamp will be known by."""
 
     sequence: int
@@ -85,7 +85,7 @@ class PtpPort:
         """The UDP ports in use."""
         return Ports(self._event.address[1], self._general.address[1])
 
-    def ask(self) -> Asked:
+    def ask(self) -> SentRequest:
         """Sends a Delay_Req. The stamp is waited for with the answer, so that a host without any loses no time.
 
         Raises EngineError if the master cannot be reached.
@@ -101,9 +101,9 @@ class PtpPort:
         (sent,) = self._asking.send([(packet, peer, None)], 0)
         if sent.error:
             raise EngineError(f"{self.target.name}: cannot be reached: {sent.error}")
-        return Asked(self._sequence, before, sent.kernel_ns, sent.id)
+        return SentRequest(self._sequence, before, sent.kernel_ns, sent.id)
 
-    def left_ns(self, asked: Asked) -> int | None:
+    def left_ns(self, asked: SentRequest) -> int | None:
         """The kernel's stamp of a Delay_Req: it is there before the answer is, or never comes."""
         late = self._asking.late_stamps()
         return asked.kernel_ns or next((stamp for id, stamp, _ in late if id == asked.id), None)
@@ -119,11 +119,11 @@ class PtpPort:
         if sent.error:
             raise EngineError(f"{self.target.name}: cannot be reached: {sent.error}")
 
-    def events(self, until_ns: int) -> list[Heard]:
+    def events(self, until_ns: int) -> list[ReceivedMessage]:
         """Sync, once there is one; nothing at `until_ns` (CLOCK_MONOTONIC) or where something else came."""
         return self._hear(self._event, until_ns)
 
-    def generals(self, until_ns: int) -> list[Heard]:
+    def generals(self, until_ns: int) -> list[ReceivedMessage]:
         """All other messages, likewise."""
         return self._hear(self._general, until_ns)
 
@@ -139,7 +139,7 @@ class PtpPort:
         if self._group is not None:
             self._group.close()
 
-    def _hear(self, of: StampedSocket, until_ns: int) -> list[Heard]:
+    def _hear(self, of: StampedSocket, until_ns: int) -> list[ReceivedMessage]:
         packets, refusals = of.receive(until_ns)
         after = _core.clock_ticks()
         if refusals:
@@ -150,7 +150,7 @@ class PtpPort:
                 continue
             message = decode(packet.data)
             if message is not None and self._is_of_master(message):
-                heard.append(Heard(message, packet.kernel_ns, after))
+                heard.append(ReceivedMessage(message, packet.kernel_ns, after))
             elif message is None:
                 self.strays["not understood"] += 1
         return heard

@@ -41,7 +41,7 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Message,
     Signals,
 )
-from keisoku.subjects.clock.reference.ptp.port import Asked, Heard, Ports, PtpPort
+from keisoku.subjects.clock.reference.ptp.port import Ports, PtpPort, ReceivedMessage, SentRequest
 from keisoku.subjects.clock.reference.ptp.target import PtpTarget, target
 
 PATIENCE_S = 1.0
@@ -173,7 +173,7 @@ class PtpClient:
         """Whether the kernel stamped both messages of most exchanges: it takes a while to begin with it."""
         return self._stamped[True] >= self._stamped[False]
 
-    def _sync(self, until_ns: int) -> Heard | None:
+    def _sync(self, until_ns: int) -> ReceivedMessage | None:
         """The newest, once there is one."""
         while time.monotonic_ns() < until_ns:
             for heard in reversed(self.port.events(until_ns)):
@@ -181,7 +181,7 @@ class PtpClient:
                     return heard
         return None
 
-    def _answers(self, sync: Message, asked: Asked) -> tuple[Message | None, Message | None]:
+    def _answers(self, sync: Message, asked: SentRequest) -> tuple[Message | None, Message | None]:
         """Follow_Up, of a two-step master, and Delay_Resp: those of these very messages."""
         follow_up = response = None
         until_ns = _in(PATIENCE_S)

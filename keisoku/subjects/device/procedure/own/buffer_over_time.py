@@ -16,7 +16,7 @@ from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular, student
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.behaviour import FULL, Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
@@ -93,7 +93,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
-        remark = joined("; ", why_invalid(record)) or plural(
+        remark = join_texts("; ", why_invalid(record)) or plural(
             "only {count} sample held a frame, which is too few for behaviour over time",
             "only {count} samples held a frame, which is too few for behaviour over time",
             count=len(samples),
@@ -191,7 +191,7 @@ def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | No
         figures["backlog"] = sizing.change(fit.slope * span_s, piece.slope_error * span_s, piece.forwarded_fps)
     elif piece.meaning == FULL:
         figures["depth"] = sizing.depth(longest_ns, piece.forwarded_fps)
-    return _row(sizing, joined(": ", [span_text(piece.start_s, piece.end_s), MEANINGS[piece.meaning]]), figures)
+    return _row(sizing, join_texts(": ", [span_text(piece.start_s, piece.end_s), MEANINGS[piece.meaning]]), figures)
 
 
 def _jump_row(sizing: _Sizing, jump: Jump) -> Row:
@@ -238,7 +238,7 @@ def _row(sizing: _Sizing, case: str, figures: dict[str, Quantity]) -> Row:
 def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
     said = [row.case for row in rows]
     return (
-        phrase("{size} byte: {said}", size=size, said=joined("; ", said))
+        phrase("{size} byte: {said}", size=size, said=join_texts("; ", said))
         if len(said) > 1 or found.pieces[0].meaning != "flat"
         else ""
     )

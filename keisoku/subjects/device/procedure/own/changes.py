@@ -16,7 +16,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.changes import Finding, findings, merged, totals, usual
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
@@ -86,13 +86,13 @@ def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             phrase("{size} byte: {verdict}", size=size, verdict=verdict) if len(plan.frame_bytes) > 1 else verdict
         )
         remarks += [one for one in _expected(record) if one not in remarks]
-    return Result(measurement="changes", rows=rows, remarks=remarks, sentence=joined("; ", said))
+    return Result(measurement="changes", rows=rows, remarks=remarks, sentence=join_texts("; ", said))
 
 
 def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
     size, facts = record.trial.frame_bytes, record.facts
     if not record.valid:
-        why = joined("; ", record.invalid_because)
+        why = join_texts("; ", record.invalid_because)
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=why)], phrase(
             "not measured: {why}", why=why
         )
@@ -132,7 +132,7 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
             count=digits.count(lost),
             foreign=digits.count(foreign),
         )
-        said = joined("; ", [said, cut])
+        said = join_texts("; ", [said, cut])
     return [whole, *listed], said
 
 
@@ -153,7 +153,7 @@ def verdict(compared: int, changed: int, further: int, found: Sequence[Finding],
     if left:
         parts.append(phrase("{left} × other changes", left=digits.count(left)))
     counts = phrase("{changed} of {compared} frames", changed=digits.count(changed), compared=digits.count(compared))
-    return phrase("{counts} changed otherwise than expected: {parts}", counts=counts, parts=joined("; ", parts))
+    return phrase("{counts} changed otherwise than expected: {parts}", counts=counts, parts=join_texts("; ", parts))
 
 
 def _row(size: int, one: Finding, setting: Setting, several: bool) -> Row:
@@ -185,7 +185,7 @@ def _as_learnt(size: int, learnt: Sequence[tuple[str, ...]], several_sizes: bool
         found.setdefault(texts, []).append(stream)
     said = []
     for texts, streams in found.items():
-        whose = "" if len(found) == 1 else phrase(" of stream {streams}", streams=joined(", ", map(str, streams)))
+        whose = "" if len(found) == 1 else phrase(" of stream {streams}", streams=join_texts(", ", map(str, streams)))
         what = ", ".join(texts) or "nothing"
         said.append(
             phrase(

@@ -18,7 +18,7 @@ from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import combine, expanded, half_width, rectangular
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.definitions import latencies
 from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM, Drift, cause, difference, drift, is_same
 from keisoku.subjects.device.analysis.port_groups import PortPair
@@ -331,7 +331,7 @@ def _row(
     good = [one for record, one in zip(records, tracked, strict=True) if record.valid]
     measured = [one.latency for one in good if one.latency is not None]
     if not measured:
-        remark = joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
+        remark = join_texts("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, case=case, figures={}, trial=records[0].index, remark=remark)
     fps = fmean(record.offered_fps for record in records if record.valid)
     figures = {

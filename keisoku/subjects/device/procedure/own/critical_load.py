@@ -15,7 +15,7 @@ from pydantic import Field
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.search import RETRIES, TESTER_MARGIN, beyond_tester, ceiling_fps
@@ -129,7 +129,7 @@ class _Estimation:
                 self._learn(record)
                 spoiled = shortfalls = 0
                 continue
-            spoiled, self.left_out, self.reason = spoiled + 1, self.left_out + 1, joined("; ", why_invalid(record))
+            spoiled, self.left_out, self.reason = spoiled + 1, self.left_out + 1, join_texts("; ", why_invalid(record))
             if disturbances(record.trial, record.facts):
                 continue  # It says nothing about what the tester can offer either.
             shortfalls += 1

@@ -18,7 +18,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Quantity
-from keisoku.language import joined, phrase, plural, sentence_case
+from keisoku.language import join_texts, phrase, plural, sentence_case
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.subjects.device.entry import Procedure
@@ -324,7 +324,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
         case=phrase("{transmit} to {receive}", transmit=names[way.transmit], receive=names[way.receive]),
         figures=figures,
         trial=record.index,
-        remark=joined("; ", [*why_invalid(record), *fitted.remarks]),
+        remark=join_texts("; ", [*why_invalid(record), *fitted.remarks]),
     )
 
 
@@ -381,7 +381,7 @@ def _ports(group: Sequence[int], names: Sequence[str]) -> str:
 def _sentence(result: Result) -> str:
     if not result.remarks:
         return ""
-    said = [joined("", [sentence_case(result.remarks[0]), "."])]
+    said = [join_texts("", [sentence_case(result.remarks[0]), "."])]
     for row in result.rows:
         if row.trial is None and "offset" in row.figures:
             longer, limit = digits.value_text(row.figures["offset"]), row.figures.get("largest_frame")
@@ -395,7 +395,7 @@ def _sentence(result: Result) -> str:
                 if limit
                 else phrase("From {ports} a frame takes {time} longer.", ports=row.case, time=longer)
             )
-    return joined(" ", said)
+    return join_texts(" ", said)
 
 
 def _tables(result: Result) -> list[Result]:

@@ -18,7 +18,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.behaviour import RESOLUTION_NS
 from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of
@@ -277,7 +277,7 @@ def _row(setting: Setting, measured: _Measured) -> Row:
         frame_bytes=trial.frame_bytes,
         figures=figures,
         trial=record.index,
-        remark=joined("; ", remarks),
+        remark=join_texts("; ", remarks),
     )
 
 
@@ -288,7 +288,7 @@ def _sentence(result: Result) -> str:
     passed = [row.frame_bytes for row in result.rows if "latency" in row.figures]
     if passed:
         said.append(phrase("The largest frame it forwards, of the sizes tried, has {size} byte.", size=max(passed)))
-    return joined(" ", said)
+    return join_texts(" ", said)
 
 
 PROCEDURE = Procedure(

@@ -13,7 +13,7 @@ from keisoku.ground.report.sentence import both
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.late_load import late_load
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
@@ -57,7 +57,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
-    size, remark = record.trial.frame_bytes, joined("; ", why_invalid(record))
+    size, remark = record.trial.frame_bytes, join_texts("; ", why_invalid(record))
     if remark:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)]
     speed = None if setting.plan.mix else setting.capabilities.link_bits_per_second

@@ -18,7 +18,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, expanded
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.calibration.bias import ARITHMETIC_NS
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
@@ -113,7 +113,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         )
     ]
     if bounded:
-        most = joined(
+        most = join_texts(
             ", ",
             [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in bounded.items()],
         )
@@ -251,7 +251,9 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
             )
         )
     shown = max(found, key=lambda longest: longest.frames).record
-    return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark=joined("; ", remarks))
+    return Row(
+        frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark=join_texts("; ", remarks)
+    )
 
 
 def _implied(burst: float, uncertainty: float | None, rates: _Rates, exact: bool) -> Quantity:

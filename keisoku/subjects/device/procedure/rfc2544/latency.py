@@ -15,7 +15,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
@@ -142,7 +142,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         return Row(
             frame_bytes=size,
             figures={},
-            remark=joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded"),
+            remark=join_texts("; ", why_invalid(records[0])) or phrase("nothing was forwarded"),
         )
 
     speed = setting.capabilities.link_bits_per_second
@@ -169,7 +169,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         if len(arrived) == len(records)
         else phrase("{used} of {every} tagged frames can be used", used=len(arrived), every=len(records))
     )
-    remark = joined("; ", filter(None, [unused, slowed(usable)]))
+    remark = join_texts("; ", filter(None, [unused, slowed(usable)]))
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 

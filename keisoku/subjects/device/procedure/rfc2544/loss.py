@@ -11,7 +11,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_and_lateness
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
@@ -65,7 +65,7 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             yield from _steps(setting, size, reached, first, rows)
     found = deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
     if lowered:
-        most = joined(
+        most = join_texts(
             ", ",
             [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in lowered.items()],
         )
@@ -128,7 +128,7 @@ def _row(record: TrialRecord, percent: float) -> Row:
         "offered": Quantity(value=record.offered_fps, unit="frames/s"),
         "load": Quantity(value=percent, unit="%", uncertainty=0.0),
     }
-    remark = joined("; ", why_invalid(record))
+    remark = join_texts("; ", why_invalid(record))
     if record.valid:
         figures["loss"], is_wider = loss_and_lateness(record)
         if is_wider:

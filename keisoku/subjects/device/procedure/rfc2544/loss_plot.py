@@ -8,7 +8,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices, size_colour
 from keisoku.ground.report.points import points
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.plot.device import Device, frame_sizes
 
 ALL = phrase("all sizes")
@@ -78,7 +78,7 @@ def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str,
                 hover(
                     f"{device.name}, {size} byte",
                     *(
-                        joined(" ", [title, digits.text(row.figures[key])])
+                        join_texts(" ", [title, digits.text(row.figures[key])])
                         for key, title in (
                             ("load", phrase("load")),
                             ("offered", phrase("offered")),

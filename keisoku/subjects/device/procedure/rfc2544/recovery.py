@@ -15,7 +15,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import expanded
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.repetitions import repetition
@@ -78,7 +78,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, size, throughput, overload, found))
     remarks = []
     if bounded:
-        most = joined(
+        most = join_texts(
             ", ",
             [phrase("{fps:,.0f} frames/s at {size} byte", fps=fps, size=size) for size, fps in bounded.items()],
         )
@@ -184,7 +184,7 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=joined("; ", remarks))
+    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=join_texts("; ", remarks))
 
 
 def deviations_of(plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import deviation
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.repetitions import repetition
@@ -207,7 +207,7 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
         by_stamps = [one.stamps_ns for one in back if one.stamps_ns is not None]
         figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns, unsure_ns)
         figures["reset_by_stamps"] = _mean(by_stamps, "ns", gap_ns, unsure_ns)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=joined("; ", remarks))
+    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=join_texts("; ", remarks))
 
 
 def _mean(values: list[float], unit: str, gap: float, unsure: float = 0.0) -> Quantity:

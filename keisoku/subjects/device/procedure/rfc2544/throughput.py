@@ -10,7 +10,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
-from keisoku.subjects.device.method.search import Found, search
+from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
@@ -43,7 +43,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     )
 
 
-def _row(setting: Setting, found: Found) -> Row:
+def _row(setting: Setting, found: SearchOutcome) -> Row:
     size = found.frame_bytes
     line_fps = setting.line_fps(size)
     throughput = throughput_figure(found, line_fps)
@@ -60,7 +60,7 @@ def _row(setting: Setting, found: Found) -> Row:
     )
 
 
-def _remark(found: Found) -> str:
+def _remark(found: SearchOutcome) -> str:
     if found.given_up:
         return phrase("given up before the resolution was reached")
     if found.limited_by_tester:
@@ -70,7 +70,7 @@ def _remark(found: Found) -> str:
     return phrase("no load passed without loss") if found.record is None else ""
 
 
-def _remarks(found: Found) -> list[str]:
+def _remarks(found: SearchOutcome) -> list[str]:
     remarks = [found.given_up] if found.given_up else []
     if found.limited_by_tester and found.record is not None:
         remarks.append(phrase("limited by the tester, not by the DUT: all that the tester could offer was forwarded"))

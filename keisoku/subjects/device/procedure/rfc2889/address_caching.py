@@ -13,7 +13,7 @@ from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     NO_PAUSE_BEFORE,
-    Seen,
+    AddressOutcome,
     address_trial,
     least_learning_fps,
 )
@@ -47,7 +47,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in plan.frame_bytes:
         low, high = 0, settings.most_addresses + 1
         number = min(settings.addresses, settings.most_addresses)
-        seen: list[Seen] = []
+        seen: list[AddressOutcome] = []
         while high - low >= 2:
             seen.append((yield from address_trial(setting, settings, size, number, settings.learning_fps)))
             if seen[-1].learned is None:
@@ -93,8 +93,8 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _slowly(
-    setting: Setting, settings: AddressCachingSettings, size: int, low: int, seen: Sequence[Seen]
-) -> Generator[Trial, TrialRecord, Seen | None]:
+    setting: Setting, settings: AddressCachingSettings, size: int, low: int, seen: Sequence[AddressOutcome]
+) -> Generator[Trial, TrialRecord, AddressOutcome | None]:
     """The smallest number of addresses that was not learned, once more at a lower rate, where the device has known more
     addresses at once than that: then its table is no reason for the failure. None if there is no such doubt."""
     failed = min((one.addresses for one in seen if one.learned is False), default=None)
@@ -108,7 +108,9 @@ def _slowly(
     return (yield from address_trial(setting, settings, size, failed, fps))
 
 
-def _row(setting: Setting, size: int, addresses: int, seen: Sequence[Seen], again: Seen | None) -> Row:
+def _row(
+    setting: Setting, size: int, addresses: int, seen: Sequence[AddressOutcome], again: AddressOutcome | None
+) -> Row:
     # Learning frames taught the device the tester's own address at each port as well.
     own = len(setting.plan.port_fields())
     passed = [one.record.index for one in seen if one.addresses == addresses]

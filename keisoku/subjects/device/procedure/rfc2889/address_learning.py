@@ -13,7 +13,7 @@ from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, TEST
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     NO_PAUSE_BEFORE,
-    Seen,
+    AddressOutcome,
     address_trial,
     least_learning_fps,
 )
@@ -45,7 +45,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         low, high = 0.0, min(setting.fps(settings.maximum_fps, size) or line, line)
         ceiling, rate, limited = high, high, False
-        seen: list[Seen] = []
+        seen: list[AddressOutcome] = []
         while low < high * (1 - settings.resolution_percent / 100) and rate > least:
             one = yield from address_trial(setting, settings, size, addresses, rate)
             seen.append(one)
@@ -80,7 +80,7 @@ def _capacity(setting: Setting) -> int | None:
     return int(found[0]) if found else None
 
 
-def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
+def _row(size: int, low: float, high: float, seen: list[AddressOutcome]) -> Row:
     passed = [one.record.index for one in seen if one.record.trial.frames_per_second == low]
     return Row(
         frame_bytes=size,
@@ -91,7 +91,7 @@ def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
     )
 
 
-def _nothing(seen: Sequence[Seen]) -> str:
+def _nothing(seen: Sequence[AddressOutcome]) -> str:
     """Why no rate passed: a table that is too small holds as many addresses at each."""
     remark = phrase("at no rate were all addresses learned")
     failed = [one for one in seen if one.learned is False]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import AddressSettings
@@ -32,7 +32,7 @@ NO_PAUSE_BEFORE = phrase(
 
 
 @dataclass(frozen=True)
-class Seen:
+class AddressOutcome:
     """The outcome of one trial."""
 
     addresses: int
@@ -74,7 +74,7 @@ class Seen:
             case=f"trial {self.record.index + 1}",
             figures=figures,
             trial=self.record.index,
-            remark=joined("; ", why_invalid(self.record)),
+            remark=join_texts("; ", why_invalid(self.record)),
         )
 
 
@@ -96,7 +96,7 @@ def least_learning_fps(settings: AddressSettings, addresses: int) -> float:
 
 def address_trial(
     setting: Setting, settings: AddressSettings, size: int, addresses: int, learning_fps: float
-) -> Generator[Trial, TrialRecord, Seen]:
+) -> Generator[Trial, TrialRecord, AddressOutcome]:
     """One iteration; the rate is above `least_learning_fps`."""
     learning_s, test_s = addresses / learning_fps, addresses / settings.test_fps
     whole_s = learning_s + settings.settle_s + test_s
@@ -133,4 +133,4 @@ def address_trial(
     pause_ns = round(MARGIN * settings.ageing_s * NS_PER_S)
     phases = trial.phases.model_copy(update={"learning": True, "rest_ns": max(trial.phases.rest_ns, pause_ns)})
     record = yield from rfc2889.attempt(trial.model_copy(update={"flows": flows, "phases": phases}))
-    return Seen(addresses, record)
+    return AddressOutcome(addresses, record)

@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
@@ -110,7 +110,7 @@ def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
         case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),
         figures=figures,
         trial=record.index,
-        remark=joined("; ", why_invalid(record)),
+        remark=join_texts("; ", why_invalid(record)),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
@@ -79,7 +79,7 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
     beside, congested = _lost(streams[:1]), _lost(streams[1:])
     # The tester offered this load in the trial before: now the device holds it back.
     held = offered < intended * (1 - TOLERANCE) and reference.valid
-    figures, remark = {"load": rfc2889.percent(offered, intended)}, joined("; ", why_invalid(record))
+    figures, remark = {"load": rfc2889.percent(offered, intended)}, join_texts("; ", why_invalid(record))
     figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if record.valid or held:
         figures["uncongested_loss"] = rfc2889.percent(beside, streams[0].offered_frames)
@@ -88,7 +88,7 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
         figures["congested_rate"] = rfc2889.forwarding_rate(record, (first + 3,))
         flooded = [one.misdirected_frames for one in record.facts.receivers if first <= one.port < first + _BLOCK]
         figures["flooded"] = Quantity(value=sum(flooded), unit="frames", uncertainty=0.0)
-        remark = joined("; ", _verdicts(beside, congested, held))
+        remark = join_texts("; ", _verdicts(beside, congested, held))
     return Row(frame_bytes=record.trial.frame_bytes, case=case, figures=figures, trial=record.index, remark=remark)
 
 

@@ -12,7 +12,7 @@ from typing import get_args
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
@@ -34,7 +34,7 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
     left_out = [error for error in get_args(Error) if error not in settings.errors]
     if left_out:
-        found.append(phrase("RFC 2889 §5.9: {left_out} errors were not tested", left_out=joined(", ", left_out)))
+        found.append(phrase("RFC 2889 §5.9: {left_out} errors were not tested", left_out=join_texts(", ", left_out)))
     found.append(
         phrase(
             "RFC 2889 §5.9.2: one load, {load_percent:g} %, was tried instead of several",
@@ -75,7 +75,7 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
 def _row(error: Error, record: TrialRecord) -> Row:
     forwarded, offered = record.facts.tracked.forwarded_frames, record.facts.sent.offered_frames
     figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
-    remark = joined("; ", why_invalid(record))
+    remark = join_texts("; ", why_invalid(record))
     if record.valid:
         passed = forwarded + record.facts.tracked.corrupt_arrivals
         figures["forwarded"] = rfc2889.percent(passed, offered)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
@@ -46,7 +46,7 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _row(setting: Setting, record: TrialRecord) -> Row:
     size = record.trial.frame_bytes
     figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
-    remark = joined("; ", why_invalid(record))
+    remark = join_texts("; ", why_invalid(record))
     line = setting.line_fps(size)
     if record.valid and line is not None:
         rate = rfc2889.forwarding_rate(record)

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.search import Found, search
+from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
@@ -64,7 +64,7 @@ def _for_search(setting: Setting, maximum: float) -> Setting:
     return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))
 
 
-def _summary(limit: Found, line_fps: float | None, full: TrialRecord, records: dict[float, TrialRecord]) -> Row:
+def _summary(limit: SearchOutcome, line_fps: float | None, full: TrialRecord, records: dict[float, TrialRecord]) -> Row:
     throughput = throughput_figure(limit, line_fps)
     figures = {
         **({} if throughput is None else {"throughput": throughput}),
@@ -109,7 +109,7 @@ def _row(percent: float, record: TrialRecord) -> Row:
         case=f"{percent:g} %",
         figures=figures,
         trial=record.index,
-        remark=joined("; ", why_invalid(record)),
+        remark=join_texts("; ", why_invalid(record)),
     )
 
 

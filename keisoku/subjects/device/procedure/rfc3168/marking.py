@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.marking_curve import Counts, curve, losses, merged, onset, points, threshold
 from keisoku.subjects.device.analysis.marks import marked
@@ -147,7 +147,7 @@ class _Queue:
             self._trial(phrase("full queue, {size} byte", size=self.size), self.settings.saturation_s, list(self.flows))
         )
         if not record.valid:
-            return [self._nothing(joined("; ", record.invalid_because))]
+            return [self._nothing(join_texts("; ", record.invalid_because))]
         output = _output(record)
         if output is None or output.most_frames < _WAITS:
             return [
@@ -163,7 +163,7 @@ class _Queue:
             trial = self._ramps(purpose, output, frames, 1 + 0.1 * number)
             record = yield from reliably(trial)
             if not record.valid:
-                return [self._nothing(joined("; ", record.invalid_because))]
+                return [self._nothing(join_texts("; ", record.invalid_because))]
             if not self._lost and _rose_frames(record, output) < _ROSE * frames:
                 return None
             parts += self._counts(record, output)

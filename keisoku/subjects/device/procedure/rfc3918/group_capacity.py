@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
@@ -21,7 +21,7 @@ from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
 
 
 @dataclass(frozen=True)
-class Seen:
+class GroupOutcome:
     """The outcome of one trial."""
 
     groups: int
@@ -57,11 +57,11 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(GroupCapacitySettings)
     rows: list[Row] = []
     for size in group_flows.sizes(setting, settings.protocol):
-        seen: list[Seen] = []
+        seen: list[GroupOutcome] = []
         low, high, groups = 0, settings.most_groups + 1, min(settings.groups, settings.most_groups)
         while high - low > 1:
             record = yield from group_flows.attempt(_trial(setting, size, groups))
-            one = Seen(groups, record)
+            one = GroupOutcome(groups, record)
             seen.append(one)
             if one.passed is None:
                 break
@@ -74,7 +74,7 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         again = None
         if low and high <= settings.most_groups and seen[-1].passed is not None:
             # A device that a too large number has put out of order passes no number afterwards.
-            again = Seen(low, (yield from group_flows.attempt(_trial(setting, size, low))))
+            again = GroupOutcome(low, (yield from group_flows.attempt(_trial(setting, size, low))))
         rows.append(_summary(settings, size, low, seen, again))
         rows += [_row(one, size) for one in seen]
     found = group_flows.deviations(setting, "§7.1")
@@ -122,10 +122,12 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
     )
 
 
-def _summary(settings: GroupCapacitySettings, size: int, groups: int, seen: list[Seen], again: Seen | None) -> Row:
+def _summary(
+    settings: GroupCapacitySettings, size: int, groups: int, seen: list[GroupOutcome], again: GroupOutcome | None
+) -> Row:
     passed = [one.record.index for one in seen if one.passed and one.groups == groups]
     last = seen[-1]
-    remark = joined("; ", last.reasons) if last.passed is None else ""
+    remark = join_texts("; ", last.reasons) if last.passed is None else ""
     if not groups:
         floods = any(one.flooded for one in seen)
         remark = remark or (
@@ -138,7 +140,7 @@ def _summary(settings: GroupCapacitySettings, size: int, groups: int, seen: list
     if again is not None and not again.passed:
         bounded = True
         failed = min(one.groups for one in seen if one.passed is False)
-        remark = joined("; ", again.reasons) or (
+        remark = join_texts("; ", again.reasons) or (
             phrase(
                 "after {failed} groups or more the device no longer forwards even {groups} groups "
                 "only to the ports that joined them: start near its capacity, with --groups",
@@ -150,7 +152,7 @@ def _summary(settings: GroupCapacitySettings, size: int, groups: int, seen: list
     return Row(frame_bytes=size, case=phrase("capacity"), figures={"groups": figure}, trial=passed[-1], remark=remark)
 
 
-def _row(one: Seen, size: int) -> Row:
+def _row(one: GroupOutcome, size: int) -> Row:
     figures = {
         "offered": _count(one.groups),
         "forwarded": _count(one.forwarded),
@@ -161,7 +163,7 @@ def _row(one: Seen, size: int) -> Row:
         case=f"trial {one.record.index + 1}",
         figures={} if one.reasons else figures,
         trial=one.record.index,
-        remark=joined("; ", one.reasons),
+        remark=join_texts("; ", one.reasons),
     )
 
 

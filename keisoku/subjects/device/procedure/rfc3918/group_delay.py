@@ -14,7 +14,7 @@ from statistics import fmean
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.search import RETRIES
@@ -249,7 +249,7 @@ def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord])
         why = dict.fromkeys(
             reason for one in records for reason in [*one.invalid_because, *group_flows.sent_messages(one)]
         )
-        return Row(frame_bytes=size, case=case, figures={}, remark=joined("; ", why))
+        return Row(frame_bytes=size, case=case, figures={}, remark=join_texts("; ", why))
     figures: dict[str, Quantity] = {}
     overloaded = sum(stay.lost_frames for stay in every) > MOST_LOST * sum(stay.arrived_frames for stay in every)
     remarks = _remarks(found)
@@ -265,7 +265,7 @@ def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord])
             figures |= _figures(name, delays)
     figures["lost"] = rfc2889.frames(sum(stay.lost_frames for stay in found))
     figures["groups"] = Quantity(value=len(found), unit="joins", uncertainty=0.0)
-    return Row(frame_bytes=size, case=case, figures=figures, trial=good[0].index, remark=joined("; ", remarks))
+    return Row(frame_bytes=size, case=case, figures=figures, trial=good[0].index, remark=join_texts("; ", remarks))
 
 
 def _remarks(found: Sequence[Stay]) -> list[str]:

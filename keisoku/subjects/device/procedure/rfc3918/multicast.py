@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
@@ -182,7 +182,7 @@ def _summary(
         case=phrase("{name}, all ports", name=case.name),
         figures=figures,
         trial=record.index,
-        remark=joined("; ", remarks),
+        remark=join_texts("; ", remarks),
     )
 
 

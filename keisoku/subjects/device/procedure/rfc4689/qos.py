@@ -14,7 +14,7 @@ from itertools import combinations
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.analysis.samples import samples_of
@@ -210,7 +210,7 @@ class _Classes:
             if record.valid:
                 figures = self._figures(record, own, seconds)
                 figures = {"share": share(served[code], sum(served.values())), **figures}
-            remark = joined("; ", why_invalid(record))
+            remark = join_texts("; ", why_invalid(record))
             rows.append(self._row(CLASSES, code, figures, remark, record.index))
         return rows
 
@@ -260,7 +260,7 @@ class _Classes:
     def _limit_row(self, code: int, own: Limit | None, filled: Limit | None) -> Row:
         figures: dict[str, Quantity] = {}
         if own is None:
-            return self._row(LIMITS, code, figures, joined("; ", self.spoiled))
+            return self._row(LIMITS, code, figures, join_texts("; ", self.spoiled))
         if own.kind == "nothing arrived":
             return self._row(LIMITS, code, figures, phrase("no frame of this class arrived"))
         remark = ""
@@ -282,7 +282,7 @@ class _Classes:
 
     def _order_row(self, code: int, order: Mapping[int, Mapping[int, Sharing]]) -> Row:
         if not order[code]:
-            return self._row(SHARING, code, {}, joined("; ", self.spoiled))
+            return self._row(SHARING, code, {}, join_texts("; ", self.spoiled))
         unknown = [other for other, told in order[code].items() if told.kind == "unknown"]
         untold = []
         if unknown:
@@ -299,14 +299,14 @@ class _Classes:
         }
         own = order[code]
         if not own or any(told.kind == "unknown" for told in own.values()):
-            return self._row(SHARING, code, {}, joined("; ", untold))
+            return self._row(SHARING, code, {}, join_texts("; ", untold))
         levels = {one: sum(told.kind == "behind" for told in order[one].values()) for one in order}
         ahead = [one for one, told in own.items() if told.kind == "behind"]
         figures = {"level": Quantity(value=1 + len({levels[one] for one in ahead}), unit="", uncertainty=0)}
         beside = {one: told.ratio for one, told in own.items() if told.kind == "weighted" and told.ratio is not None}
         if not beside:
             return self._row(
-                SHARING, code, figures, joined("; ", [phrase("strict priority: alone at its level"), *untold])
+                SHARING, code, figures, join_texts("; ", [phrase("strict priority: alone at its level"), *untold])
             )
         smallest = max(beside, key=lambda one: beside[one].value)
         largest = beside[smallest]
@@ -316,7 +316,7 @@ class _Classes:
             figures["weight"] = Quantity(value=1.0, unit="", uncertainty=0)
         guaranteed = 100 / (1 + sum(1 / ratio.value for ratio in beside.values()))
         figures["guaranteed"] = Quantity(value=guaranteed, unit="%")
-        return self._row(SHARING, code, figures, joined("; ", [phrase("shared by weight"), *untold]))
+        return self._row(SHARING, code, figures, join_texts("; ", [phrase("shared by weight"), *untold]))
 
     def _row(self, group: str, code: int, figures: dict[str, Quantity], remark: str, trial: int | None = None) -> Row:
         case = f"{self.settings.field.upper()} {code}"

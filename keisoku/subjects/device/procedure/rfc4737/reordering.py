@@ -14,7 +14,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of, share
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
@@ -114,7 +114,7 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
         case=f"{percent:g} %",
         figures=figures,
         trial=record.index,
-        remark=joined("; ", why_invalid(record))
+        remark=join_texts("; ", why_invalid(record))
         or ("" if tracked.forwarded_frames else phrase("nothing was forwarded")),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.hops import hop_counts
 from keisoku.subjects.device.analysis.outage import (
     NOTHING,
@@ -78,7 +78,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows += _rows(record, size)
             rows += _hops(record, size, settings) if settings.hops else []
         else:
-            rows.append(Row(frame_bytes=size, figures={}, remark=joined("; ", why_invalid(record))))
+            rows.append(Row(frame_bytes=size, figures={}, remark=join_texts("; ", why_invalid(record))))
     return Result(
         measurement="convergence",
         rows=rows,

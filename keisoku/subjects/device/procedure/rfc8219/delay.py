@@ -7,9 +7,9 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis import repeatability
-from keisoku.subjects.device.analysis.percentile import narrowed, percentile, within
+from keisoku.subjects.device.analysis.percentile import bucket_shape, narrowed, percentile
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
@@ -65,7 +65,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     size = records[0].trial.frame_bytes
     usable = [record for record in records if record.valid and _tagged(record) > 0]
     if not usable:
-        remark = joined("; ", why_invalid(records[0])) or phrase("no frame was forwarded after the tag")
+        remark = join_texts("; ", why_invalid(records[0])) or phrase("no frame was forwarded after the tag")
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures = {"offered": Quantity(value=usable[0].offered_fps, unit="frames/s")}
     measured = [record.facts.tracked for record in usable]
@@ -76,7 +76,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         known = [
             narrowed(found, percent, [one], (histogram.negative + sum(histogram.counts)) / one.count)
             for histogram, one in zip(histograms, latencies, strict=True)
-            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, within([one]))) is not None
+            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, bucket_shape([one]))) is not None
         ]
         if not known:
             continue

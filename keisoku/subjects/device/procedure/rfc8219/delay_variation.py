@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.percentile import Percentile, packet_delay_variation, percentile
 from keisoku.subjects.device.analysis.rises import error_of_medians
@@ -66,7 +66,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
             figures["pdv_p1"] = difference(setting, low, own, usable[0])
             figures["pdv_p99"] = difference(setting, high, own, usable[0])
     if not figures:
-        remark = joined("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
+        remark = join_texts("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=spoiled(records))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address, ip_network
 
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
@@ -50,7 +50,9 @@ def delay(
     # §5.1.1: "in the IPv6 -> IPv4 translation direction, 64-byte frames SHOULD be replaced by 84-byte frames"
     if missing and not (missing == [64] and 84 in plan.frame_bytes):
         found.append(
-            phrase("RFC 8219 §5.1.1: frame sizes {missing} were not tested", missing=joined(", ", map(str, missing)))
+            phrase(
+                "RFC 8219 §5.1.1: frame sizes {missing} were not tested", missing=join_texts(", ", map(str, missing))
+            )
         )
     found += rfc5180(plan)
     if setting.capabilities.simulated:
@@ -69,7 +71,7 @@ def rfc5180(plan: Plan) -> list[str]:
         found.append(
             phrase(
                 "RFC 5180 §5.2.2: addresses {outside} are not in {rfc5180_addresses}",
-                outside=joined(", ", outside),
+                outside=join_texts(", ", outside),
                 rfc5180_addresses=RFC5180_ADDRESSES,
             )
         )

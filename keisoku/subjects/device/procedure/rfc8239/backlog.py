@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
@@ -91,7 +91,7 @@ def unqueued(
         if stream.tracked.latency is not None
     }
     if not record.valid:
-        return joined("; ", why_invalid(record))
+        return join_texts("; ", why_invalid(record))
     if len(known) < len({(flow.transmit, flow.receive) for flow in flows}):
         return phrase("a flow that is sent alone does not arrive")
     scatter = max(latency.max_ns - latency.min_ns for latency in known.values())

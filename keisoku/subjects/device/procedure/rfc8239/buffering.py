@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
@@ -164,7 +164,7 @@ class _Congestion:
 
     def _row(self, output: int, found: _Found) -> Row:
         if not found.full or self.alone is None:
-            reason = joined("; ", self.spoiled) or phrase(
+            reason = join_texts("; ", self.spoiled) or phrase(
                 "the maximum latency did not become constant: the output held all frames"
             )
             return self._nothing(output, reason)
@@ -192,7 +192,7 @@ class _Congestion:
         remarks = [] if all(top.began_empty for top in tops) else [NOT_EMPTY]
         if frames < 3:
             remarks.append(phrase("frames were lost without a queue: the output was not congested"))
-        case, remark = self._case(output), joined("; ", remarks)
+        case, remark = self._case(output), join_texts("; ", remarks)
         return Row(frame_bytes=size, case=case, figures=figures, trial=record.index, remark=remark)
 
     def _nothing(self, output: int, reason: str) -> Row:

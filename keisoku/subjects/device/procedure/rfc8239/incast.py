@@ -12,7 +12,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.frame.stack import parse
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
@@ -88,7 +88,7 @@ def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate)
 def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     size = record.trial.frame_bytes
     if not record.valid:
-        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=joined("; ", why_invalid(record)))]
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=join_texts("; ", why_invalid(record)))]
     steady = setting.plan.of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from keisoku.ground.frame.rates import frame_time_ns
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.percentile import latency_percentile
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
@@ -83,7 +83,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
     size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
     figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
     if not record.valid or tracked.latency is None:
-        remark = joined("; ", why_invalid(record)) or phrase("nothing was forwarded")
+        remark = join_texts("; ", why_invalid(record)) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
     whole = full.fps * len(record.senders) * record.trial.duration_ns / NS_PER_S
     figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")

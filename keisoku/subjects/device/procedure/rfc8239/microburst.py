@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import half_width
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
@@ -152,7 +152,7 @@ class _Bursts:
         remarks = [] if all(held.began_empty for held in self.held) else [NOT_EMPTY]
         last = self.brackets[-1]
         if last.by_tester:
-            remarks.append(phrase("limited by the tester: {why}", why=joined("; ", self.spoiled)))
+            remarks.append(phrase("limited by the tester: {why}", why=join_texts("; ", self.spoiled)))
         elif last.failed is None:
             remarks.append(
                 phrase("no loss up to bursts of {limit_s:g} s: the largest burst is longer", limit_s=settings.limit_s)
@@ -171,7 +171,7 @@ class _Bursts:
                         "bursts began within {starts:.3g} µs of each other", starts=(max(starts) - min(starts)) / 1000
                     )
                 )
-        return self._row_of(figures, joined("; ", remarks))
+        return self._row_of(figures, join_texts("; ", remarks))
 
     def _row_of(self, figures: dict[str, Quantity], remark: str) -> Row:
         case = phrase(

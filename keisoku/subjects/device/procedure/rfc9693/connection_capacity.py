@@ -15,7 +15,7 @@ from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import Seen, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionCapacitySettings
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -43,7 +43,7 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
     most = settings.most_connections
     low, high = 0, most + 1
     asked, step, guessed = min(settings.connections, most), 0, False
-    seen: list[Seen] = []
+    seen: list[ConnectionOutcome] = []
     while high - low > max(1, settings.resolution_percent / 100 * low):
         one = yield from _judged(setting, settings, size, asked, seen)
         if one.passed is None:
@@ -69,8 +69,8 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
 
 
 def _judged(
-    setting: Setting, settings: ConnectionCapacitySettings, size: int, connections: int, seen: list[Seen]
-) -> Generator[Trial, TrialRecord, Seen]:
+    setting: Setting, settings: ConnectionCapacitySettings, size: int, connections: int, seen: list[ConnectionOutcome]
+) -> Generator[Trial, TrialRecord, ConnectionOutcome]:
     """The trial that decides about a number of connections; all of them are added to `seen`."""
     for _ in range(_FAILURES):
         trial = connection_trial.connection_trial(setting, settings, size, connections, settings.open_fps)
@@ -82,7 +82,7 @@ def _judged(
     return one
 
 
-def _summary(size: int, low: int, high: int, most: int, seen: list[Seen]) -> Row:
+def _summary(size: int, low: int, high: int, most: int, seen: list[ConnectionOutcome]) -> Row:
     last = seen[-1]
     if not low:
         failed = [one.opening.connections for one in seen if one.passed is False]
@@ -99,7 +99,7 @@ def _summary(size: int, low: int, high: int, most: int, seen: list[Seen]) -> Row
     return Row(frame_bytes=size, case=phrase("capacity"), figures={"connections": figure}, trial=shows)
 
 
-def _named(settings: ConnectionCapacitySettings, size: int, seen: list[Seen]) -> list[Row]:
+def _named(settings: ConnectionCapacitySettings, size: int, seen: list[ConnectionOutcome]) -> list[Row]:
     failed = [one for one in seen if one.passed is False]
     if not failed:
         return []

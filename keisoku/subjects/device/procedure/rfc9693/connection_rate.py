@@ -12,7 +12,7 @@ from keisoku.subjects.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import Seen, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionRateSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
 
@@ -28,9 +28,11 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(ConnectionRateSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
-        seen: list[Seen] = []
+        seen: list[ConnectionOutcome] = []
 
-        def probe(fps: float, size: int = size, seen: list[Seen] = seen) -> Generator[Trial, TrialRecord, bool | None]:
+        def probe(
+            fps: float, size: int = size, seen: list[ConnectionOutcome] = seen
+        ) -> Generator[Trial, TrialRecord, bool | None]:
             if seen and settings.connections / fps > _LONGEST_S:
                 return False
             for _ in range(_FAILURES):
@@ -50,7 +52,7 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(setting, settings))
 
 
-def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
+def _summary(size: int, found: Boundary, seen: list[ConnectionOutcome]) -> Row:
     case = phrase("highest rate")
     if not found.passed:
         any_valid = any(one.record.valid for one in seen)
@@ -62,7 +64,7 @@ def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     return Row(frame_bytes=size, case=case, figures={"rate": figure}, trial=shows, remark=remark)
 
 
-def _row(one: Seen, size: int) -> Row:
+def _row(one: ConnectionOutcome, size: int) -> Row:
     row = one.row(size)
     if not row.figures:
         return row
@@ -71,7 +73,7 @@ def _row(one: Seen, size: int) -> Row:
     return row.model_copy(update={"figures": figures})
 
 
-def _offered_rate(one: Seen) -> Quantity:
+def _offered_rate(one: ConnectionOutcome) -> Quantity:
     """At which connections were opened, from the first to the last; what was asked for where that is no time."""
     facts = one.record.facts.opening
     span_ns = facts.sent.sending_ns if facts is not None else 0

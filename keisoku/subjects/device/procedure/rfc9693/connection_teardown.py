@@ -16,7 +16,7 @@ from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import Seen, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -27,7 +27,7 @@ def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Resul
     settings = setting.plan.of(ConnectionTeardownSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
-        found: list[tuple[Seen, float, float]] = []
+        found: list[tuple[ConnectionOutcome, float, float]] = []
         for _ in range(settings.repetitions):
             many = yield from attempt(_trial(setting, settings, size, settings.connections))
             # Each trial begins by making the device forget those of the one before.
@@ -62,7 +62,9 @@ def _trial(setting: Setting, settings: ConnectionTeardownSettings, size: int, co
     return connection_trial.connection_trial(setting, settings, size, connections, settings.open_fps)
 
 
-def _summary(settings: ConnectionTeardownSettings, size: int, found: list[tuple[Seen, float, float]]) -> Row:
+def _summary(
+    settings: ConnectionTeardownSettings, size: int, found: list[tuple[ConnectionOutcome, float, float]]
+) -> Row:
     case = phrase("mean of {count}", count=len(found))
     if len(found) < 2:
         remark = phrase("fewer than two repetitions were valid")

@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS
@@ -19,7 +19,7 @@ from keisoku.subjects.device.procedure.rfc9693.connection_trial import (
     ANSWERS,
     INITIATOR,
     RESPONDER,
-    Seen,
+    ConnectionOutcome,
     attempt,
     count,
 )
@@ -47,9 +47,11 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
     settings = setting.plan.of(ConnectionThroughputSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
-        seen: list[Seen] = []
+        seen: list[ConnectionOutcome] = []
 
-        def probe(fps: float, size: int = size, seen: list[Seen] = seen) -> Generator[Trial, TrialRecord, bool | None]:
+        def probe(
+            fps: float, size: int = size, seen: list[ConnectionOutcome] = seen
+        ) -> Generator[Trial, TrialRecord, bool | None]:
             one = yield from attempt(
                 connection_trial.connection_trial(
                     setting,
@@ -74,11 +76,11 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
     return Result(measurement="connection_throughput", rows=rows, deviations=said)
 
 
-def _lost(one: Seen) -> int:
+def _lost(one: ConnectionOutcome) -> int:
     return one.record.facts.sent.offered_frames - one.record.facts.tracked.forwarded_frames
 
 
-def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
+def _summary(size: int, found: Boundary, seen: list[ConnectionOutcome]) -> Row:
     case = phrase("throughput")
     if not found.passed:
         if not any(one.record.valid for one in seen):
@@ -94,7 +96,7 @@ def _summary(size: int, found: Boundary, seen: list[Seen]) -> Row:
     return Row(frame_bytes=size, case=case, figures={"throughput": figure}, trial=shows, remark=remark)
 
 
-def _row(one: Seen, size: int) -> Row:
+def _row(one: ConnectionOutcome, size: int) -> Row:
     figures = {
         "offered": Quantity(value=one.record.offered_fps, unit="frames/s", uncertainty=0.0),
         "loss": Quantity(value=_lost(one), unit="frames", uncertainty=0.0),
@@ -105,7 +107,7 @@ def _row(one: Seen, size: int) -> Row:
         case=phrase("trial {number}", number=one.record.index + 1),
         figures=figures if one.record.valid else {},
         trial=one.record.index,
-        remark=joined("; ", why_invalid(one.record)),
+        remark=join_texts("; ", why_invalid(one.record)),
     )
 
 

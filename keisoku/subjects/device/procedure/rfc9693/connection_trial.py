@@ -15,7 +15,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.frame.port_pairs import port_pairs
 from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import Text, joined, phrase
+from keisoku.language import Text, join_texts, phrase
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionSettings, port_range
@@ -33,7 +33,7 @@ ANSWERS = Flow(transmit=RESPONDER, receive=INITIATOR, connections="answer")
 
 
 @dataclass(frozen=True)
-class Seen:
+class ConnectionOutcome:
     """The outcome of one trial."""
 
     record: TrialRecord
@@ -96,7 +96,7 @@ class Seen:
             case=phrase("trial {number}", number=self.record.index + 1),
             figures=figures if self.record.valid else {},
             trial=self.record.index,
-            remark=joined("; ", why_invalid(self.record)),
+            remark=join_texts("; ", why_invalid(self.record)),
         )
 
     def failed(self, most: int) -> Iterator[tuple[Quantity, Text]]:
@@ -200,10 +200,10 @@ def connection_trial(
     return trial.model_copy(update={"flows": flows, "opening": opening})
 
 
-def attempt(trial: Trial) -> Generator[Trial, TrialRecord, Seen]:
+def attempt(trial: Trial) -> Generator[Trial, TrialRecord, ConnectionOutcome]:
     """The outcome of a trial, which is repeated while the tester is disturbed."""
     record = yield from rfc2889.attempt(trial)
-    return Seen(record)
+    return ConnectionOutcome(record)
 
 
 def _forget(setting: Setting, settings: ConnectionSettings) -> Event | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.search import (
@@ -152,7 +152,7 @@ def deviations_of(settings: MlrSettings) -> list[str]:
         found.append(
             phrase(
                 "RFC 2544 §26.1: a loss of {losses} is allowed where the case is PDR; NDR allows none",
-                losses=joined(", ", losses),
+                losses=join_texts(", ", losses),
             )
         )
     return found
@@ -186,7 +186,7 @@ class _Search:
             if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
                 found.given_up = phrase(
                     "given up: the last trial is invalid because {invalid_because}",
-                    invalid_because=joined("; ", spoiled.invalid_because),
+                    invalid_because=join_texts("; ", spoiled.invalid_because),
                 )
                 return found
             most_fps, found.limited_by_tester = reached_fps(spoiled), True

@@ -12,7 +12,7 @@ import numpy as np
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Interval, Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
 from keisoku.subjects.path.one_packet.fit.segment import BITS, Segment, Span, rate
 from keisoku.subjects.path.one_packet.judgement.flags import flags_of, loss_flags, remarks_of
@@ -108,7 +108,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     if verdict.kind == "not-checked" and verdict.why:
         said.append(phrase("hidden stages not checked: {why}", why=verdict.why))
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
-    return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark=joined("; ", said))
+    return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark=join_texts("; ", said))
 
 
 def _ways(name: str) -> float:
@@ -185,4 +185,4 @@ def _router_row(samples: HopSamples, quoting: Quoting, loss: HopLoss) -> Row:
         half = (limit.longest_ns - limit.shortest_ns) / 2
         figures["reply_interval"] = Quantity(value=limit.interval_ns, unit="ns", uncertainty=half)
         said.append(phrase("limits its replies after a burst of {burst}", burst=limit.burst))
-    return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark=joined("; ", said))
+    return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark=join_texts("; ", said))

@@ -8,7 +8,7 @@ import numpy as np
 
 from keisoku.ground.run.result import Flag
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.path.one_packet.fit import slope as hop_slope
 from keisoku.subjects.path.one_packet.fit.covariance import FORWARD
 from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
@@ -51,7 +51,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 "{where}: single packets pass without serialisation but a train does not: a token "
                 "bucket (shaper), whose sustained rate is at most that of the train; the one-packet "
                 "method cannot measure it",
-                where=joined(", ", [where, verdict.why]) if verdict.why else where,
+                where=join_texts(", ", [where, verdict.why]) if verdict.why else where,
             )
             flags.append(Flag(name="token-bucket", text=text, figures=stage))
         elif verdict.kind == "not-serialising":
@@ -96,7 +96,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
     if mixed := [_ways(samples) for samples in path.hops if samples.mixed]:
         text = phrase(
             "replies came over several paths, of which only the most frequent one is measured: {mixed}",
-            mixed=joined("; ", mixed),
+            mixed=join_texts("; ", mixed),
         )
         flags.append(Flag(name="mixed-paths", text=text))
     if any(samples.user_stamps for samples in path.hops):
@@ -122,7 +122,7 @@ def _ways(samples: HopSamples) -> str:
         phrase("{share:.0f} % from {address}", share=100 * count / samples.answered, address=address)
         for address, count in ways
     ]
-    return phrase("hop {hop}: {shares}", hop=samples.hop, shares=joined(", ", shares))
+    return phrase("hop {hop}: {shares}", hop=samples.hop, shares=join_texts(", ", shares))
 
 
 def loss_flags(losses: PathLoss, loop: str) -> list[Flag]:
@@ -203,7 +203,7 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
         remarks.append(
             phrase(
                 "in place of the minimum a low quantile was fitted, which is known better, at hop {raised}",
-                raised=joined(", ", raised),
+                raised=join_texts(", ", raised),
             )
         )
     if path.unseen:
@@ -212,7 +212,7 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
                 "a router that takes longer above {above} byte is not ruled out at hop {hops}: there the forward rate "
                 "may be higher by as much, and that of the next hop lower",
                 above=SLOWER_ABOVE_BYTES,
-                hops=joined(
+                hops=join_texts(
                     ", ",
                     [_higher(one, path.unseen[one.last_hop]) for one in path.segments if one.last_hop in path.unseen],
                 ),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError
 from keisoku.ground.entry import ENDS, for_answers_s
-from keisoku.language import joined, phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.path.one_packet.fit.minimum import hop_samples
 from keisoku.subjects.path.one_packet.fit.segment import Segment, fit_hops, segments, widths
 from keisoku.subjects.path.one_packet.probe import HopProbe
@@ -297,7 +297,7 @@ class HopProbing:
             for ttl, wait_ns in waits
             if wait_ns is not None
         ]
-        told = phrase("; replies limited: {limits}", limits=joined(", ", limits)) if limits else ""
+        told = phrase("; replies limited: {limits}", limits=join_texts(", ", limits)) if limits else ""
         known = [
             phrase("hop {ttl} ± {percent:.2g} %", ttl=ttl, percent=100 * width)
             for ttl, width in self._widths.items()
@@ -309,7 +309,7 @@ class HopProbing:
             "{count} repeats in {seconds:.0f} s: {known}; {left}{told}",
             count=number,
             seconds=seconds,
-            known=joined(", ", known) if known else phrase("no hop known yet"),
+            known=join_texts(", ", known) if known else phrase("no hop known yet"),
             left=left,
             told=told,
         )

@@ -13,7 +13,7 @@ _PIECES = re.compile(rf"[（「]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[、。）」：；]
 """Between two of these a line may end: Japanese has no spaces, and no line of it begins with punctuation."""
 
 
-def folded(said: str, stream: TextIO, indent: str = "", most: int | None = None) -> str:
+def fold(said: str, stream: TextIO, indent: str = "", most: int | None = None) -> str:
     """`indent` is before what follows of each line; `most` is the width in files too, and the greatest on terminals.
 
     A word that is longer than a line, such as a path, is not cut. The text is in the reader's language then.

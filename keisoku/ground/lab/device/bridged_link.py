@@ -32,7 +32,7 @@ _MACSEC_KEY = "6b" * 16
 """Of no worth, like every key of a lab."""
 
 
-class Joined(LabDevice):
+class BridgedLink(LabDevice):
     """Port 1 is bridged with the link's near end, port 2 with its far end."""
 
     most_ports: ClassVar[int] = 2
@@ -62,7 +62,7 @@ class Joined(LabDevice):
                 bridge(ip, [str(port.dut_interface), end], f"bridge-{end}")
 
 
-class Bond(Joined):
+class Bond(BridgedLink):
     """Two bridges joined by a bond of several lines."""
 
     family: ClassVar[str] = "bond"
@@ -108,7 +108,7 @@ class Bond(Joined):
         return up and len(states) == 2 * self.links and all(state & 0x38 == 0x38 for state in states)
 
 
-class Team(Joined):
+class Team(BridgedLink):
     """Two bridges joined by a team of several lines, which take turns."""
 
     family: ClassVar[str] = "team"
@@ -137,7 +137,7 @@ class Team(Joined):
         _until(lambda: all(Path(f"/sys/class/net/{end}/carrier").read_text() == "1\n" for end in names), "the team")
 
 
-class Macsec(Joined):
+class Macsec(BridgedLink):
     """Two bridges joined by a line on which every frame is encrypted (MACsec, IEEE 802.1AE)."""
 
     family: ClassVar[str] = "macsec"

@@ -35,10 +35,10 @@ def context(rate: Rate | None = None) -> dict[str, object]:
 
 def with_rate_of(directory: RunDirectory, result: Result) -> Result:
     """The result with the rate of the clock that its run was measured with. Raises ValueError if it is damaged."""
-    return rated(result, _RATE.validate_python(directory.context[CONTEXT]))
+    return correct_for_rate(result, _RATE.validate_python(directory.context[CONTEXT]))
 
 
-def rated(result: Result, rate: Rate) -> Result:
+def correct_for_rate(result: Result, rate: Rate) -> Result:
     """The result corrected for the rate, with the rate in every budget and interval and once in the remarks."""
     remarks = [*result.remarks, rate.statement] if rate.statement else result.remarks
     return result.model_copy(

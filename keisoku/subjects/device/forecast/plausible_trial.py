@@ -51,7 +51,7 @@ _EMPTY = Buckets()
 
 
 @dataclass(frozen=True)
-class Imagined:
+class PlausibleDevice:
     """A device whose outputs have a rate and a buffer."""
 
     rate: float
@@ -63,12 +63,12 @@ class Imagined:
     """By how much its latency grows with time."""
 
 
-FAST = Imagined(rate=1.1, buffer_frames=2000, addresses=10**9, drift_ns_per_s=0.0)
+FAST = PlausibleDevice(rate=1.1, buffer_frames=2000, addresses=10**9, drift_ns_per_s=0.0)
 """Forwards whatever a link carries, so that a search ends with its first trial. As every device, it drops frames that
 are larger than those of the plan."""
-SLOW = Imagined(rate=0.6, buffer_frames=200, addresses=700, drift_ns_per_s=10_000.0)
+SLOW = PlausibleDevice(rate=0.6, buffer_frames=200, addresses=700, drift_ns_per_s=10_000.0)
 """Forwards a part of it, so that a search has to look for it, and has to try what follows from its faults."""
-ALMOST = Imagined(rate=0.95, buffer_frames=1000, addresses=40_000, drift_ns_per_s=10_000.0)
+ALMOST = PlausibleDevice(rate=0.95, buffer_frames=1000, addresses=40_000, drift_ns_per_s=10_000.0)
 """Forwards nearly all, so that most trials of a search lose no frame and last their whole time."""
 
 
@@ -89,7 +89,7 @@ class _Way:
 
 
 def imagine(
-    device: Imagined, plan: Plan, capabilities: Capabilities, index: int, name: str, trial: Trial
+    device: PlausibleDevice, plan: Plan, capabilities: Capabilities, index: int, name: str, trial: Trial
 ) -> TrialRecord:
     """The record of a trial as it would be, with the seconds that it would take."""
     line = capabilities.link_bits_per_second
@@ -229,7 +229,9 @@ def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
     return found
 
 
-def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Output, share: float) -> StreamFacts:
+def _stream(
+    device: PlausibleDevice, trial: Trial, number: int, way: _Way, output: _Output, share: float
+) -> StreamFacts:
     offered = max(1, round(way.offered * share))
     # Each of the ways to an output loses its part; where the load was stopped, hardly any were lost so far.
     lost = min(offered - 1, round(output.lost * way.offered / output.arriving)) if share == 1 else 1
@@ -332,7 +334,7 @@ def _sent(frames: int, last_ns: int) -> Sent:
     return Sent(offered_frames=frames, first_sent_ns=0, last_sent_ns=last_ns, lag_max_ns=0, postponed_ns=0, gaps=_EMPTY)
 
 
-def _opened(device: Imagined, name: str, opening: Opening, most_fps: float) -> Opened:
+def _opened(device: PlausibleDevice, name: str, opening: Opening, most_fps: float) -> Opened:
     """As many connections as addresses are known, where that is asked for; not all of those that come too fast."""
     held = opening.connections
     if PROCEDURES[name].fills_device:
@@ -345,7 +347,7 @@ def _opened(device: Imagined, name: str, opening: Opening, most_fps: float) -> O
     return Opened(refused=refused, forgotten=_NONE, pool=None, forgot_ns=forgot_ns)
 
 
-def _flooded(device: Imagined, trial: Trial, ways: list[_Way]) -> int:
+def _flooded(device: PlausibleDevice, trial: Trial, ways: list[_Way]) -> int:
     """Frames to addresses that the device could not learn, at each port to which nothing is sent."""
     learning = [way for way in ways if any(text.startswith("Ether.src") for text in way.flow.modify or ())]
     too_many = any(way.asked > device.addresses for way in learning)

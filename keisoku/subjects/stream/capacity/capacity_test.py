@@ -8,7 +8,7 @@ from keisoku.subjects.stream.capacity.pdu import Activation, Status
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedStatus:
     """A status, and what this end had to do until then."""
 
     at_ns: int
@@ -29,7 +29,7 @@ class CapacityTest:
 
     parameters: Activation
     """As the server changed them."""
-    seen: list[Seen]
+    seen: list[ObservedStatus]
     ipv6: bool
     silent: bool
     """Nothing came from the far end any more."""

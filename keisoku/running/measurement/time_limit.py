@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from keisoku.errors import PlanError
 from keisoku.ground.entry import ENDS, Measurement
 from keisoku.ground.run.settings import RunSettings
-from keisoku.language import joined, phrase
+from keisoku.language import join_texts, phrase
 from keisoku.units import time_text
 
 SHORT_S, LONG_S = 5.0, 120.0
@@ -90,10 +90,10 @@ def said_before(measurement: Measurement[_Settings], asked: _Settings, settings:
             limit = phrase("at most {time} of {limit}", time=time_text(seconds), limit=limit)
         else:
             limit = phrase("would take up to {time}, but ends after {limit}", time=time_text(seconds), limit=limit)
-        return joined("; ", [joined(": ", [measurement.name, limit]), *changes])
+        return join_texts("; ", [join_texts(": ", [measurement.name, limit]), *changes])
     if seconds is None or seconds <= SHORT_S:
         return ""
-    said = joined(": ", [measurement.name, phrase("at most {time}", time=time_text(seconds))])
+    said = join_texts(": ", [measurement.name, phrase("at most {time}", time=time_text(seconds))])
     return phrase("{said}; '--within' gives it less time", said=said) if seconds > LONG_S else said
 
 
