@@ -90,7 +90,7 @@ def test_a_flow_that_still_runs_converged_as_far_as_is_known() -> None:
         controller.set_config(json.loads(config.serialize("json")))
         set_flows(controller, "start")
         set_flows(controller, "pause")  # meanwhile virtual time stands still
-        engine, session = controller._engine, controller._session
+        engine, session = controller._ports.engine, controller._ports.session
         assert engine is not None
         gap = Gap(first=300, last=399, count=100, after_ns=299_000_000, before_ns=400_000_000)
         engine.longest_gaps = lambda: (gap, None)  # type: ignore[method-assign]

@@ -57,7 +57,7 @@ def test_other_requests_are_answered_while_a_gateway_is_silent(monkeypatch: pyte
             connect("http").set_config(config)
             raise EngineError("nobody answers")
 
-        monkeypatch.setattr("keisoku.faces.otg.control.controller.next_hop", silent)
+        monkeypatch.setattr("keisoku.faces.otg.control.gateways.next_hop", silent)
         for transport in ("http", "grpc"):
             (found,) = connect(transport).get_states(states).ipv4_neighbors
             assert found.link_layer_address is None
