@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import pytest
@@ -68,12 +69,18 @@ def test_latency_that_grows_all_the_time_is_said_with_a_latency_too() -> None:
     assert "frames left at 4,464 frames/s only" in row.remark
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_loss_at_any_load_makes_a_throughput_a_matter_of_chance(seed: int) -> None:
-    row = measured("throughput", "[loss]\nratio = 0.001", seed=seed, throughput={"trial_s": 1}).rows[0]
-    assert "whatever the load was" in row.remark
-    lower, upper = row.figures["throughput"].bounds or (0, 0)
-    assert lower == 0 and 2000 < upper < 5000
+def test_random_loss_at_any_load_makes_a_throughput_a_matter_of_chance() -> None:
+    uppers = []
+    for seed in range(20):
+        row = measured("throughput", "[loss]\nratio = 0.001", seed=seed, throughput={"trial_s": 1}).rows[0]
+        if "whatever the load was" in row.remark:
+            lower, upper = row.figures["throughput"].bounds or (0, 0)
+            assert lower == 0
+            uppers.append(upper)
+        else:
+            assert "some loads passed in one trial and failed in another" in row.remark
+    assert len(uppers) >= 16, "it is said of nine in ten (36 of the seeds 0 to 39)"
+    assert 2000 < median(uppers) < 5000
 
 
 @pytest.mark.parametrize("buffer_bytes", [64, 1000, 30_000, 1_000_000])

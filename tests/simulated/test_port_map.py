@@ -24,10 +24,13 @@ TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1
 LINE = "forwarding = { ns_per_byte = 8.0, constant_ns = 1800.0 }\n"
 
 
-def port_map(model: str, ports: int, sizes: str = "64,512,1518", **settings: object) -> tuple[Result, int]:
+def port_map(
+    model: str, ports: int, sizes: str = "64,512,1518", seed: int = 1, **settings: object
+) -> tuple[Result, int]:
     result, records = carry_out(
         plan(
             "port_map",
+            seed=seed,
             ports=[str(port) for port in range(1, ports + 1)],
             frame_bytes=sizes,
             port_map={"trial_s": 0.002, "limit_trial_s": 0.02, **settings},
@@ -82,10 +85,13 @@ def test_lsw4_has_two_chips_and_every_cell_of_table_4_3() -> None:
 def test_noise_hides_neither_chips_nor_their_offset() -> None:
     jitter = "jitter = { distribution = 'normal', spread_ns = 200 }\n"
     model = chips([1, 3, 5], [2, 4, 6], extra_ns=300, keys=jitter)
-    result, _ = port_map(model, 6, trial_s=0.005, rate_fps=20_000, limits=False)
-    assert result.remarks[0] == "2 groups of ports, each likely a chip of its own: {1, 3, 5}, {2, 4, 6}"
-    assert covers(row(result, "{1, 3, 5} to {2, 4, 6}").figures["offset"], 300)
-    assert "largest_frame" not in row(result, "1 to 2").figures
+    covered = 0
+    for seed in range(1, 21):
+        result, _ = port_map(model, 6, seed=seed, trial_s=0.005, rate_fps=20_000, limits=False)
+        assert result.remarks[0] == "2 groups of ports, each likely a chip of its own: {1, 3, 5}, {2, 4, 6}"
+        covered += covers(row(result, "{1, 3, 5} to {2, 4, 6}").figures["offset"], 300)
+        assert "largest_frame" not in row(result, "1 to 2").figures
+    assert covered >= 16, "of 20 intervals of 95 %"
 
 
 def test_three_chips_are_three() -> None:

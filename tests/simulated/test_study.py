@@ -161,9 +161,10 @@ def test_a_shortened_study_reproduces_table_4_1() -> None:
     assert {cell.column for cell in inputs} == {
         "slope", "constant", "largest frame", "ASE of slope", "ASE of slope, relative"
     }  # fmt: skip
-    for cell in inputs:
-        if "ASE" not in cell.column:
-            assert cell.agreement == "agrees", cell
+    read = [cell for cell in inputs if "ASE" not in cell.column]
+    assert len(read) == 18
+    # Of 18 intervals of 95 %, one misses by chance in three of five runs; three do in one of a hundred.
+    assert sum(cell.agreement == "agrees" for cell in read) >= 16
 
 
 def numbers(values: object) -> set[float]:

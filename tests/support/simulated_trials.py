@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import SimulatedDevice, parse_device
+from keisoku.ground.statistics.seed import mixed
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
@@ -51,9 +53,8 @@ def carry_out(
     results: dict[str, Result] = {}
     for name in plan.methods:
         method = begin(name, plan, engine.capabilities, bias, results)
-        result, own = drive(
-            name, method, engine, seed=lambda index: plan.seed + index, streams=0, change=spoil, first=len(records)
-        )
+        seeds = partial(mixed, plan.seed)
+        result, own = drive(name, method, engine, seed=seeds, streams=0, change=spoil, first=len(records))
         assert result is not None
         results[name] = result
         records += own

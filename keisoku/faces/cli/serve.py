@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from keisoku.ground.statistics.seed import DEFAULT
+
 
 @click.command("serve")
 @click.option(
@@ -74,7 +76,7 @@ import click
     help="Bytes with which the payload of each frame begins, such as 0A0B0C, if scripts look for them in captures.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed of simulated devices."
+    "--seed", type=click.IntRange(min=0), default=DEFAULT, show_default=True, help="Random seed of simulated devices."
 )
 @click.option(
     "--runs",

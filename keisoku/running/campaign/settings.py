@@ -16,6 +16,7 @@ from pydantic import Field, StringConstraints, model_validator
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Measurement
 from keisoku.ground.run.settings import RunSettings, not_an_option
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.running.measurement.plan_values import Find, of_values
 
 NAME = "campaign"
@@ -46,7 +47,7 @@ class CampaignSettings(RunSettings):
     """A run that the tester, the host or a far end fails is made again until there were so many attempts."""
     cluster: str | None = None
     """Address of a Dask scheduler, such as tcp://192.0.2.1:8786 or tls://…: its workers make the runs."""
-    seed: int = Field(1, ge=0, lt=2**63)
+    seed: int = Field(DEFAULT, ge=0, lt=2**63)
     """Of the order, and of what the runs draw."""
 
     @model_validator(mode="before")

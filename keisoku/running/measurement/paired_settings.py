@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from keisoku.ground.run.settings import RunSettings, not_an_option
+from keisoku.ground.statistics.seed import DEFAULT
 
 WITHIN_S = 600.0
 """Where neither a time nor a number of pairs is given."""
@@ -24,7 +25,7 @@ class PairedSettings(RunSettings):
     """Settings of side A, as in its plan; without meaning where B is compared with a kept run."""
     b: dict[str, Any] = not_an_option()
     """Settings of side B."""
-    seed: int = not_an_option(1, ge=0, lt=2**63)
+    seed: int = not_an_option(DEFAULT, ge=0, lt=2**63)
     """Of the order of the sides and of what each run draws."""
     before_a: str | None = Field(None, min_length=1)
     """Shell command that is carried out before each run of A; it may change a setting or install a build."""

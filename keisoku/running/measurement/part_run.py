@@ -20,10 +20,7 @@ from keisoku.ground.observer import Observer, PartObserver
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
-
-_APART = 1_000_003
-"""Seeds of repetitions are apart by this prime, because each trial of a run adds its index to the run's seed."""
-_SEEDS = 2**63
+from keisoku.ground.statistics.seed import mixed
 
 
 class _PartWork(Work[RunSettings]):
@@ -75,7 +72,7 @@ def again(measurement: Measurement[Any], settings: RunSettings, number: int, see
     if settings.within_s is not None and settings.repeat:
         update["within_s"] = settings.within_s / settings.repeat
     if "seed" in type(settings).model_fields:
-        update["seed"] = (getattr(settings, "seed") + (number - 1) * _APART) % _SEEDS  # noqa: B009
+        update["seed"] = mixed(getattr(settings, "seed"), number)  # noqa: B009
     drawn: RunSettings = measurement.again(settings.model_copy(update=update), number, Random(f"{seed} {number}"))
     return drawn
 

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.seed import mixed
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
@@ -290,7 +291,7 @@ class _Trials:
         # Stream 0 is unused and 0xFFFF is that of the learning frames; a late frame of the last trial counts as
         # foreign.
         most = 0xFFFF - _STREAMS
-        self.engine.start(trial, stream=index * _STREAMS % most + 1, seed=self.plan.seed + index, frames=frames)
+        self.engine.start(trial, stream=index * _STREAMS % most + 1, seed=mixed(self.plan.seed, index), frames=frames)
         try:
             while not (progress := self.engine.wait(LOOK_S)).finished:
                 self.observer.trial_progress(progress)

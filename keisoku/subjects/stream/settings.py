@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import RunSettings, argument
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.stream.confidence import Confidence
 from keisoku.subjects.stream.factor import apply, check_factors
 from keisoku.subjects.stream.factorial import setups
@@ -60,7 +61,7 @@ class StreamSettings(ToFarEnd, RunSettings):
     """Least number of trials of each combination."""
     most_repetitions: int = Field(30, ge=2, le=1000)
     """Greatest number of trials of each combination."""
-    seed: int = 1
+    seed: int = DEFAULT
     """Seed of the random order of trials."""
     ceiling: str = MEASURED
     """This machine's own limit: 'measured' (first, on a bare path), 'none', or the directory of an earlier run."""

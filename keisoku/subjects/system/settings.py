@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import RunSettings, not_an_option
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.system.govern.governor import GovernorSettings
 from keisoku.subjects.system.objective import Goal, Objective
 from keisoku.subjects.system.search.candidate import Candidates
@@ -46,7 +47,7 @@ class SystemSettings(RunSettings):
     """Length of one observation interval."""
     settle_s: float = Field(1.0, ge=0, le=3600)
     """Time after each change of the limit that is left out, for the system to settle."""
-    seed: int = 1
+    seed: int = DEFAULT
     """Seed of every random choice."""
 
     @property

@@ -36,6 +36,7 @@ from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import Runs
 from keisoku.faces.service.traffic import EndedTraffic, Last
 from keisoku.ground.run.directory import RUNS
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.device.calibration.store import bias
 
 Document = dict[str, Any]
@@ -48,7 +49,7 @@ class Controller:
     """The ports of this server and the configuration on them. It may be called from different threads."""
 
     def __init__(
-        self, seed: int = 0, runs: Path = RUNS, take_over: bool = False, defaults: Defaults = NO_DEFAULTS
+        self, seed: int = DEFAULT, runs: Path = RUNS, take_over: bool = False, defaults: Defaults = NO_DEFAULTS
     ) -> None:
         """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods. With `take_over` a
         configuration ends traffic that runs, which may be another client's."""

@@ -14,8 +14,7 @@ from keisoku.ground.lab.path.cross_path import CrossPath
 from keisoku.ground.lab.path.cross_traffic import CrossTruth
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.truth import DirectionTruth, HopTruth
-
-_SEEDS_APART = 1000
+from keisoku.ground.statistics.seed import mixed
 
 
 class PathBed:
@@ -68,7 +67,7 @@ class PathBed:
         far = self._add_port(places[number], "up")
         self._first_lane[number] = len(self._lanes)
         for way, ends in enumerate([(near, far), (far, near)]):
-            lane_seed = seed * _SEEDS_APART + 2 * number + way
+            lane_seed = mixed(seed, 2 * number + way)
             self._lanes.append({"from": ends[0], "to": ends[1], **_traits(hop, hop.rates_bps[way], lane_seed)})
 
     def _add_source(self, crossing: CrossPath, hop: Hop, places: Sequence[Namespace]) -> None:

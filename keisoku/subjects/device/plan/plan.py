@@ -23,6 +23,7 @@ from keisoku.ground.frame.modifying import Modifying
 from keisoku.ground.frame.networks import MOST_NETWORKS
 from keisoku.ground.frame.stack import parse as stack
 from keisoku.ground.run.settings import Option, RunSettings, Settings, not_an_option, parsed
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.device.plan.content import SHORT_NAMES, Content, pacing
 from keisoku.subjects.device.plan.defaults import completed, procedures_of
 from keisoku.subjects.device.plan.networks import to_networks
@@ -118,7 +119,7 @@ class Plan(RunSettings):
     about a minute (quick: the default on a terminal, except for a simulated device)."""
     waits_s: float | None = Field(None, ge=0)
     """Length of each wait of RFC 2544 §23: after learning frames, for the last frames, between trials."""
-    seed: int = Field(1, ge=0, lt=2**63)
+    seed: int = Field(DEFAULT, ge=0, lt=2**63)
     """Seed of all random choices of a simulated device."""
     frames: bool = False
     """Keep a row for each frame, for 'keisoku query'."""

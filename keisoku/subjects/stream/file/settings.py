@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import RunSettings, argument, not_an_option
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.language import phrase
 from keisoku.subjects.stream.far_end import PORT, ToFarEnd
 
@@ -43,7 +44,7 @@ class FileSettings(ToFarEnd, RunSettings):
     """Least number of measurements of each stage."""
     most_repetitions: int = Field(10, ge=2, le=1000)
     """Greatest number of measurements of each stage."""
-    seed: int = 1
+    seed: int = DEFAULT
     """Seed of the random order of stages."""
     ftp_port: int = Field(21, ge=1, le=65535)
     """TCP port of the FTP server."""

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import RunSettings, argument
+from keisoku.ground.statistics.seed import DEFAULT, mixed
 from keisoku.subjects.stream.far_end import PORT, ToFarEnd
 from keisoku.subjects.stream.transaction.trial import (
     HEAD_BYTES,
@@ -48,7 +49,7 @@ class TransactionSettings(ToFarEnd, RunSettings):
     """Time after which a transaction without an answer, or without a free connection, has failed."""
     stamps: bool = True
     """Ask the kernels at both ends when packets leave and arrive, to tell the hosts' share from the network's."""
-    seed: int = 1
+    seed: int = DEFAULT
     """Seed of random times."""
 
     @model_validator(mode="after")
@@ -65,7 +66,7 @@ class TransactionSettings(ToFarEnd, RunSettings):
         """The trial of this number, which has random times of its own."""
         names = TransactionTrial.model_fields.keys() - {"kind", "seed"}
         values = {name: getattr(self, name) for name in names}
-        return TransactionTrial(kind=self.kind, seed=1000 * self.seed + number, **values)
+        return TransactionTrial(kind=self.kind, seed=mixed(self.seed, number), **values)
 
 
 class RrSettings(TransactionSettings):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import mixed
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.system.govern.change_watch import ALARM, ChangeWatch
 from keisoku.subjects.system.govern.cost_account import SHARE, WINDOW_S, CostAccount
@@ -239,7 +240,7 @@ class _Search:
             return None, self._remembered(None, self._none)
         losses = expected_losses(space.limits, self._objective, self._shown, self._ports)
         cost = dict(zip(space.limits, losses, strict=True))
-        search = limit_search(space, replace(plan, seed=plan.seed + number), losses)
+        search = limit_search(space, replace(plan, seed=mixed(plan.seed, number)), losses)
         asked: Evaluation = next(search)
         before: Limit = None
         under: dict[Limit, list[Observation]] = {}

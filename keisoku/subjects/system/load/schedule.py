@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from keisoku.errors import PlanError
 from keisoku.ground.host.activity import ActivityInterval, ActivityWatch
+from keisoku.ground.statistics.seed import mixed
 from keisoku.subjects.system.load import clients
 from keisoku.subjects.system.load.client_load import ClientLoad
 from keisoku.subjects.system.load.client_run import ClientRun
@@ -88,9 +89,10 @@ class LoadSchedule:
                 for loads in self._groups(pattern, concurrency)
             ]
             order.shuffle(every)
+            own = mixed(self.seed, repetition)
             for pattern, concurrency, file, group in every:
                 loads = [replace(load, paths=((file, 1.0),)) if file else load for load in group]
-                seeded = tuple(replace(load, seed=self.seed + 1000 * repetition + at) for at, load in enumerate(loads))
+                seeded = tuple(replace(load, seed=mixed(own, at)) for at, load in enumerate(loads))
                 found.append(LoadTrial(len(found), pattern, concurrency, repetition, seeded, file))
         return found
 

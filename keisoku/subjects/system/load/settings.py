@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from keisoku.ground.run.settings import RunSettings, argument
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.system.load.client_load import MOST_CONNECTIONS
 from keisoku.subjects.system.load.clients import BULK, CLIENTS, find_client
 from keisoku.subjects.system.load.schedule import TOGETHER
@@ -51,7 +52,7 @@ class LoadSettings(RunSettings):
     """Timeout after which a request without an answer counts as failed."""
     ssh_config: str | None = None
     """Configuration file for ssh, in place of your own."""
-    seed: int = 1
+    seed: int = DEFAULT
     """Seed of the random order, of the files and of the gaps."""
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import mixed
 from keisoku.language import phrase
 from keisoku.subjects.system.search.candidate import Candidates, Limit
 from keisoku.subjects.system.search.confirmation import Gain, confirm, confirm_settled
@@ -227,5 +228,4 @@ class _Seen:
     def beliefs(self) -> Beliefs:
         scores = np.maximum(self.scores, max(self.scores) - DEPTH)
         places = self.candidates
-        seed = self.seed + len(self.scores)
-        return beliefs(self.at, scores, places.positions, places.unlimited, DRAWS, seed)
+        return beliefs(self.at, scores, places.positions, places.unlimited, DRAWS, mixed(self.seed, len(self.scores)))
