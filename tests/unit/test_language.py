@@ -153,7 +153,7 @@ def test_the_page_of_a_device_is_japanese_and_its_english_one_is_the_same_before
 
 
 def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
-    said = "測定器を較正していません。直線の定数には測定器自身の遅延が含まれ、不確かさは不明です（RFC 2544 §26.2）。"
+    said = "測定器を校正していません。直線の定数には測定器自身の遅延が含まれ、不確かさは不明です（RFC 2544 §26.2）。"
     for width in range(20, 60):
         lines = wide_lines(said, width, "  ")
         wide = [sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line) for line in lines]
@@ -161,7 +161,7 @@ def test_lines_of_japanese_end_anywhere_but_before_punctuation() -> None:
         assert max(wide) <= width + 4
         assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", said)
         assert not any(line.strip()[0] in "、。）" for line in lines)
-    assert wide_lines("  · 較正", 20, "    ") == ["  · 較正"]
+    assert wide_lines("  · 校正", 20, "    ") == ["  · 校正"]
 
 
 SHOWN = (
