@@ -1,4 +1,4 @@
-"""Measures the house: `python tools/house.py [--root CHECKOUT] [--small LINES] [--without-rust]`, or `make house`.
+"""Measures the house: `python tools/house.py [--root CHECKOUT] [--small LINES]`, or `make house`.
 
 It prints lines, and for Python and Rust the modules (files), the rooms (folders with code), the floors (modules of the
 longest chain of imports), the arrows (pairs of rooms of which one imports from the other) and the circles among
@@ -34,7 +34,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="the checkout to measure")
     parser.add_argument("--small", type=int, help="lists Python files of fewer lines that one other file imports")
-    parser.add_argument("--without-rust", action="store_true", help="circles in Rust are printed, and no failure")
     given = parser.parse_args()
     root: Path = given.root
     python, rust = python_graph(root / "keisoku"), rust_graph(root / "core/src")
@@ -50,7 +49,7 @@ def main() -> int:
     for language, found in circles.items():
         for size, way in found:
             print(f"circle in {language}, of {size} modules: {' → '.join([*way, way[0]])}")
-    return 1 if circles["Python"] or (circles["Rust"] and not given.without_rust) else 0
+    return 1 if circles["Python"] or circles["Rust"] else 0
 
 
 def python_graph(package: Path) -> Graph:

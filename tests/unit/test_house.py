@@ -81,7 +81,6 @@ def test_a_circle_in_rust_is_found(tree: Path, text: str) -> None:
     code, lines = measured(tree)
     assert code == 1
     assert lines[-1].startswith("circle in Rust") and "crate::ring" in lines[-1]
-    assert measured(tree, "--without-rust")[0] == 0
 
 
 def test_tests_and_declarations_close_no_circle_in_rust(tree: Path) -> None:
