@@ -88,7 +88,7 @@ def test_what_a_killed_process_left_is_undone_by_the_next(journal: Path, tmp_pat
     assert child(tmp_path, "os.kill(os.getpid(), 9)") == -signal.SIGKILL
     (folder,) = tmp_path.glob("keisoku-test-*")
     assert len(undo.leftovers()) == 1
-    assert child(tmp_path, "sys.exit(not undo.left(force=True))") == 0
+    assert child(tmp_path, "sys.exit(not undo.leftovers(force=True))") == 0
     assert not folder.exists() and not list(journal.iterdir())
 
 
