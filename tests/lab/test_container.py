@@ -11,12 +11,12 @@ pytestmark = pytest.mark.lab
 
 _LAB = """
 from keisoku.errors import EngineError
-from keisoku.ground.host.namespace import within
+from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 try:
     with Lab("bridge", own_core=False) as lab:
         read = lambda: open("/proc/sys/net/ipv4/conf/all/arp_ignore").read().strip()
-        print("in the lab", within(lab.ports[0].dut_namespace_path, read))
+        print("in the lab", run_in_namespace(lab.ports[0].dut_namespace_path, read))
 except EngineError as error:
     print(error)
 """
