@@ -175,6 +175,7 @@ def test_throughput_of_a_switch_without_faults_is_the_line_rate(tmp_path: Path) 
 
 def test_latency_is_that_of_the_device_and_of_the_cables_ends(tmp_path: Path) -> None:
     often = ["--duration", "2ms", "--repetitions", "2", "--rate", "100kpps", "--tag-after", "1ms"]
+    often += ["--calibration", "none"]  # another test of this process may have kept one
     (row,) = measured(tmp_path / "run", "latency", "--dut", device(tmp_path), "--size", "64", *often)["rows"]
     figures = {name: figure["value"] for name, figure in row["figures"].items() if figure["unit"] == "ns"}
     assert 0 < figures["lifo"] - FORWARDING_NS - PHYS_NS < 30  # and the stamps' own constant
