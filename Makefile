@@ -108,7 +108,7 @@ test-drivers: $(BUILT)
 docs-drivers:
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest --write-page'
 
-# Clippy and mypy take a minute of one CPU each, and know nothing of each other.
+# Clippy and mypy know nothing of each other, so they run side by side.
 lint: $(BUILT)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
 
