@@ -73,7 +73,9 @@ def relate(readings: Sequence[Reading]) -> Relation:
     consecutive ones, whichever is larger: the moment within a reading at which the other clock is read moves with the
     speed of the core, for many readings in a row, so that their errors are alike. A reading that takes longer in one
     direction than in the other shifts all offsets alike: half of their mean width, as a rectangular
-    distribution, bounds that (type B, GUM 4.3.7). Raises EngineError for fewer than three readings.
+    distribution, bounds that (type B, GUM 4.3.7). Where readings become narrower or wider, as the core becomes faster
+    or slower, that shift changes with them and looks like a drift: half of the widths' own slope bounds it.
+    Raises EngineError for fewer than three readings.
     """
     if any(reading.width_ns < 0 for reading in readings):
         raise EngineError("the reference clock ran backwards while clocks were compared; compare them again")
@@ -92,13 +94,14 @@ def relate(readings: Sequence[Reading]) -> Relation:
     try:
         line = fit_line([(ns - centre) * 1e-9 for ns in middle], offsets)
         constant_error, slope_error = _errors(np.array(middle) - centre, np.array(offsets), line)
+        widening = fit_line([(ns - centre) * 1e-9 for ns in middle], [reading.width_ns for reading in usable])
     except ValueError as error:
         raise EngineError(f"two clocks cannot be related: {error}") from error
     return Relation(
         offset_ns=start_offset + round(line.constant),
         drift_ppb=line.slope,
         offset_uncertainty_ns=combine(constant_error, rectangular((width_ns + _RESOLUTION_NS) / 2)),
-        drift_uncertainty_ppb=slope_error,
+        drift_uncertainty_ppb=combine(slope_error, rectangular(abs(widening.slope) / 2)),
         at_ns=first.before_ns + round(centre),
     )
 
