@@ -48,6 +48,16 @@ struct {
 	__type(value, struct frames);
 } frames SEC(".maps");
 
+/* Of each of the last batches: ns from its first frame, once that was due, to when the kernel asks for a frame of the
+ * next one. All that the frames cause on this CPU, in the device too, lies between; waits for due times do not. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, BATCHES);
+	__type(key, __u32);
+	__type(value, __u64);
+} batch_times SEC(".maps");
+
 struct wait {
 	__u64 until_ns;
 	__u64 now_ns;
@@ -121,6 +131,17 @@ static __always_inline int write_frame(struct xdp_md *context, __u8 *from, __u32
 	return 0;
 }
 
+static __always_inline void time_batch(struct transmitter *own, __u64 now_ns)
+{
+	__u32 slot = own->batches & (BATCHES - 1);
+	__u64 *took_ns = bpf_map_lookup_elem(&batch_times, &slot);
+
+	if (took_ns)
+		*took_ns = now_ns - own->batch_begun_ns;
+	own->batches += 1;
+	own->batch_begun_ns = 0;
+}
+
 SEC("xdp")
 int transmit(struct xdp_md *context)
 {
@@ -147,6 +168,9 @@ int transmit(struct xdp_md *context)
 
 	__u64 due_ns = departure->due_ns + own->postponed_ns;
 	__u64 now_ns = bpf_ktime_get_ns();
+	int begins_batch = !((next - own->batch_from) & own->batch_mask);
+	if (begins_batch && own->batch_begun_ns)
+		time_batch(own, now_ns);
 	if (now_ns < due_ns) {
 		struct wait wait = { .until_ns = due_ns, .now_ns = now_ns };
 
@@ -208,6 +232,8 @@ int transmit(struct xdp_md *context)
 			own->interruptions += 1;
 		}
 	}
+	if (begins_batch)
+		own->batch_begun_ns = now_ns;
 	own->last_ns = now_ns;
 	own->next = next + 1;
 	capture(context, now_ns, outlet->interface, OUTGOING);

@@ -41,6 +41,8 @@
 
 /* The most shifts of a schedule that are kept. */
 #define SHIFTS 1024
+/* The last batches whose times are kept; a power of two. */
+#define BATCHES (1 << 16)
 
 /* A frame left at `sent_ns`, so late that all later ones are due `by_ns` later. */
 struct shift {
@@ -69,6 +71,13 @@ struct transmitter {
 	/* Time spent waiting for due times. */
 	__u64 waited_ns;
 	__u64 shifted;
+	/* Written by user space before a trial: frames of a batch minus one, of a power of two; all bits: no batch is timed. */
+	__u64 batch_mask;
+	/* Written by user space before each call: the first frame of its first batch; and no batch is under way. */
+	__u64 batch_from;
+	__u64 batch_begun_ns;
+	/* Written by the program: how many batches were timed. */
+	__u64 batches;
 	struct shift shifts[SHIFTS];
 };
 

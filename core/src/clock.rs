@@ -15,4 +15,4 @@ mod single_shot;
 mod source;
 mod stall;
 mod steps;
-mod tally;
+pub mod tally;

@@ -22,6 +22,9 @@ pub struct Trial {
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
+    /// Senders hand their frames over in batches of so many, a power of two, and keep how long each took.
+    #[serde(default)]
+    pub batch_frames: Option<u32>,
     /// Keep the differences of consecutive frames' latencies.
     #[serde(default)]
     pub variation: bool,

@@ -6,7 +6,7 @@ Commands, Python, the server, studies, resuming and analysing are all made from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,6 +87,8 @@ class Work(Generic[Settings_]):
         """The last answer; None before the first one."""
         self.answers: Callable[[RunDirectory], Answer] = lambda directory: Answer(self.measurement.analyse(directory))
         """What makes an answer of the rows that there are."""
+        self.bench: Any = None
+        """What `Measurement.bench` opened for several runs; None: the measurement opens what it needs."""
         self.waited_before_s = waited_s
         """Seconds that whoever asked had waited before."""
         self._out, self._since_s = out, monotonic()
@@ -218,6 +220,14 @@ class Measurement(Generic[Settings_]):
     """Raises PlanError or EngineError if what the settings name is not there, as far as that can be known beforehand.
 
     For whoever measures several things in turn: it costs little, and nothing is sent or kept."""
+    bench: Callable[[Sequence[Settings_], Observer], AbstractContextManager[Any] | None] = lambda runs, observer: None
+    """Opens, once for many runs of these settings in turn, what they have in common, such as ports and their engine;
+    None if they have nothing that could stay open. Raises PlanError or EngineError."""
+    among: Callable[[Settings_, Sequence[Sequence[Result]]], Settings_] = lambda settings, earlier: settings
+    """The settings of a run that is one of many of the same side, with what the latest ones before it show of the host;
+    the newest is last."""
+    in_pairs: Callable[[Settings_], Settings_] = lambda settings: settings
+    """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     seconds: Callable[[Settings_], float | None] | None = None

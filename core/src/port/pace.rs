@@ -217,6 +217,7 @@ impl PortCounts {
             refused_frames: Some(0),
             gaps: self.gaps.buckets(),
             driver_delay: None,
+            batches: Vec::new(),
         }
     }
 }

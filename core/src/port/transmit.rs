@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::capture::ring::CaptureRing;
+use crate::clock::tally::Tally;
 use crate::error::Result;
 use crate::frame::table::Table;
 use crate::hiccup::speed::Speed;
@@ -26,6 +27,8 @@ pub struct Load {
     pub give_up_ns: u64,
     /// By how much interruptions of the sender may put off `give_up_ns`.
     pub patience_ns: u64,
+    /// Frames are handed over in batches of so many, each of which is timed.
+    pub batch_frames: Option<u32>,
 }
 
 /// What a sender did.
@@ -63,6 +66,9 @@ pub struct Sent {
     pub gaps: Buckets,
     /// How much later than its stamp the driver had a frame, where the driver stamps frames.
     pub driver_delay: Option<TransmitDelay>,
+    /// How long batches took, in ns, and how often: from the first frame of one to when the next could begin. Only where
+    /// the trial times them.
+    pub batches: Tally,
 }
 
 /// What other threads may read and command while a load is being sent.

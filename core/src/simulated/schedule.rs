@@ -72,6 +72,7 @@ impl Schedule {
             lag_max_ns: self.sent_ps(last).saturating_sub(intended_ps) / PS_PER_NS,
             gaps: gaps.buckets(),
             driver_delay: None,
+            batches: Vec::new(),
         }
     }
 }

@@ -319,6 +319,7 @@ fn load(
             None => trial.duration_ns / PATIENCE,
             Some(_) => 0,
         },
+        batch_frames: trial.batch_frames,
     }
 }
 
@@ -373,6 +374,12 @@ fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
     let switches = trial.switches.as_ref();
     if switches.is_some_and(|switches| switches.len() != trial.streams.len()) {
         return refuse("switches: there must be one for each stream".into());
+    }
+    if trial
+        .batch_frames
+        .is_some_and(|frames| !frames.is_power_of_two() || frames > 256)
+    {
+        return refuse("batch_frames must be a power of two, at most 256".into());
     }
     if trial.streams.is_empty() || trial.interval_ns == 0 {
         return refuse("streams and interval_ns must be at least 1".into());

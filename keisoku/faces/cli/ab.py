@@ -70,7 +70,7 @@ def command(
     if "a" in sides and sides["a"][0] is not sides["b"][0]:
         problem = f"it is a plan of {sides['b'][0].name}, and that of A one of {sides['a'][0].name}"
         raise PlanError("--b", problem, "give plans of the same measurement")
-    values |= {side: settings.plain() for side, (_, settings) in sides.items()}
+    values |= {side: entry.in_pairs(settings).plain() for side, (entry, settings) in sides.items()}
     values |= {"of": sides["b"][0].name, "seed": getattr(sides["b"][1], "seed", 1)}
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
@@ -43,6 +45,8 @@ from keisoku.running.measurement.repetition import repeated
 RUNS = "runs.jsonl"
 """A line for each finished run of a side."""
 _SIDES = ("a", "b")
+_LATEST = 8
+"""Runs of a side that the next one knows of: what was long ago says little of the host."""
 _RESULTS = TypeAdapter(list[list[Result]])
 
 
@@ -50,7 +54,8 @@ def _measure(find: Find, work: Work[PairedSettings]) -> None:
     """Pairs, until every figure is judged or the budget is used up."""
     settings = work.settings
     entry = find(settings.of)
-    sides = {side: _side_of(entry, settings, side) for side in (_SIDES if settings.against is None else ("b",))}
+    named = _SIDES if settings.against is None else ("b",)
+    sides = {side: _side_of(entry, settings, side) for side in named}
     kept: list[list[Result]] = []
     if settings.against is not None:
         known = None if work.resumed is None else work.resumed.facts.get("against")
@@ -61,6 +66,20 @@ def _measure(find: Find, work: Work[PairedSettings]) -> None:
             kept = _RESULTS.validate_python(known["results"])
     done = _done(work.directory) if work.directory is not None else []
     runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
+    with closing(_Benches(entry, tuple(sides.values()), work.observer)) as benches:
+        _measure_pairs(work, entry, sides, kept, done, runs, benches)
+
+
+def _measure_pairs(
+    work: Work[PairedSettings],
+    entry: Measurement[Any],
+    sides: Mapping[str, RunSettings],
+    kept: list[list[Result]],
+    done: list[dict[str, Any]],
+    runs: dict[tuple[int, str], list[Result]],
+    benches: _Benches,
+) -> None:
+    settings = work.settings
     pair, since, checked = 0, time.monotonic(), False
     while True:
         pair += 1
@@ -70,8 +89,9 @@ def _measure(find: Find, work: Work[PairedSettings]) -> None:
             if not checked:
                 _check(entry, sides, settings)
                 checked = True
-            near = entry.near(sides[side], _first(runs, kept, pair))
-            line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since)
+            earlier = [runs[each, side] for each in range(max(1, pair - _LATEST), pair)]
+            near = entry.among(entry.near(sides[side], _first(runs, kept, pair)), earlier)
+            line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since, benches)
             since = time.monotonic()
             done.append(line)
             runs[pair, side] = results
@@ -159,6 +179,7 @@ def _run(
     side: str,
     used: list[float],
     since: float,
+    benches: _Benches,
 ) -> tuple[dict[str, Any], list[Result]]:
     """One run of a side, and the line that is kept of it. Raises EngineError if its command fails.
 
@@ -169,12 +190,47 @@ def _run(
     share = used[0] if used else 0.0
     drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
     said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())
-    _, results = carried_out(work, repeated(entry, of.repeat), drawn, f"pair-{pair:03d}/{side}", (share, share), said)
+    place = f"pair-{pair:03d}/{side}"
+    part = partial(carried_out, work, repeated(entry, of.repeat), drawn, place, (share, share), said)
+    bench = benches.opened()
+    try:
+        _, results = part(bench)
+    except EngineError:
+        if bench is None:
+            raise
+        benches.give_up()  # the command before a run may have made the ports anew
+        _, results = part()
     seconds = round(time.monotonic() - since, 3)
-    line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
+    line = {"pair": pair, "side": side, "run": place, "seconds": seconds}
     assert work.directory is not None, "a part that is measured has begun the whole"
     work.directory.append_line(RUNS, json.dumps(line).encode())
     return line, results
+
+
+class _Benches:
+    """What stays open from run to run of both sides, if they have it in common: opened when the first run begins."""
+
+    def __init__(self, entry: Measurement[Any], sides: Sequence[RunSettings], observer: Observer) -> None:
+        self._entry, self._sides, self._observer = entry, sides, observer
+        self._stack = ExitStack()
+        self._tried, self._bench = any(side.repeat for side in sides), None
+
+    def opened(self) -> Any:
+        """None where each run opens what it needs."""
+        if not self._tried:
+            self._tried = True
+            made = self._entry.bench(self._sides, self._observer)
+            self._bench = None if made is None else self._stack.enter_context(made)
+        return self._bench
+
+    def give_up(self) -> None:
+        """From now on each run opens what it needs."""
+        self._bench = None
+        self._stack.close()
+
+    def close(self) -> None:
+        """Closes what is open."""
+        self._stack.close()
 
 
 def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]], pair: int) -> list[Result]:

@@ -34,9 +34,10 @@ class _PartWork(Work[RunSettings]):
         path: Path,
         resumed: RunDirectory | None,
         observer: Observer,
+        bench: Any,
     ) -> None:
         super().__init__(measurement, settings, path, resumed, observer)
-        self._whole = whole
+        self._whole, self.bench = whole, bench
 
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
         if self._whole.directory is None:
@@ -84,10 +85,12 @@ def carried_out(
     name: str,
     share: tuple[float, float],
     said: str,
+    bench: Any = None,
 ) -> tuple[RunDirectory, list[Result]]:
     """Measures the part in the directory `name` of the whole, or continues it there, and analyses it.
 
-    `share` is how much of the whole is done before and after it. Raises as measuring does.
+    `bench` is what stays open from part to part. `share` is how much of the whole is done before and after it. Raises
+    as measuring does.
     """
     path = whole.path / name
     begun = _begun(path) if whole.directory is not None else None
@@ -96,7 +99,7 @@ def carried_out(
     elif whole.directory is not None and path.exists():
         shutil.rmtree(path)  # it was interrupted, and is no result
         begun = None
-    return completed(_PartWork(whole, measurement, settings, path, begun, _OneOfMany(whole, share, said)))
+    return completed(_PartWork(whole, measurement, settings, path, begun, _OneOfMany(whole, share, said), bench))
 
 
 def completed(work: Work[Any]) -> tuple[RunDirectory, list[Result]]:

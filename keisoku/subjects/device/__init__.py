@@ -11,6 +11,7 @@ GROUPS.update(
             "throughput": "keisoku.subjects.device.procedure.rfc2544.throughput",
             "latency": "keisoku.subjects.device.procedure.rfc2544.latency",
             "loss": "keisoku.subjects.device.procedure.rfc2544.loss",
+            "cost": "keisoku.subjects.device.procedure.own.cost",
         },
         "RFC 2544 and its successors": {
             "trial": "keisoku.subjects.device.procedure.own.trial",

@@ -74,6 +74,13 @@ class Procedure:
     from_afar: Callable[[Mapping[str, Any]], None] = lambda settings: None
     """Raises PlanError for settings, sent by a client of the server, that would act on the server."""
 
+    in_pairs: Callable[[Any], Settings] = lambda settings: settings
+    """Its settings in a run that is one side of a pair: as short as may be, but for what was given."""
+    among: Callable[[Any, Sequence[Result]], Settings] = lambda settings, earlier: settings
+    """Its settings in one of many runs of the same side, with what the latest ones before it show of the host."""
+    near: Callable[[Any, Result], Settings] = lambda settings, result: settings
+    """Its settings with what an earlier result of it lets a run do without."""
+
     plots: tuple[Callable[[Any], Plot | None], ...] = ()
     """Each draws the `Device`s (`plot/device.py`) that have something to show; None if there is none. Without any, its
     main figure is drawn."""

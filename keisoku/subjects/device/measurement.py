@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
@@ -103,7 +105,36 @@ def _again(plan: Plan, number: int, chance: Random) -> Plan:
     return plan.model_copy(update={"frame_bytes": sizes, "capture": capture})
 
 
+def _bench(plans: Sequence[Plan], observer: Observer) -> AbstractContextManager[Any] | None:
+    from keisoku.subjects.device import bench
+
+    return bench.in_common(plans, observer)
+
+
+def _in_pairs(plan: Plan) -> Plan:
+    return plan.model_copy(update={name: PROCEDURES[name].in_pairs(plan.own(name)) for name in plan.methods})
+
+
+def _among(plan: Plan, earlier: Sequence[Sequence[Result]]) -> Plan:
+    own = {
+        name: PROCEDURES[name].among(
+            plan.own(name), [one for each in earlier for one in each if one.measurement == name]
+        )
+        for name in plan.methods
+    }
+    return plan.model_copy(update=own)
+
+
 def _near(plan: Plan, results: Sequence[Result]) -> Plan:
+    """Each procedure's settings with what was found, and `_near_throughput`."""
+    known = [result for result in results if result.measurement in plan.methods]
+    own = {result.measurement: plan.own(result.measurement) for result in known}
+    for result in known:
+        own[result.measurement] = PROCEDURES[result.measurement].near(own[result.measurement], result)
+    return _near_throughput(plan.model_copy(update=own), results)
+
+
+def _near_throughput(plan: Plan, results: Sequence[Result]) -> Plan:
     """Searches begin at the middle, on a scale of ratios, of the throughputs that were measured at each size."""
     known: dict[int, list[float]] = {}
     for row in (row for result in results if result.measurement == "throughput" for row in result.rows):
@@ -133,6 +164,9 @@ MEASUREMENT = Measurement(
     named=_run_name,
     again=_again,
     near=_near,
+    bench=_bench,
+    in_pairs=_in_pairs,
+    among=_among,
     keep=_kept,
     tables=_tables,
     queries=QUERIES,

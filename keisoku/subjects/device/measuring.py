@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
@@ -16,8 +17,10 @@ from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.bench import Bench
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.calibration.store import bias_for
+from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import next_free
 from keisoku.subjects.device.forecast.announcement import announcement
 from keisoku.subjects.device.forecast.expected import Expected, Expecting, Planning
@@ -54,14 +57,15 @@ def measure(work: Work[Plan]) -> None:
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, work.observer.tell, work.observer.warn, _opened(work.resumed)) as engine:
+    bench: Bench | None = work.bench
+    with nullcontext(bench.engine) if bench else _engine(work, plan) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
-        virtual, look = capabilities.simulated, None
+        virtual, look = capabilities.simulated, bench.look if bench else None
 
         def spent_s() -> float:
             return 0.0 if virtual else work.waited_s() + started_s
 
-        if capabilities.on_host:
+        if capabilities.on_host and bench is None:
             look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
         if wanted is not None and plan.within_s is not None:
             plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
@@ -88,6 +92,10 @@ def measure(work: Work[Plan]) -> None:
         if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
             assert plan.within_s is not None
             directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
+
+
+def _engine(work: Work[Plan], plan: Plan) -> AbstractContextManager[Engine]:
+    return open_engine(plan, work.observer.tell, work.observer.warn, _opened(work.resumed))
 
 
 def _opened(resumed: RunDirectory | None) -> list[OpenedPort]:

@@ -7,12 +7,15 @@ from contextlib import ExitStack, closing, contextmanager
 from itertools import zip_longest
 
 from keisoku.errors import PlanError
+from keisoku.subjects.device.engine.beside_cable import BesideCable
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
-from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedPort, WantedTestbed, WantedTraffic
+
+_CABLE = "lab:cable"
 
 
 @contextmanager
@@ -36,10 +39,21 @@ def open_engine(
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
-        engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
+        engine: Engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
+        if any("cost" in PROCEDURES[method].needs for method in plan.methods):
+            engine = BesideCable(engine, lambda: stack.enter_context(_cable(plan)))
         for remark in testbed.remarks:
             tell(remark)
         plan.check(engine.capabilities)
+        yield engine
+
+
+@contextmanager
+def _cable(plan: Plan) -> Iterator[Engine]:
+    """An engine for the plan's traffic on a cable of this host."""
+    ports = tuple(WantedPort(f"{_CABLE}#{number}", "dut") for number in (1, 2))
+    wanted = WantedTestbed(ports, _CABLE, frame_bytes=tuple(plan.all_frame_bytes), seed=plan.seed)
+    with closing(open_testbed(wanted)) as testbed, closing(testbed.engine(wanted_traffic(plan))) as engine:
         yield engine
 
 

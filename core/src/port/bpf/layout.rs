@@ -14,6 +14,7 @@ pub const FRAMES_BYTES: usize = 1 << 24;
 pub const BUCKETS: usize = 41 << 7;
 pub const DEPARTURES: u64 = 1 << 18;
 pub const OUTLETS: usize = 32;
+pub const BATCHES: usize = 1 << 16;
 pub const STREAMS: usize = 4096;
 pub const RING_RECORDS: u64 = 1 << 20;
 /// Places of views that were met lately (`bpf/view.h`).
@@ -41,6 +42,10 @@ pub struct Transmitter {
     pub last_ns: u64,
     pub waited_ns: u64,
     pub shifted: u64,
+    pub batch_mask: u64,
+    pub batch_from: u64,
+    pub batch_begun_ns: u64,
+    pub batches: u64,
     pub shifts: [Shift; SHIFTS],
 }
 

@@ -14,6 +14,7 @@ use aya::programs::{Xdp, XdpMode};
 use crate::capture::bpf_ring;
 use crate::capture::ring::CaptureRing;
 use crate::capture::source::Direction;
+use crate::clock::tally::{Tally, tally};
 use crate::error::{EngineError, Result};
 use crate::hiccup::speed::Meter;
 use crate::host::kernel_clock::{monotonic_ns, sleep_until};
@@ -21,7 +22,7 @@ use crate::host::netns;
 use crate::interface::place::Place;
 use crate::latency::histogram::Histogram;
 use crate::port::bpf::layout::{
-    DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter,
+    BATCHES, DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter,
 };
 use crate::port::bpf::mapped::Mapped;
 use crate::port::bpf::program::{load, lots};
@@ -56,6 +57,7 @@ const ROOMY_CALL_NS: u64 = 10_000_000;
 pub struct XdpTransmit {
     program: Ebpf,
     outlets: Mapped<Outlet>,
+    batch_times: Mapped<u64>,
     shared: Arc<Shared>,
     places: Vec<Place>,
     indices: Vec<u32>,
@@ -74,6 +76,8 @@ struct Prepared {
     patience_ns: u64,
     period_ns: u64,
     frames: u64,
+    /// As in `Load`.
+    batch_frames: Option<u32>,
     /// A frame as long as the longest one, which the kernel copies first.
     longest: Vec<u8>,
     /// Where streams are switched one by one; `frames` has no meaning then.
@@ -154,6 +158,7 @@ impl XdpTransmit {
             DepartureRing::new(departures.clone(), map("frames")?, lots(places)).map_err(failed)?;
         let state = Mapped::new(map("transmitter")?, 1).map_err(failed)?;
         let outlets = Mapped::new(map("outlets")?, OUTLETS).map_err(failed)?;
+        let batch_times = Mapped::new(map("batch_times")?, BATCHES).map_err(failed)?;
         if places.len() > OUTLETS {
             return Err(EngineError(format!(
                 "one sender serves at most {} ports",
@@ -167,6 +172,7 @@ impl XdpTransmit {
         Ok(XdpTransmit {
             program,
             outlets,
+            batch_times,
             shared: Arc::new(Shared {
                 state,
                 departures,
@@ -206,7 +212,17 @@ impl XdpTransmit {
             refused_frames,
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
+            batches: self.batches(),
         }
+    }
+
+    /// As in `Sent`, of all ports together.
+    fn batches(&self) -> Tally {
+        let timed = self.shared.state.load(offset_of!(Transmitter, batches)) as usize;
+        // SAFETY: in the mapping; the program does not run now.
+        let times = (0..timed.min(BATCHES))
+            .map(|number| unsafe { self.batch_times.at(number).read_volatile() });
+        tally(times)
     }
 
     /// As in `Sent`.
@@ -252,6 +268,7 @@ impl Transmit for XdpTransmit {
             patience_ns: load.patience_ns,
             period_ns: load.departures.period_ns(),
             frames: load.departures.frames(),
+            batch_frames: load.batch_frames,
             longest: vec![0; packed.longest],
             switches: load.departures.switches().cloned(),
         };
@@ -262,6 +279,9 @@ impl Transmit for XdpTransmit {
             (*state).give_up_ns = load.give_up_ns;
             (*state).catch_up_ns = load.departures.catch_up_ns();
             (*state).patience_ns = load.patience_ns;
+            (*state).batch_mask = load
+                .batch_frames
+                .map_or(u64::MAX, |frames| u64::from(frames) - 1);
             for (outlet, index) in self.indices.iter().enumerate() {
                 let outlet = self.outlets.at(outlet);
                 outlet.write_bytes(0, 1);
@@ -320,7 +340,23 @@ impl Transmit for XdpTransmit {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
             self.meter.work_when_due(now_ns);
-            let batch = place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
+            let batch = load.batch_frames.or(place.batch).unwrap_or(chosen);
+            let batch = batch.clamp(1, LARGEST_BATCH);
+            let frames = match load.batch_frames {
+                None => frames,
+                // The end of a batch is seen when the next one is asked for. Where that is not due in this call, its runs
+                // send nothing.
+                Some(timed) => {
+                    let timed = u64::from(timed);
+                    let batches = match load.period_ns * timed {
+                        apart if apart < SLEEP_GAP_NS => CALL_NS / apart.max(1),
+                        _ => 0,
+                    };
+                    state.store(offset_of!(Transmitter, batch_from), next);
+                    state.store(offset_of!(Transmitter, batch_begun_ns), 0);
+                    timed * batches.max(2)
+                }
+            };
             let waited_ns = state.load(offset_of!(Transmitter, waited_ns));
             let called_ns = monotonic_ns();
             send_live(program, &load.longest, frames as u32, batch)

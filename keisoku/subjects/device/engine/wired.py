@@ -26,6 +26,7 @@ from keisoku.ground.frame.variants import Frames
 from keisoku.ground.host.full_speed import FullSpeed
 from keisoku.subjects.device.engine.address_filter import filtered_at
 from keisoku.subjects.device.engine.connecting import INITIATOR, PLACES, Connecting
+from keisoku.subjects.device.engine.cpu_times import CpuTimes
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.subjects.device.engine.port_capture import PortCapture
@@ -150,10 +151,17 @@ class WiredEngine:
             on_host=True,
             transmit_stamp=", ".join(TRANSMIT_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
-            abilities=_ABILITIES | ({"marks"} if self._views else set()),
+            abilities=_ABILITIES | self._further(senders),
             resets="on command" if callable(self._resets) else self._resets,
             events=self._events.names,
         )
+
+    def _further(self, senders: Sequence[str]) -> set[Ability]:
+        """Abilities that only some ports have."""
+        found: set[Ability] = {"marks"} if self._views else set()
+        if set(senders) == {"xdp"} and all(port.on_host for port in self._ports):
+            found.add("cost")
+        return found
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins the trial's phases on a thread of their own; `stream` is the number of its first one."""
@@ -433,12 +441,14 @@ class _Running(TrialThread):
     def _counted(self, carry: Callable[[], str]) -> Facts:
         """The facts of a load, with the kernel's counts at the ports."""
         before = read_all(self._counters, dict(self._wire.taken()))
-        facts = json.loads(carry())
+        with CpuTimes(self._trial.processes) as cpu_times:
+            facts = json.loads(carry())
         for core in facts["interference"]["cores"]:
             core["of_device"] = core["cpu"] == self._device_cpu
         after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
-        return Facts.model_validate(facts | {"counters": changes})
+        sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
+        return Facts.model_validate(facts | {"counters": changes} | cpu_times.facts(sending))
 
     def _open(self, stack: ExitStack) -> _Opened | None:
         """Opens the connections, and establishes them if that is asked for. The load is made of them; `stack` closes

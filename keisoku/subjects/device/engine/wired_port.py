@@ -47,6 +47,8 @@ class WiredPort:
     """Its program shall compute what changes of frames are told by, which costs a few ns a frame."""
     lots: int = 1
     """How many times 16 MiB of different frames its sender can hold."""
+    on_host: bool = True
+    """What is behind it works on CPUs of this host."""
     counts_refusals: bool = False
     """Count the XDP frames that its driver has no room for. Not for a veth, where they are the device's losses."""
 

@@ -49,6 +49,10 @@ _NO_NIC_SENDS: dict[Ability, str] = {
     "alignment": "frames with an incomplete octet",
 }
 _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
+    "cost": (
+        "takes the CPU time of a device that works on this host, from XDP ports",
+        "use a lab: device, or veth or tap interfaces as xdp:NAME; elsewhere compare 'throughput' or 'latency'",
+    ),
     "multicast": ("counts each frame at several ports", "use ports of a host, a lab device or a simulated one"),
     "compare": ("compares the headers of frames", "receive with xdp, afxdp or packet"),
     "connections": ("opens connections", "use ports of a host, a lab device or a simulated one"),

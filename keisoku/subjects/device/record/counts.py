@@ -94,6 +94,9 @@ class Sent(_Model):
     gaps: Buckets
     driver_delay: DriverDelay | None = None
     """How much later than its timestamp the driver sent a frame, where the driver reports it."""
+    batches: Pairs = []
+    """How long batches took, in ns, and how many did: from the first frame of one to when the next could begin, without
+    waits for due times. Only where the trial times them."""
 
     @property
     def unlisted_ns(self) -> int:

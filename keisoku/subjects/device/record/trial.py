@@ -176,6 +176,15 @@ class Trial(_Model):
     """When the engine resets the device, after the start of the load (RFC 6201)."""
     stop_after_lost: int | None = Field(None, ge=0)
     """The engine ends the load as soon as more frames than this are certainly lost; None: never."""
+    batch_frames: int | None = Field(None, ge=1, le=256)
+    """Senders hand frames over in batches of so many, a power of two, and keep how long each took; None: as few as
+    possible, untimed."""
+    on_cable: bool = False
+    """The frames go over a cable that the tester makes on this host, and not through the device: they show the tester's
+    own part of a figure."""
+    processes: tuple[str, ...] | None = None
+    """Numbers or names of processes whose CPU time is read before and after the load, beside that of the kernel's
+    threads which carry packets; None: none is read."""
     flat_out: bool = False
     """The load is as much as the tester can offer, up to the rate: it shows what that is."""
     at_full_speed: bool = False
@@ -276,6 +285,7 @@ class Trial(_Model):
                 "duration_ns": self.duration_ns,
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
+                "batch_frames": self.batch_frames,
                 "variation": self.variation,
                 "changes": self.changes is not None or self.arrivals or compares,
                 "marks": self.marks,
@@ -450,6 +460,10 @@ class Facts(_Model):
     """Of the loads after that which established them (`Trial.opening_loads`)."""
     opened: Opened | None = None
     """What became of them."""
+    threads_ns: dict[str, int] = {}
+    """CPU time of threads beside the sender's, by name, where the trial reads it."""
+    soft_interrupts_ns: dict[int, int] = {}
+    """The same of soft interrupts on each CPU on which no sender works, in steps of 10 ms."""
 
     @property
     def slowdown(self) -> float:

@@ -18,6 +18,9 @@ from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestb
 from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
+_OF_THIS_HOST = ("veth", "tun")
+"""Drivers of interfaces whose other end is on this host."""
+
 
 class HostPortsTestbed(WiredTestbed):
     """Raises PlanError, naming the port's field, for ports that do not exist or cannot be used.
@@ -148,5 +151,6 @@ def _wired_port(address: PortAddress, engine: PortEngine, found: HostPort, recei
         phc=phc,
         speed_mbps=None if virtual else found.speed_mbps,
         removes_tags=found.removes_tags,
+        on_host=found.driver in _OF_THIS_HOST,
         counts_refusals=not virtual,
     )

@@ -1,0 +1,42 @@
+"""The CPU time that others than the sender took for the load of a trial. Reads; judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import Self
+
+from keisoku.ground.host.cpu_time import Thread, named, of_processes, of_soft_interrupts
+
+
+class CpuTimes:
+    """Reads before and after its block, if the trial asks for it (`Trial.processes`)."""
+
+    def __init__(self, processes: Sequence[str] | None) -> None:
+        self._processes = processes
+        self._threads: list[dict[Thread, int]] = []
+        self._interrupts: list[dict[int, int]] = []
+
+    def _read(self) -> None:
+        if self._processes is not None:
+            self._threads.append(of_processes(self._processes))
+            self._interrupts.append(of_soft_interrupts())
+
+    def __enter__(self) -> Self:
+        """Raises PlanError for a process that is not there."""
+        self._read()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._read()
+
+    def facts(self, sending: Collection[int]) -> dict[str, object]:
+        """Fields of the trial's facts; `sending` are the CPUs of senders, whose soft interrupts batches contain."""
+        if not self._threads:
+            return {}
+        (before, after), (earlier, later) = self._threads, self._interrupts
+        others = {cpu: ns - earlier.get(cpu, ns) for cpu, ns in later.items() if cpu not in sending}
+        return {"threads_ns": named(before, after), "soft_interrupts_ns": others}
