@@ -195,6 +195,8 @@ class Measurement(Generic[Settings_]):
     """The content of runs on the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
+    stand_ins: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda plan: {}
+    """By the name of a result, the figure that pairs are compared by where the main one is a bound on both sides."""
     tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}
     """Tables of a run besides its raw ones, by name: the function that makes an Arrow table, or the SELECT of a view.
 

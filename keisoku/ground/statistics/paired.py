@@ -94,6 +94,8 @@ class Judgement:
     """The interval of 95 %."""
     sure: Ends
     """The interval that decides, of `alarm_errors`."""
+    bounds: bool = False
+    """Both sides are bounds in each pair, so that no difference is known, however many there are."""
 
 
 def differences(pairs: Sequence[tuple[Quantity, Quantity] | None]) -> Differences:
@@ -137,6 +139,8 @@ def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) ->
         return Judgement("not measured", last, 0, _NOWHERE, _NOWHERE, _NOWHERE)
     errors = [error * share for error in (SHOWN_ERROR, *alarm_errors(rule.better))]
     many = _of_many(low, errors) if np.array_equal(low, high) else None
+    if np.isinf(low).all() and np.isinf(high).all():
+        return Judgement("undecided", last, int(low.size), _NOWHERE, _NOWHERE, _NOWHERE, bounds=True)
     centre, ends = many or _of_few(low, high, errors)
     shown, lower, upper = (widened(each, centre, found.resolution) for each in ends)
     sure = lower[0], upper[1]

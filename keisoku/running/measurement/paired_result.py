@@ -47,6 +47,8 @@ def judged(
         if (name := result) and ((main := entry.figure_of(result, plan)) or settings.figure)
     }
     found = series(a, b, names)
+    if not settings.figure:
+        found = _decidable(found, a, b, entry.stand_ins(plan))
     judgements = []
     for one in found:
         known = next(figure for figure in (*one.a, *one.b) if figure is not None)
@@ -63,6 +65,28 @@ def judged(
             said = judge_against(kept, new, rule, used[-1] >= 1)
         judgements.append(Judged(one, said))
     return judgements
+
+
+def _decidable(
+    found: Sequence[Series], a: Sequence[Side], b: Sequence[Side], others: Mapping[str, str]
+) -> list[Series]:
+    """The series, of which those that are bounds on both sides are replaced by the other figure that was measured for
+    that case."""
+    kept = []
+    for one in found:
+        known = [pair for pair in one.pairs if pair is not None]
+        bounds = bool(known) and all(figure.bound for pair in known for figure in pair)
+        other = [
+            each
+            for each in (
+                series(a, b, {one.measurement: (others[one.measurement],)})
+                if bounds and one.measurement in others
+                else ()
+            )
+            if (each.frame_bytes, each.case) == (one.frame_bytes, one.case) and any(each.pairs)
+        ]
+        kept += other or [one]
+    return kept
 
 
 def nothing_in_common(settings: PairedSettings, a: Sequence[Side], b: Sequence[Side]) -> bool:
@@ -207,6 +231,15 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
             count=pairs,
             estimate=_estimate(judged),
         )
+    ]
+    found += [
+        phrase(
+            "The throughput of {size}-byte frames is a bound on both sides, because the tester and the device share a "
+            "CPU: the CPU time of a frame in the device is compared, which both runs measured.",
+            size=each.of.frame_bytes,
+        )
+        for each in judged
+        if not settings.figure and each.of.measurement == "throughput" and each.of.figure == "cost"
     ]
     if len(judged) > 1:
         found.append(

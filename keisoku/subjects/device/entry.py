@@ -32,6 +32,8 @@ class Procedure:
     figure: str
     """The figure of a criterion that names none."""
     example: str = ""
+    stand_in: str = ""
+    """The figure that pairs are compared by where `figure` is a bound on both sides."""
 
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""

@@ -76,6 +76,10 @@ def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
 
 
+def _stand_ins(plan: Mapping[str, Any]) -> Mapping[str, str]:
+    return {method: PROCEDURES[method].stand_in for method in plan["methods"] if PROCEDURES[method].stand_in}
+
+
 def _from_afar(values: Mapping[str, Any]) -> None:
     """Raises PlanError for settings that name files of the server or override its guards."""
     for key in ("capture", "snap_bytes", "force"):
@@ -156,6 +160,7 @@ MEASUREMENT = Measurement(
     summary="Measures what a network device does to every frame.",
     part=_part,
     figures=_figures,
+    stand_ins=_stand_ins,
     resumes=True,
     seconds=_seconds,
     check=_check,

@@ -40,7 +40,7 @@ def open_engine(
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
         engine: Engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
-        if any("cost" in PROCEDURES[method].needs for method in plan.methods):
+        if "cost" in engine.capabilities.abilities:
             engine = BesideCable(engine, lambda: stack.enter_context(_cable(plan)))
         for remark in testbed.remarks:
             tell(remark)

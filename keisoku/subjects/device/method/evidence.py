@@ -57,6 +57,7 @@ def _seen(row: Row, records: Sequence[TrialRecord]) -> _Seen:
         and PROCEDURES[record.method].bounds_throughput
         and record.trial.frame_bytes == row.frame_bytes
         and not record.trial.flows
+        and record.trial.batch_frames is None  # whose frames may have gone over a cable
     ]
     clean = [record for record in alike if record.loss_ratio == 0 and record.trial.duration_ns >= least_ns]
     # Flat out there is no load that could be named an upper bound.

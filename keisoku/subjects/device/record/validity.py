@@ -73,8 +73,9 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     sent = facts.sent
     found = [INTERRUPTED] if facts.interrupted else []
     found += _at_links(trial, facts)
-    found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
-    found += [reason for port in facts.transmitters for reason in _kept_from_sending(trial, port.sent)]
+    if trial.batch_frames is None:  # timed batches show by themselves which of them were disturbed
+        found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
+        found += [reason for port in facts.transmitters for reason in _kept_from_sending(trial, port.sent)]
     if facts.tester_dropped_frames:
         named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
         why = f" ({named})" if named else ""
@@ -100,7 +101,7 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     if sum(stream.offered_frames for stream in facts.streams) != sent.offered_frames:
         found.append(phrase("counts do not add up: ports and streams offered different numbers of frames"))
     found += _at_receivers(trial, facts)
-    if facts.interference is not None:
+    if facts.interference is not None and trial.batch_frames is None:
         found += disturbed(facts.interference)
     return found
 

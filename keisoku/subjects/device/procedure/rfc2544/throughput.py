@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
 from keisoku.ground.report import digits
-from keisoku.ground.report.sentence import both, ends
+from keisoku.ground.report.sentence import both, ends, sentence
 from keisoku.ground.run.result import Result, Row
-from keisoku.language import phrase
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.frame_cost import FrameCost, Load
 from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
@@ -17,6 +19,11 @@ from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plot.size_plots import throughput_plot
 from keisoku.subjects.device.procedure.rfc2544.search_plot import search_plot
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
+
+LIMITED = phrase("limited by the tester")
+"""Remark of a row whose throughput is a bound for that reason."""
+_COST_S = 10.0
+"""So much of a plan's time must be left for a frame's cost."""
 
 
 def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -34,12 +41,50 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         for remark in _remarks(found):
             said.setdefault(remark, []).append(str(size))
     plan = setting.plan
+    rows, costs = yield from _with_costs(setting, rows)
     remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
-    return Result(
+    found = Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
+    )
+    if not costs:
+        return found
+    return found.model_copy(update={"sentence": join_texts(" ", [sentence(found, "throughput"), *costs])})
+
+
+def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, tuple[list[Row], list[str]]]:
+    """The rows with the CPU time of a frame in the device, at the smallest and the largest size at which the tester ran
+    out of the CPU that the device uses too; and what that says. It is no part of RFC 2544."""
+    plan = setting.plan
+    bounded = [place for place, row in enumerate(rows) if row.remark == LIMITED]
+    if "cost" not in setting.capabilities.abilities or plan.pairs() != [(0, 1)] or not bounded:
+        return rows, []
+    rows, said = list(rows), []
+    for place in sorted({bounded[0], bounded[-1]}):
+        row = rows[place]
+        if row.frame_bytes is None or (plan.within_s is not None and plan.within_s - setting.spent.seconds < _COST_S):
+            continue
+        measured = FrameCost(Load(size=row.frame_bytes))
+        yield from measured.measure(setting)
+        found = measured.figures()
+        if "core" in found:
+            own = {name: found[name] for name in ("cost", "core")}
+            remark = phrase("limited by the CPU that the device and the tester share")
+            rows[place] = row.model_copy(update={"figures": row.figures | own, "remark": remark})
+            said.append(_share(row.frame_bytes, found))
+    return rows, said
+
+
+def _share(size: int, found: Mapping[str, Quantity]) -> str:
+    return phrase(
+        "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size} bytes;"
+        " a core of its own would carry about {core}.",
+        share=100 * found["cost"].value / found["whole"].value,
+        own=digits.text(found["cost"]),
+        size=size,
+        core=digits.text(found["core"]),
     )
 
 
@@ -64,7 +109,7 @@ def _remark(found: SearchOutcome) -> str:
     if found.given_up:
         return phrase("given up before the resolution was reached")
     if found.limited_by_tester:
-        return phrase("limited by the tester")
+        return LIMITED
     if found.unsteady:
         return phrase("some loads passed in one trial and failed in another")
     return phrase("no load passed without loss") if found.record is None else ""
@@ -121,4 +166,5 @@ PROCEDURE = Procedure(
     is_steady=True,
     over_time=True,
     bounds_throughput=True,
+    stand_in="cost",
 )

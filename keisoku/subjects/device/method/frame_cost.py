@@ -1,0 +1,204 @@
+"""The CPU time of a frame in a device that shares the sender's core, from runs through it and over a cable in turn.
+
+The sender hands the kernel a batch of frames, and the kernel carries each through the device to the receiving port
+before it asks for the next batch. So the time from batch to batch is the CPU time of its frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from keisoku.ground.run.settings import Settings
+from keisoku.ground.statistics.difference import difference
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.repeated import FROM_ORDER, combined
+from keisoku.language import phrase, plural
+from keisoku.subjects.device.analysis.calm import Calm, calm
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial, TrialRecord
+
+TRIES = 3
+"""All runs together are at most so many times those that are to be calm."""
+FLAT_OUT_FPS = 1e7
+"""More than a core carries; departures are prepared for so many."""
+DRAIN_NS = 20_000_000
+LEARNING_NS = 10_000_000
+"""Longer waits than these would say nothing of CPU time."""
+OTHERS_LEAST = 0.01
+"""CPU time beside the sender's counts from this share of the batches' on: what is below comes from elsewhere."""
+LOST = 1e-3
+"""Share of the frames that may be lost without a word."""
+
+Place = Literal["device", "cable"]
+
+
+class Load(Settings):
+    """What is sent in the runs of one figure."""
+
+    size: int
+    """Frame size in bytes."""
+    burst: int = 64
+    """Frames that arrive together: a power of two up to 256."""
+    fps: float | None = None
+    """None: batch after batch, as fast as they are carried."""
+    run_s: float = 0.1
+    """Length of each run."""
+    runs: int = FROM_ORDER
+    """Calm runs that are wanted through the device and over the cable."""
+    processes: tuple[str, ...] = ()
+    """Numbers or names of processes whose threads belong to the device."""
+
+
+@dataclass
+class FrameCost:
+    """The runs of one load, and what they say."""
+
+    load: Load
+    level: Quantity | None = None
+    """The time of a frame in calm batches through the device, as earlier runs showed it; None: there were none."""
+    tester: Quantity | None = None
+    """The tester's part, if it is known already: then no run over the cable is made."""
+    runs: dict[Place, list[TrialRecord]] = field(default_factory=lambda: {"device": [], "cable": []})
+
+    def measure(self, setting: Setting) -> Generator[Trial, TrialRecord, None]:
+        """Runs in turn, until enough of them were calm or there were too many."""
+        while wanted := self._wanted():
+            # The first of a pair alternates, so that a steady drift meets both alike.
+            for place in wanted if len(self.runs["device"]) % 2 else reversed(wanted):
+                record = yield self._trial(setting, place)
+                self.runs[place].append(record)
+
+    def figures(self) -> dict[str, Quantity]:
+        """'cost' (ns a frame in the device), 'whole' (with the tester's part), 'tester', 'batches' (the part of the
+        whole in the sender's core), 'elsewhere' (the rest, if there is any), 'core' (frames/s that a core carries
+        through the device alone), 'calm' (% of the batches), 'lost' (frames). Empty where the host left no calm
+        moment."""
+        found = self._calm()
+        if any(not level.levels_ns for level in found.values()):
+            return {}
+        batches = _a_frame(found["device"], self.load.burst)
+        others = _others(self.runs["device"], batches.value)
+        whole = batches if others is None else _sum(batches, others)
+        tester = self.tester or _a_frame(found["cable"], self.load.burst)
+        own = difference(whole, tester)
+        figures = {"cost": own, "whole": whole, "tester": tester, "batches": batches}
+        if others is not None:
+            figures["elsewhere"] = others
+        if (core := _per_core(own)) is not None:
+            figures["core"] = core
+        figures["calm"] = Quantity(value=100 * found["device"].share, unit="%")
+        figures["lost"] = Quantity(value=self._lost, unit="frames", uncertainty=0.0)
+        return figures
+
+    @property
+    def remarks(self) -> list[str]:
+        """Runs that are left out, and losses."""
+        found = []
+        for place, level in self._calm().items():
+            if level.slow_runs:
+                said = phrase("through the device") if place == "device" else phrase("over the cable")
+                found.append(
+                    plural(
+                        "{count} of {runs} run {place} was slow as a whole and is left out",
+                        "{count} of {runs} runs {place} were slow as a whole and are left out",
+                        count=level.slow_runs,
+                        runs=len(level.shares),
+                        place=said,
+                    )
+                )
+        sent = sum(record.facts.sent.offered_frames for record in self.runs["device"])
+        if self._lost > LOST * sent:
+            share = 100 * self._lost / sent
+            found.append(
+                phrase("{share:.2g} % of the frames were lost and cost less: give a lower --rate", share=share)
+            )
+        return found
+
+    @property
+    def _lost(self) -> int:
+        return sum(record.facts.tracked.lost_frames for record in self.runs["device"])
+
+    def _calm(self) -> dict[Place, Calm]:
+        known_ns = inf if self.level is None else self.level.value * self.load.burst
+        limits: dict[Place, float] = {"device": known_ns, "cable": inf}
+        return {
+            place: calm([record.facts.sent.batches for record in self.runs[place]], limit_ns)
+            for place, limit_ns in limits.items()
+            if self.tester is None or place == "device"
+        }
+
+    def _wanted(self) -> list[Place]:
+        """Where runs are missing."""
+        most = TRIES * self.load.runs
+        return [
+            place
+            for place, level in self._calm().items()
+            if len(level.levels_ns) < self.load.runs and len(level.shares) < most
+        ]
+
+    def _trial(self, setting: Setting, place: Place) -> Trial:
+        load, number = self.load, len(self.runs[place]) + 1
+        where = phrase("device") if place == "device" else phrase("cable")
+        purpose = phrase(
+            "{where} {number}, {size} byte, bursts of {burst}",
+            where=where,
+            number=number,
+            size=load.size,
+            burst=load.burst,
+        )
+        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, load.run_s)
+        waits = trial.phases
+        pacing = Constant() if load.burst == 1 else Bursts(burst_frames=load.burst)
+        return trial.model_copy(
+            update={
+                "batch_frames": load.burst,
+                "flat_out": load.fps is None,
+                "on_cable": place == "cable",
+                "processes": load.processes if place == "device" else None,
+                "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),
+                "phases": Phases(
+                    learning=waits.learning,
+                    learning_wait_ns=min(waits.learning_wait_ns, LEARNING_NS),
+                    drain_ns=min(waits.drain_ns, DRAIN_NS),
+                    rest_ns=0,
+                ),
+            }
+        )
+
+
+def _a_frame(level: Calm, burst: int) -> Quantity:
+    """ns a frame, from the calm level of each run: of few runs, whose scatter says little, without an interval."""
+    runs = [Quantity(value=ns / burst, unit="ns", uncertainty=0.5 / burst) for ns in level.levels_ns]
+    found = combined(runs, least=0.0)
+    return found if len(runs) >= FROM_ORDER else Quantity(value=found.value, unit=found.unit)
+
+
+def _others(records: Sequence[TrialRecord], batches_ns: float) -> Quantity | None:
+    """CPU time a forwarded frame beside the sender's: of threads, and of soft interrupts on other CPUs; None where it
+    is nothing."""
+    found = []
+    for record in records:
+        taken_ns = sum(record.facts.threads_ns.values()) + sum(record.facts.soft_interrupts_ns.values())
+        frames = record.facts.tracked.forwarded_frames
+        if frames:
+            found.append(taken_ns / frames)
+    if not found or sorted(found)[len(found) // 2] < OTHERS_LEAST * batches_ns:
+        return None
+    return combined([Quantity(value=ns, unit="ns") for ns in found], least=0.0)
+
+
+def _sum(one: Quantity, other: Quantity) -> Quantity:
+    ends = other.interval and Interval(lower=-other.interval.upper, upper=-other.interval.lower)
+    return difference(one, other.model_copy(update={"value": -other.value, "interval": ends}))
+
+
+def _per_core(own: Quantity) -> Quantity | None:
+    """Frames/s of a core that does nothing but the device's part; None where that is not surely above zero."""
+    if own.bounds is None or own.bounds[0] <= 0:
+        return None
+    low, high = own.bounds
+    ends = Interval(lower=NS_PER_S / high, upper=NS_PER_S / low)
+    return Quantity(value=NS_PER_S / own.value, unit="frames/s", interval=ends)
