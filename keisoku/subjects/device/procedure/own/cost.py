@@ -54,7 +54,8 @@ class CostSettings(Settings):
     @field_validator("bursts")
     @classmethod
     def _powers_of_two(cls, given: tuple[int, ...]) -> tuple[int, ...]:
-        if other := next((size for size in given if size not in _BURSTS), None):
+        other = next((size for size in given if size not in _BURSTS), None)
+        if other is not None:
             raise PlanError("bursts", f"{other} is no power of two up to 256", "use such as 1,8,64")
         return given
 

@@ -1,0 +1,108 @@
+"""The cost of a frame on real devices: against what the kernel measures of the same program, and in pairs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.xdp_run import run_ns
+
+import keisoku as ks
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Row
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.alone,
+    pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang and libbpf's headers"),
+]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
+SCRIPT, NAMESPACE, INTERFACE = str(EXAMPLE / "dataplane.sh"), "keisoku-ci", "dut0"
+PORTS = {"tx": "xdp:kci0", "rx": "xdp:kci1"}
+
+Build = Callable[[int], Path]
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Iterator[Build]:
+    """Builds the example's data plane with so many steps more a frame; one is loaded at first."""
+
+    def built(steps: int) -> Path:
+        out = tmp_path / f"{steps}.o"
+        source = str(EXAMPLE / "dataplane" / "forward.c")
+        subprocess.run([SCRIPT, "build", source, str(out), f"-DWORK={steps}"], check=True)
+        return out
+
+    subprocess.run([SCRIPT, "up"], check=True)
+    try:
+        load(built(0))
+        yield built
+    finally:
+        subprocess.run([SCRIPT, "down"], check=True)
+
+
+def load(program: Path) -> None:
+    subprocess.run([SCRIPT, "load", str(program)], check=True)
+
+
+def row(found: ks.Measured) -> Row:
+    return found.results[0].rows[0]
+
+
+def test_more_steps_cost_what_the_kernel_says_of_them(build: Build, tmp_path: Path) -> None:
+    """A step is a call of some ns, so that 60 of them take about three times as long as the rest of the program."""
+    costs, own = [], []
+    for steps in (0, 60):
+        load(build(steps))
+        found = row(ks.measure("cost", **PORTS, frame_bytes=64, out=tmp_path / str(steps)))
+        if not found.figures:
+            pytest.skip(f"the host: {found.remark}")
+        costs.append(found.figures["cost"])
+        own.append(run_ns(NAMESPACE, INTERFACE))
+        assert found.figures["lost"].value == 0
+        assert found.figures["tester"].value < found.figures["whole"].value
+    assert costs[1].value - costs[0].value == pytest.approx(own[1] - own[0], rel=0.1)
+
+
+def test_a_pair_tells_a_slower_program_and_calls_an_equal_one_equal(build: Build, tmp_path: Path) -> None:
+    loads = [f"{SCRIPT} load {build(steps)}" for steps in (0, 20)]
+    worse = ks.ab(
+        "cost", **PORTS, frame_bytes=64, before_a=loads[0], before_b=loads[1], margin_percent=5, within_s=120,
+        out=tmp_path / "worse",
+    )  # fmt: skip
+    equal = ks.ab(
+        "cost", **PORTS, frame_bytes=64, before_a=loads[0], before_b=loads[0], margin_percent=20, within_s=120,
+        out=tmp_path / "equal",
+    )  # fmt: skip
+    assert row(worse).remark == "worse" and not worse.met
+    assert row(worse).figures["change"].value == pytest.approx(20 * 100, rel=0.95), "20 steps are most of the program"
+    assert row(equal).remark in ("equal", "no worse") and equal.met
+    runs = sorted((tmp_path / "worse").glob("pair-*/*/trials.jsonl"))
+    assert len(runs) == 2 * row(worse).figures["pairs"].value
+    assert '"on_cable":true' in runs[0].read_text() + runs[1].read_text()
+    assert all('"on_cable":true' not in run.read_text() for run in runs[2:]), "the tester's part is measured once"
+
+
+def test_a_router_costs_more_than_the_cable(tmp_path: Path) -> None:
+    found = row(ks.measure("cost", dut="lab:router", frame_bytes=64, cost={"bursts": [1, 64], "runs": 6}, out=tmp_path / "run"))
+    if not found.figures:
+        pytest.skip(f"the host: {found.remark}")
+    assert found.figures["cost"].bounds is not None and found.figures["cost"].bounds[0] > 0
+
+
+def test_a_shared_cpu_is_named_where_the_tester_could_send_no_more(tmp_path: Path) -> None:
+    found = ks.measure("throughput", dut="lab:bridge", frame_bytes=64, profile="quick", out=tmp_path / "run")
+    figures = row(found).figures
+    if "core" not in figures:
+        assert row(found).remark != "limited by the tester", "then the device was the limit, or the host disturbed"
+        return
+    assert figures["throughput"].bound == "at least" and figures["core"].value > figures["throughput"].value
+    assert "% of the CPU that it shares with the tester" in found.results[0].sentence
+
+
+def test_a_process_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="no process has the name or number 'no-such-switch'"):
+        ks.measure("cost", dut="lab:bridge", cost={"process": ["no-such-switch"]}, out=tmp_path / "run")

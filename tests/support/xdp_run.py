@@ -1,0 +1,55 @@
+"""What a frame takes in the XDP program of an interface, as the kernel measures it by itself (BPF_PROG_TEST_RUN)."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import subprocess
+
+_CALL = {"x86_64": 321, "aarch64": 280}
+_TEST_RUN, _FD_BY_ID = 10, 13
+
+
+class _ById(ctypes.Structure):
+    _fields_ = (("id", ctypes.c_uint32), ("next", ctypes.c_uint32), ("flags", ctypes.c_uint32))
+
+
+class _Run(ctypes.Structure):
+    _fields_ = (
+        ("program", ctypes.c_uint32),
+        ("returned", ctypes.c_uint32),
+        ("in_bytes", ctypes.c_uint32),
+        ("out_bytes", ctypes.c_uint32),
+        ("data_in", ctypes.c_uint64),
+        ("data_out", ctypes.c_uint64),
+        ("repeat", ctypes.c_uint32),
+        ("duration_ns", ctypes.c_uint32),
+        ("rest", ctypes.c_uint64 * 4),
+    )
+
+
+def run_ns(namespace: str, interface: str, repeat: int = 200_000, tries: int = 9) -> float:
+    """The least of several runs, in ns a frame of 60 bytes. Raises OSError if the kernel refuses."""
+    said = subprocess.run(
+        ["ip", "-n", namespace, "-d", "-j", "link", "show", "dev", interface], capture_output=True, check=True
+    )
+    number = json.loads(said.stdout)[0]["xdp"]["prog"]["id"]
+    program = _bpf(_FD_BY_ID, _ById(number))
+    frame = ctypes.create_string_buffer(60)
+    try:
+        runs = [_Run(program, 0, 60, 0, ctypes.addressof(frame), 0, repeat) for _ in range(tries)]
+        for run in runs:
+            _bpf(_TEST_RUN, run)
+        return float(min(run.duration_ns for run in runs))
+    finally:
+        os.close(program)
+
+
+def _bpf(command: int, attributes: ctypes.Structure) -> int:
+    library = ctypes.CDLL(None, use_errno=True)
+    number = library.syscall(_CALL[platform.machine()], command, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    if number < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int(number)

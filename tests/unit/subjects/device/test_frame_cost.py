@@ -1,0 +1,169 @@
+"""The cost of a frame from records with known batch times: figures, what is left out, pairs, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from support.simulated_trials import carry_out, device, plan
+from support.trials import record_of
+
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Result
+from keisoku.subjects.device.calibration.bias import Bias
+from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan_testbed import open_engine
+from keisoku.subjects.device.procedure.own.cost import PROCEDURE, CostSettings, cost
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+
+DEVICE_NS, TESTER_NS = 950.0, 300.0
+LAB = {"methods": ["cost"], "dut": "lab:bridge"}
+
+
+@pytest.fixture(scope="module")
+def template() -> tuple[Facts, Capabilities]:
+    """Facts of any trial of one stream."""
+    _, records = carry_out(plan("trial", trial={"trial_s": 0.01, "rate_fps": 1000}), device(""))
+    capabilities = Capabilities(
+        engine="xdp",
+        link_bits_per_second=None,
+        min_frame_bytes=64,
+        max_frame_bytes=1518,
+        simulated=False,
+        transmit_stamp="",
+        receive_stamp="",
+        abilities=frozenset({"cost"}),
+    )
+    # Without the totals that were computed of it, which copies would keep.
+    return Facts.model_validate(records[0].facts.model_dump()), capabilities
+
+
+Times = Callable[[Trial, int], float]
+"""ns of each frame in a run, by the trial and its number; NaN: no batch at all."""
+
+
+def steady(trial: Trial, number: int) -> float:
+    chance = random.Random(number)
+    return (TESTER_NS + (0 if trial.on_cable else DEVICE_NS)) * (1 + chance.gauss(0, 0.002))
+
+
+def with_batches(facts: Facts, trial: Trial, frame_ns: float, **more: Any) -> Facts:
+    assert trial.batch_frames
+    batch_ns = round(frame_ns * trial.batch_frames)
+    batches = [(batch_ns - 5, 300), (batch_ns, 700), (batch_ns + 5, 300), (2 * batch_ns, 100)]
+    sender = facts.transmitters[0]
+    sent = sender.sent.model_copy(update={"batches": batches})
+    return facts.model_copy(update={"transmitters": [sender.model_copy(update={"sent": sent})], **more})
+
+
+def found(
+    template: tuple[Facts, Capabilities], times: Times = steady, of: Plan | None = None, **more: Any
+) -> tuple[Result, list[TrialRecord]]:
+    facts, capabilities = template
+    method: Generator[Trial, TrialRecord, Result] = cost(Setting(of or parse(LAB), capabilities, Bias(exact=True)))
+    records: list[TrialRecord] = []
+    trial = next(method)
+    while True:
+        own = with_batches(facts, trial, times(trial, len(records)), **({} if trial.on_cable else more))
+        records.append(record_of(trial, own, index=len(records), method="cost"))
+        try:
+            trial = method.send(records[-1])
+        except StopIteration as stop:
+            return stop.value, records
+
+
+def test_the_tester_s_part_is_taken_out(template: tuple[Facts, Capabilities]) -> None:
+    result, records = found(template)
+    (row,) = result.rows
+    own = row.figures["cost"]
+    assert own.value == pytest.approx(DEVICE_NS, rel=0.005)
+    assert own.bounds is not None and own.bounds[0] <= DEVICE_NS <= own.bounds[1]
+    assert row.figures["tester"].value == pytest.approx(TESTER_NS, rel=0.005)
+    assert row.figures["core"].value == pytest.approx(1e9 / DEVICE_NS, rel=0.005)
+    assert [record.trial.on_cable for record in records].count(True) == len(records) / 2 == 8
+    orders = {tuple(record.trial.on_cable for record in records[place : place + 2]) for place in range(0, 16, 2)}
+    assert orders == {(True, False), (False, True)}, "neither is always first"
+
+
+def test_slow_runs_are_repeated_and_said(template: tuple[Facts, Capabilities]) -> None:
+    def third_slow(trial: Trial, number: int) -> float:
+        return steady(trial, number) * (1.35 if number % 3 == 2 else 1)
+
+    result, records = found(template, third_slow)
+    (row,) = result.rows
+    assert row.figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
+    assert len(records) > 16 and "were slow as a whole and are left out" in row.remark
+
+
+def test_threads_that_work_for_the_device_count(template: tuple[Facts, Capabilities]) -> None:
+    forwarded = template[0].streams[0].tracked.forwarded_frames
+    result, _ = found(template, threads_ns={"ovs-vswitchd": 400 * forwarded})
+    (row,) = result.rows
+    assert row.figures["elsewhere"].value == pytest.approx(400)
+    assert row.figures["cost"].value == pytest.approx(DEVICE_NS + 400, rel=0.005)
+    few, _ = found(template, threads_ns={"ksoftirqd/1": forwarded})
+    assert "elsewhere" not in few.rows[0].figures, "less than a hundredth comes from elsewhere"
+
+
+def test_a_given_load_is_sent_in_bursts_by_the_clock(template: tuple[Facts, Capabilities]) -> None:
+    of = parse({**LAB, "cost": {"rate_fps": 20_000, "bursts": [1, 8]}})
+    result, records = found(template, of=of)
+    assert [row.case for row in result.rows] == ["bursts of 1", "bursts of 8"]
+    assert {record.trial.batch_frames for record in records} == {1, 8}
+    assert not any(record.trial.flat_out for record in records)
+    assert {flow.pacing.kind for record in records for flow in record.trial.flows if flow.pacing} == {
+        "constant",
+        "bursts",
+    }
+
+
+def test_a_side_of_a_pair_is_short_but_for_what_was_given() -> None:
+    short = PROCEDURE.in_pairs(CostSettings())
+    assert isinstance(short, CostSettings) and (short.runs, short.trial_s) == (3, 0.1)
+    given = PROCEDURE.in_pairs(CostSettings(runs=10))
+    assert isinstance(given, CostSettings) and given.runs == 10
+
+
+def test_later_pairs_know_the_tester_s_part_and_the_level(template: tuple[Facts, Capabilities]) -> None:
+    result, _ = found(template)
+    near = PROCEDURE.among(PROCEDURE.near(CostSettings(runs=3), result), [result])
+    of = parse({**LAB, "cost": near})
+
+    def one_slow(trial: Trial, number: int) -> float:
+        return steady(trial, number) * (1.3 if number < 3 else 1)
+
+    later, records = found(template, one_slow, of)
+    assert not any(record.trial.on_cable for record in records) and len(records) == 6
+    assert later.rows[0].figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
+    assert "uncertainty" not in later.rows[0].figures["batches"].model_dump(exclude_none=True), "three runs say little"
+
+
+def test_a_host_without_a_calm_moment_gives_no_figure(template: tuple[Facts, Capabilities]) -> None:
+    result, _ = found(template)
+    of = parse({**LAB, "cost": PROCEDURE.among(CostSettings(runs=2), [result])})
+    never, records = found(template, lambda trial, number: 1.4 * steady(trial, number), of)
+    assert not never.rows[0].figures and never.rows[0].remark.startswith("this host left its core no calm moment")
+    assert sum(not record.trial.on_cable for record in records) == 6, "three times as many as were asked for"
+
+
+def test_a_device_that_is_not_on_this_host_is_refused() -> None:
+    with (
+        pytest.raises(PlanError, match="works on this host"),
+        open_engine(parse({"methods": ["cost"], "dut": "sim:gs908e"})),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("bursts", [[3], [512], [0]])
+def test_a_burst_is_a_power_of_two(bursts: list[int]) -> None:
+    with pytest.raises(PlanError, match="no power of two"):
+        parse({**LAB, "cost": {"bursts": bursts}})
+
+
+def test_several_ways_at_once_are_refused(template: tuple[Facts, Capabilities]) -> None:
+    with pytest.raises(PlanError, match="from one port to one other"):
+        parse({**LAB, "pattern": "bidirectional"}).check(template[1])
