@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 old=$1 new=$2
 shift 2
 : "${DATAPLANE:=examples/ci/dataplane/forward.c}" "${KEISOKU:=keisoku}" "${OUT:=ci-results}"
-: "${MEASURE:=throughput --duration 0.3s --waits 0.05s}" # latency disturbs less: 'latency --rate 2kpps --figure min …'
+: "${MEASURE:=cost}" # or such as 'latency --rate 2kpps --figure min …'
 mkdir -p "$OUT"
 git show "$old:$DATAPLANE" >"$OUT/old.c"
 git show "$new:$DATAPLANE" >"$OUT/new.c"
@@ -22,9 +22,9 @@ trap 'exit 2' INT TERM HUP # dash leaves out EXIT's trap otherwise
 code=0
 # Options that come last replace those before them.
 # shellcheck disable=SC2086  # words
-$KEISOKU ab $MEASURE --tx packet:kci0 --rx packet:kci1 --size 64 \
+$KEISOKU ab $MEASURE --tx xdp:kci0 --rx xdp:kci1 --size 64 \
     --before-a "$here/dataplane.sh load $OUT/old.o" --before-b "$here/dataplane.sh load $OUT/new.o" \
-    --margin 5% --within 10min --out "$OUT/ab" "$@" || code=$?
+    --margin 5% --within 2min --out "$OUT/ab" "$@" || code=$?
 if [ -e "$OUT/ab/result.json" ]; then
     $KEISOKU export "$OUT/ab" --format junit --out "$OUT/junit.xml"
     $KEISOKU export "$OUT/ab" --format markdown --out "$OUT/summary.md"

@@ -21,8 +21,6 @@ pytestmark = [
 ]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
 SOURCE = "forward.c"
-MEASURE = "latency --rate 2kpps --repetitions 1 --duration 50ms --waits 10ms --figure min"
-"""What disturbs least on a machine whose processors the data plane and the tester share."""
 
 
 def git(folder: Path, *words: str) -> str:
@@ -39,7 +37,7 @@ def commit(folder: Path, source: str) -> str:
 
 def judged(folder: Path, old: str, new: str, margin: str) -> tuple[int, str, ElementTree.Element, str]:
     """Exit code and annotations, the test report, and the summary of the script that the workflow calls."""
-    environment = dict(os.environ, DATAPLANE=SOURCE, KEISOKU=f"{sys.executable} -m keisoku", MEASURE=MEASURE)
+    environment = dict(os.environ, DATAPLANE=SOURCE, KEISOKU=f"{sys.executable} -m keisoku")
     command = [str(EXAMPLE / "measure.sh"), old, new, "--pairs", "16", "--margin", margin]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     results = folder / "ci-results"

@@ -87,7 +87,7 @@ def test_a_pair_tells_a_slower_program_and_calls_an_equal_one_equal(build: Build
 
 
 def test_a_router_costs_more_than_the_cable(tmp_path: Path) -> None:
-    found = row(ks.measure("cost", dut="lab:router", frame_bytes=64, cost={"bursts": [1, 64], "runs": 6}, out=tmp_path / "run"))
+    found = row(ks.measure("cost", dut="lab:router", frame_bytes=64, bursts=[1, 64], runs=6, out=tmp_path / "run"))
     if not found.figures:
         pytest.skip(f"the host: {found.remark}")
     assert found.figures["cost"].bounds is not None and found.figures["cost"].bounds[0] > 0
@@ -105,4 +105,4 @@ def test_a_shared_cpu_is_named_where_the_tester_could_send_no_more(tmp_path: Pat
 
 def test_a_process_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no process has the name or number 'no-such-switch'"):
-        ks.measure("cost", dut="lab:bridge", cost={"process": ["no-such-switch"]}, out=tmp_path / "run")
+        ks.measure("cost", dut="lab:bridge", process=["no-such-switch"], out=tmp_path / "run")

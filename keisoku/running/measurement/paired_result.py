@@ -47,7 +47,7 @@ def judged(
         if (name := result) and ((main := entry.figure_of(result, plan)) or settings.figure)
     }
     found = series(a, b, names)
-    if not settings.figure:
+    if not settings.figure and settings.against is None:
         found = _decidable(found, a, b, entry.stand_ins(plan))
     judgements = []
     for one in found:
@@ -75,17 +75,13 @@ def _decidable(
     kept = []
     for one in found:
         known = [pair for pair in one.pairs if pair is not None]
-        bounds = bool(known) and all(figure.bound for pair in known for figure in pair)
-        other = [
-            each
-            for each in (
-                series(a, b, {one.measurement: (others[one.measurement],)})
-                if bounds and one.measurement in others
-                else ()
-            )
-            if (each.frame_bytes, each.case) == (one.frame_bytes, one.case) and any(each.pairs)
-        ]
-        kept += other or [one]
+        other = others.get(one.measurement)
+        if other is None or not known or not all(figure.bound for pair in known for figure in pair):
+            kept.append(one)
+            continue
+        place = one.frame_bytes, one.case
+        alike = [each for each in series(a, b, {one.measurement: (other,)}) if (each.frame_bytes, each.case) == place]
+        kept += [each for each in alike if any(each.pairs)] or [one]
     return kept
 
 

@@ -3,7 +3,7 @@
 A core has a few speeds: its own, and a lower one while another hardware thread of the same core works, which takes 20
 to 40 % (docs/guards.md). Times of batches therefore lie in clusters. The lowest cluster is the same on a quiet and on a
 busy host, as long as the core is undisturbed for a few ms now and then; means and medians move from one cluster to
-another with the host's other work. `benchmarks/detection/calm.py` has what was tried.
+another with the host's other work. `benchmarks/accuracy/cost.py` shows how true the level is.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 
-class Known(Settings):
+class EarlierFigure(Settings):
     """What earlier runs found at one size and burst."""
 
     size: int
@@ -46,9 +46,9 @@ class CostSettings(Settings):
     """Load (default: batch after batch, as fast as they are carried)."""
     process: Annotated[tuple[str, ...], Option("PID|NAME", several=True)] = ()
     """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts."""
-    level: tuple[Known, ...] = not_an_option(())
+    level: tuple[EarlierFigure, ...] = not_an_option(())
     """The time of a frame in calm batches of earlier runs through the device."""
-    tester: tuple[Known, ...] = not_an_option(())
+    tester: tuple[EarlierFigure, ...] = not_an_option(())
     """The tester's part, where it is known: then no run over the cable is made."""
 
     @field_validator("bursts")
@@ -117,20 +117,20 @@ def _among(settings: CostSettings, earlier: Sequence[Result]) -> CostSettings:
     return settings.model_copy(update={"level": tuple(sorted(found, key=lambda one: one.found.value))})
 
 
-def _found(settings: CostSettings, result: Result, figure: str) -> list[Known]:
+def _found(settings: CostSettings, result: Result, figure: str) -> list[EarlierFigure]:
     """A figure of all rows that have it; the rows of a size are in the order of the bursts."""
     found = []
     for size in dict.fromkeys(row.frame_bytes for row in result.rows):
         own = [row for row in result.rows if row.frame_bytes == size]
         found += [
-            Known(size=size, burst=burst, found=row.figures[figure])
+            EarlierFigure(size=size, burst=burst, found=row.figures[figure])
             for burst, row in zip(settings.bursts, own, strict=False)
             if size is not None and figure in row.figures
         ]
     return found
 
 
-def _known(every: Sequence[Known], size: int, burst: int) -> Quantity | None:
+def _known(every: Sequence[EarlierFigure], size: int, burst: int) -> Quantity | None:
     return next((one.found for one in every if (one.size, one.burst) == (size, burst)), None)
 
 
@@ -157,7 +157,7 @@ PROCEDURE = Procedure(
     name="cost",
     title=phrase("Cost of a frame"),
     standard=phrase("CPU time by batches of frames"),
-    summary="The CPU time that one frame takes in a device on this host, without the tester's part.",
+    summary="The CPU time that one frame takes in a device on this host.",
     settings=CostSettings,
     generator=cost,
     figure="cost",

@@ -1,0 +1,85 @@
+"""How true `keisoku cost` is: differences of XDP programs against the kernel's own figure, and how runs repeat.
+
+Run it by itself, with root and clang: `python benchmarks/accuracy/cost.py [--programs 10] [--runs 12] [--seed 1]`. The
+data plane of `examples/ci` gets a number of steps more a frame, drawn at random; BPF_PROG_TEST_RUN says what a program
+takes by itself. Then the bare program and a bridge are measured again and again: the interval of a run should contain
+the median of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from support.xdp_run import run_ns
+
+import keisoku as ks
+from keisoku.ground.statistics.quantity import Quantity
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
+SCRIPT = str(EXAMPLE / "dataplane.sh")
+PORTS = {"tx": "xdp:kci0", "rx": "xdp:kci1"}
+
+
+def loaded(folder: Path, steps: int) -> float:
+    """Builds and loads the data plane with so many steps; what the kernel says of it, in ns a frame."""
+    built = str(folder / f"{steps}.o")
+    subprocess.run([SCRIPT, "build", str(EXAMPLE / "dataplane" / "forward.c"), built, f"-DWORK={steps}"], check=True)
+    subprocess.run([SCRIPT, "load", built], check=True)
+    return run_ns("keisoku-ci", "dut0")
+
+
+def cost(folder: Path, name: str, **what: str) -> Quantity | None:
+    """One run of the measurement; None where the host left no calm moment."""
+    return ks.measure("cost", frame_bytes=64, out=folder / name, **what).results[0].rows[0].figures.get("cost")
+
+
+def main() -> None:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=12, help="of each device that is measured again and again")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    chance = random.Random(asked.seed)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        subprocess.run([SCRIPT, "up"], check=True)
+        try:
+            print("| steps | the kernel's figure more, ns | `cost` more, ns | difference, ns |\n|---:|---:|---:|---:|")
+            for number in range(asked.programs):
+                steps = chance.choice([1, 2, 5, 10, 20, 50, 100, 200])
+                bare_ns, bare = loaded(folder, 0), cost(folder, f"bare-{number}", **PORTS)
+                more_ns, more = loaded(folder, steps), cost(folder, f"more-{number}", **PORTS)
+                if bare is None or more is None:
+                    print(f"| {steps} | no calm moment |")
+                    continue
+                truth_ns, found_ns = more_ns - bare_ns, more.value - bare.value
+                print(f"| {steps} | {truth_ns:.0f} | {found_ns:.1f} | {found_ns - truth_ns:+.1f} |", flush=True)
+            loaded(folder, 0)
+            print(
+                "\n| device | runs | median, ns | range, % | intervals that contain the median |\n|---|---:|---:|---|---:|"
+            )
+            for name, what in (("XDP program", PORTS), ("bridge", {"dut": "lab:bridge"})):
+                every = [cost(folder, f"{name}-{number}", **what) for number in range(asked.runs)]
+                found = [each for each in every if each is not None and each.bounds is not None]
+                middle = statistics.median(each.value for each in found)
+                ends = [100 * (end(each.value for each in found) / middle - 1) for end in (min, max)]
+                within = sum(each.bounds[0] <= middle <= each.bounds[1] for each in found if each.bounds)
+                print(
+                    f"| {name} | {len(found)} | {middle:.1f} | {ends[0]:+.1f} to {ends[1]:+.1f} | {within} |",
+                    flush=True,
+                )
+        finally:
+            subprocess.run([SCRIPT, "down"], check=True)
+
+
+if __name__ == "__main__":
+    main()
