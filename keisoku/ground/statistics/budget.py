@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from keisoku.ground.statistics.quantity import Contribution, Interval, Quantity
 from keisoku.ground.statistics.uncertainty import (
@@ -51,13 +52,13 @@ def mean(values: Sequence[float], unit: str, confidence: float = CONFIDENCE) -> 
     if not values:
         raise ValueError("nothing has no mean")
     reach = half_width(values, confidence)
-    return Quantity(value=_mean(values), unit=unit, uncertainty=reach if math.isfinite(reach) else None)
+    return Quantity(value=fmean(values), unit=unit, uncertainty=reach if math.isfinite(reach) else None)
 
 
 def mean_with(values: Sequence[float], unit: str, source: str, others: Sequence[Contribution]) -> Quantity:
     """The mean of independent values: their scatter, which is called `source`, and other contributions; of a single one
     the others alone."""
-    return figure(_mean(values), unit, [*repeatability(source, values), *others])
+    return figure(fmean(values), unit, [*repeatability(source, values), *others])
 
 
 def variance(values: Sequence[float], unit: str) -> Quantity:
@@ -92,10 +93,6 @@ def figure(value: float, unit: str, contributions: Sequence[Contribution]) -> Qu
 def _between(value: float, unit: str, lower: float, upper: float) -> Quantity:
     reach = max(value - lower, upper - value)
     return Quantity(value=value, unit=unit, uncertainty=reach, interval=Interval(lower=lower, upper=upper))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _contribution(

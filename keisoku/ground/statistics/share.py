@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import math
-
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.ground.statistics.uncertainty import student
+from keisoku.ground.statistics.uncertainty import CONFIDENCE
 
 
-def wilson(ratio: float, whole: float) -> tuple[float, float]:
-    """Ends of the interval of 95 % (Wilson 1927) of a ratio that was seen of `whole` > 0 things."""
-    z2 = student(math.inf) ** 2
-    middle = (ratio + z2 / (2 * whole)) / (1 + z2 / whole)
-    spread = math.sqrt(z2 * (ratio * (1 - ratio) / whole + z2 / (4 * whole**2))) / (1 + z2 / whole)
-    return middle - spread, middle + spread
+def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
+    """Ends of the exact interval of 95 %, as ratios, of what was seen `count` times of `whole` > 0 (Clopper and Pearson
+    1934, by quantiles of beta). It contains the true ratio with at least this confidence, however rare or few.
+
+    Where things come several at a time, both are how many are independent of each other, and need not be integers.
+    """
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    tail = (1 - CONFIDENCE) / 2
+    lower = float(special.betaincinv(count, whole - count + 1, tail)) if count > 0 else 0.0
+    upper = float(special.betaincinv(count + 1, whole - count, 1 - tail)) if count < whole else 1.0
+    return lower, upper
 
 
 def share(count: int, whole: int) -> Quantity:
     """`count` of `whole` packets, in %. Packets are taken to be independent; bursts of loss make it wider than that."""
-    ratio = count / whole
-    lower, upper = wilson(ratio, whole)
-    lower = 0.0 if count == 0 else lower
-    upper = 1.0 if count == whole else upper
+    lower, upper = clopper_pearson(count, whole)
     interval = Interval(lower=100 * lower, upper=100 * upper)
-    return Quantity(value=100 * ratio, unit="%", interval=interval)
+    return Quantity(value=100 * (count / whole), unit="%", interval=interval)

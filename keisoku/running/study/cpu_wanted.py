@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from keisoku.ground.host.thread_watch import Look
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.share import clopper_pearson
 from keisoku.ground.statistics.uncertainty import half_width
 
 CPU = "cpu"
@@ -29,7 +29,8 @@ def wanted_percent(looks: Sequence[Look], spans_ns: Sequence[tuple[int, int]] = 
     if not shares:
         return None
     mean = statistics.fmean(shares)
-    lower, upper = wilson(mean, sum(map(len, within)))
+    count = sum(map(len, within))
+    lower, upper = clopper_pearson(mean * count, count)
     error = max(mean - lower, upper - mean)
     if len(shares) > 1:
         error = max(error, half_width(shares))

@@ -63,13 +63,7 @@ def analyse(
 
 def bit_rate(values: Sequence[float], rule: Confidence | None = None) -> Quantity:
     """Mean in bit/s with its interval by Student's t; `rule` is the one that decided how many values there are."""
-    return _mean(values, "bit/s", rule)
-
-
-def _mean(values: Sequence[float], unit: str, rule: Confidence | None = None, stopped: bool = False) -> Quantity:
-    """`stopped`: the rule looked at another figure of the same trials, and ended them."""
-    level = CONFIDENCE if rule is None else rule.shown(values)
-    return budget.mean(values, unit, STOPPED if stopped else level)
+    return budget.mean(values, "bit/s", CONFIDENCE if rule is None else rule.shown(values))
 
 
 def _name(settings: StreamSettings, cell: Cell) -> str:
@@ -79,12 +73,12 @@ def _name(settings: StreamSettings, cell: Cell) -> str:
 
 def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links) -> Row:
     figures: dict[str, Quantity] = {}
-
-    stopped = settings.rule.chose(one.values)
+    # The rule looked at one figure of these trials, and ended all of them.
+    level = STOPPED if settings.rule.chose(one.values) else CONFIDENCE
 
     def put(name: str, values: Sequence[float], unit: str, scale: float = 1.0) -> None:
         if values:
-            figures[name] = _mean([value * scale for value in values], unit, stopped=stopped)
+            figures[name] = budget.mean([value * scale for value in values], unit, level)
 
     put("throughput", one.values, "bit/s")
     for direction in ("forward", "reverse"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.share import clopper_pearson
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.device.analysis.late_load import LateLoad, late_load
 from keisoku.subjects.device.analysis.samples import Sample, samples_of
@@ -19,8 +19,6 @@ from keisoku.subjects.device.record.trial import TrialRecord
 _BATCHES = 10
 """So many intervals of time with as many losses each show the scatter themselves: losses that come regularly, as in an
 overload, scatter less than independent ones."""
-_NONE_OF = 3.0
-"""Nothing of n: the ratio is below 3/n with 95 % confidence (Hanley and Lippman-Hand 1983)."""
 
 
 def loss_ratio(
@@ -29,13 +27,13 @@ def loss_ratio(
     """Lost frames in % of those offered (RFC 2544 §26.3), with an interval of 95 %.
 
     The interval is Student's over `samples`, the trial's intervals of time (batch means); where they hold few losses
-    it is at least that of independent ones (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is
-    above zero. Of a load that was `late` at times, it contains the loss ratio of the frames that this did not help as
-    well; where too few are left to say it, the most that the device can have lost of a load that is never late.
+    it is at least that of independent ones (Clopper and Pearson 1934). `offered_frames` is above zero. Of a load that
+    was `late` at times, it contains the loss ratio of the frames that this did not help as well; where too few are left
+    to say it, the most that the device can have lost of a load that is never late.
     """
     lost = offered_frames - tracked.forwarded_frames
     ratio = lost / offered_frames
-    lower, upper = _independent(lost, offered_frames)
+    lower, upper = clopper_pearson(lost, offered_frames)
     batches = [
         one.lost_frames / (one.lost_frames + one.forwarded_frames)
         for one in samples
@@ -60,7 +58,7 @@ def share(part: int, whole: int, together: float = 1.0) -> Quantity:
     """
     if whole == 0:
         return Quantity(value=0.0, unit="%")
-    return _percent(part / whole, *_independent(part / together, whole / together))
+    return _percent(part / whole, *clopper_pearson(part / together, whole / together))
 
 
 def loss_of(record: TrialRecord) -> Quantity:
@@ -90,17 +88,8 @@ def _widened(late: LateLoad, ratio: float, interval: tuple[float, float]) -> tup
     if stretches >= _BATCHES and lost >= _BATCHES * stretches:
         own = late.half_width(settled)
         return min(lower, settled - own), max(upper, settled + own)
-    least, most = _independent(lost, frames)
+    least, most = clopper_pearson(lost, frames)
     return min(lower, least), max(upper, most)
-
-
-def _independent(part: float, whole: float) -> tuple[float, float]:
-    """The interval of a share (Wilson 1927)."""
-    if part == 0:
-        return 0.0, min(1.0, _NONE_OF / whole)
-    ratio = part / whole
-    lower, upper = wilson(ratio, whole)
-    return lower, max(ratio, upper)
 
 
 def _percent(ratio: float, lower: float, upper: float) -> Quantity:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import fmean
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
@@ -169,15 +170,15 @@ class _Congestion:
             )
             return self._nothing(output, reason)
         size, tops = self.frame_bytes, [top for _, top in found.full]
-        service_ns = _mean([top.service_ns for top in tops])
-        frames = _mean([float(top.frames) for top in tops])
+        service_ns = fmean([top.service_ns for top in tops])
+        frames = fmean([float(top.frames) for top in tops])
         unsure = 1 + self.alone.scatter_ns / service_ns
         record = found.full[0][0]
         figures = {
             "buffer": Quantity(value=frames * size, unit="byte", uncertainty=unsure * size),
             "buffer_time": Quantity(value=frames * service_ns, unit="ns", uncertainty=unsure * service_ns),
             "counted": Quantity(
-                value=_mean([top.counted_frames for top in tops]) * size, unit="byte", uncertainty=size
+                value=fmean([top.counted_frames for top in tops]) * size, unit="byte", uncertainty=size
             ),
             "service": Quantity(value=1e9 / service_ns, unit="frames/s"),
             "max": self.setting.bias.corrected(
@@ -188,7 +189,7 @@ class _Congestion:
         ends = [float(bracket.failed) for bracket in found.inflections if bracket.failed is not None]
         if ends:
             step = max(bracket.failed - bracket.passed for bracket in found.inflections if bracket.failed is not None)
-            figures["extra"] = Quantity(value=_mean(ends), unit="frames", uncertainty=float(step))
+            figures["extra"] = Quantity(value=fmean(ends), unit="frames", uncertainty=float(step))
         remarks = [] if all(top.began_empty for top in tops) else [NOT_EMPTY]
         if frames < 3:
             remarks.append(phrase("frames were lost without a queue: the output was not congested"))
@@ -282,10 +283,6 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
             case=best.case,
         )
     ]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _variation(values: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keisoku.ground.statistics.share import wilson
+from keisoku.ground.statistics.share import clopper_pearson
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.path.one_packet.judgement.refusal import fates_of, hidden_limit
 from keisoku.subjects.path.one_packet.probe import HopProbe
@@ -195,12 +195,13 @@ def _come_soon(probes: Sequence[HopProbe]) -> bool:
 def ratio_interval(lost: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[float, float]:
     """95 % interval of a loss ratio from the losses in the order of sending; (0, 1) of none.
 
-    That of independent losses (Wilson 1927), or of the ratios of batches by Student's factor where that is wider.
+    That of independent losses (Clopper and Pearson 1934), or of the ratios of batches by Student's factor where that is
+    wider.
     """
     if lost.size == 0:
         return 0.0, 1.0
     ratio = float(lost.mean())
-    lower, upper = wilson(ratio, lost.size)
+    lower, upper = clopper_pearson(int(lost.sum()), lost.size)
     own = 0.0
     if lost.size >= 10 * BATCHES:
         batches = [float(part.mean()) for part in np.array_split(lost, BATCHES)]
