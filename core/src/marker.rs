@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::chance::{Concern, Draws};
+use crate::chance::{Concern, Draws, part_seed};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,7 +102,7 @@ impl Marker {
         };
         Marker {
             kind,
-            draws: Draws::new(trial_seed.wrapping_add(place as u64), Concern::Marking),
+            draws: Draws::new(part_seed(trial_seed, place as u64), Concern::Marking),
             count: 0,
         }
     }

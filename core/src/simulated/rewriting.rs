@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::account::changes::{Changes, ChangesRecord, EXPECTED, views};
 use crate::account::frame_log::{Entry, FrameLog};
 use crate::account::tracking::Outcome;
-use crate::chance::{Chance, Concern};
+use crate::chance::{Chance, Concern, part_seed};
 use crate::frame::signature;
 use crate::frame::table::Table;
 use crate::frame::view::{Free, Fronts, LONGEST};
@@ -87,7 +87,7 @@ impl Watching {
         let own = self.rewritten.iter().enumerate();
         let own = own.filter(|(_, (choice, _))| choice.stream.is_none_or(|own| own == number));
         let rewritten = own.map(|(rule, (choice, tables))| {
-            let seed = seed.wrapping_add(rule as u64);
+            let seed = part_seed(seed, rule as u64);
             let chance = |ratio| Chance::new(ratio, seed, Concern::Rewrite);
             let made = Made::new(&tables[stream.table], views(&tables[stream.table]));
             (choice.clone(), choice.ratio.map(chance), made)

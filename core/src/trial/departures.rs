@@ -8,6 +8,7 @@ use std::collections::binary_heap::PeekMut;
 
 use std::sync::Arc;
 
+use crate::chance::part_seed;
 use crate::trial::Trial;
 use crate::trial::pacing::{Pacing, Timetable};
 use crate::trial::switches::{State, Switches};
@@ -89,9 +90,7 @@ impl Departures {
             let all = trial.streams.iter().filter(beside);
             let phase_ns =
                 position as f64 * 1e9 / all.map(|other| other.frames_per_second).sum::<f64>();
-            let seed = trial
-                .seed
-                .wrapping_add((stream as u64 + 1).wrapping_mul(0xA24B_AED4_963E_E407));
+            let seed = part_seed(trial.seed, stream as u64);
             streams.push(Line {
                 stream,
                 timetable: Timetable::new(

@@ -17,6 +17,7 @@ import numpy as np
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.fpga.sim_build import build_library
 from keisoku.ground.simulated_device.device import Forwarding, Loss, Pair, SimulatedDevice
+from keisoku.ground.statistics.seed import DEFAULT
 
 PICOSECONDS_PER_NS = 1000
 _CUT_HEADER_BYTES = 14
@@ -133,7 +134,7 @@ class Surroundings:
     """The surroundings of the instrument besides the device: links, PHYs, cables. By port where there are two
     values."""
 
-    seed: int = 1
+    seed: int = DEFAULT
     link_baud: float | None = None
     """Baud rate of a UART with 10 bits a byte; None: a byte for each clock of the instrument."""
     phy_tx_ns: tuple[float, float] = (0.0, 0.0)

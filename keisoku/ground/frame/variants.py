@@ -20,6 +20,7 @@ from keisoku.ground.frame.headers import Ends, Headers
 from keisoku.ground.frame.modifier import MOST_VALUES, Modifier, modifiers, target_of
 from keisoku.ground.frame.payload import FCS_BYTES
 from keisoku.ground.frame.stack import parse
+from keisoku.ground.statistics.seed import DEFAULT
 
 MOST_VARIANTS = MOST_VALUES
 """Largest number of variants of all streams of a port."""
@@ -89,7 +90,7 @@ def frames(
     sizes: tuple[int, ...],
     ends: Ends,
     modifiers_: tuple[str, ...] = (),
-    seed: int = 0,
+    seed: int = DEFAULT,
     streams: int = 1,
     most_bytes: int = MOST_BYTES,
 ) -> Frames:

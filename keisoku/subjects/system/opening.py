@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.system.system import System
 
 KINDS: dict[str, str] = {
@@ -18,7 +19,7 @@ KINDS: dict[str, str] = {
 for what it does not know, and `NAMES`, for users: how the rest is written."""
 
 
-def open_system(name: str, seed: int = 1) -> System:
+def open_system(name: str, seed: int = DEFAULT) -> System:
     """The system, not yet entered. `seed` is for what is random in it. Raises PlanError for an unknown one."""
     kind, colon, rest = name.partition(":")
     if not colon or kind not in KINDS or not rest:

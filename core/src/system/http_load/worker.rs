@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::chance::part_seed;
 use crate::host::epoll::{Epoll, NO_EVENT};
 use crate::host::kernel_clock::{monotonic_ns, thread_cpu_ns};
 use crate::transaction::arrivals::{Arrivals, Draws};
@@ -78,7 +79,7 @@ impl<'a> Worker<'a> {
             )
             .into_bytes()
         };
-        let seed = plan.seed.wrapping_mul(1000).wrapping_add(number as u64);
+        let seed = part_seed(plan.seed, number as u64);
         let begin_ns = plan.begin_ns.max(monotonic_ns());
         let end_ns = plan
             .seconds
@@ -98,9 +99,10 @@ impl<'a> Worker<'a> {
                     Some(*sum)
                 })
                 .collect(),
-            draws: Draws::new(seed),
+            draws: Draws::new(part_seed(seed, 0)),
             arrivals: plan.per_second.map(|rate| {
-                Arrivals::new(rate, plan.poisson, number, plan.threads, seed ^ u64::MAX)
+                let own = part_seed(seed, 1);
+                Arrivals::new(rate, plan.poisson, number, plan.threads, own)
             }),
             due: VecDeque::new(),
             begin_ns,

@@ -23,6 +23,7 @@ from keisoku.ground.lab.device.parameter import (
     time_ns,
 )
 from keisoku.ground.lab.device.two_routers import End, TwoRouters
+from keisoku.ground.statistics.seed import DEFAULT
 
 LINE = "line1"
 """The name of its end in each place."""
@@ -57,7 +58,7 @@ class SerialLine(TwoRouters):
     target: TimeText = "5ms"
     interval: TimeText = "100ms"
     """PIE: time between two updates; CoDel: its interval."""
-    seed: int = 1
+    seed: int = DEFAULT
 
     @field_validator("most")
     @classmethod

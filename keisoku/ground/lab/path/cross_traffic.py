@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import DEFAULT
 
 CrossKind = Literal["constant", "poisson", "tcp"]
 MOST_PACKETS_PER_SECOND = 100_000
@@ -26,7 +27,7 @@ class CrossTraffic:
     share: float = 0.5
     way: CrossDirection = "forward"
     sizes_bytes: tuple[int, ...] = (1000,)
-    seed: int = 1
+    seed: int = DEFAULT
 
     def check(self, hops: int, mtu: int) -> None:
         """Raise PlanError if there is no such hop among so many, or its MTU is too small."""

@@ -24,6 +24,7 @@ from keisoku.ground.lab.path.cross_traffic import CrossTraffic, CrossTruth
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.node import Answer, Foot, Icmp, PathNode
 from keisoku.ground.lab.path.truth import PathTruth
+from keisoku.ground.statistics.seed import DEFAULT
 
 MOST_HOPS = 16
 CONGESTION = "cubic"
@@ -54,7 +55,7 @@ class PathLab(Lifetime):
         silent: Sequence[int] = (),
         target: Answer = "answers",
         cross_traffic: Sequence[CrossTraffic] = (),
-        seed: int = 1,
+        seed: int = DEFAULT,
         own_core: bool = True,
     ) -> None:
         super().__init__()

@@ -16,6 +16,7 @@ from keisoku.ground.frame.headers import Ends, Headers
 from keisoku.ground.frame.modifying import Kind, Modifying, kind
 from keisoku.ground.frame.stack import parse
 from keisoku.ground.frame.variants import MOST_BYTES, Frames, frames, variants
+from keisoku.ground.statistics.seed import DEFAULT, mixed
 from keisoku.subjects.device.engine.connecting import Connecting
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.record.trial import NS_PER_S, Connections, Flow, Stream, Trial
@@ -120,7 +121,7 @@ class Traffic:
         self,
         routes: Sequence[Route],
         contents: Sequence[Content],
-        seed: int = 0,
+        seed: int = DEFAULT,
         modifiers: Sequence[Modifying] = (),
         listening: Sequence[int] = (),
         flow_bytes: int = 0,
@@ -282,7 +283,7 @@ class Traffic:
         beside = 1 if self._flow_bytes else sum(other.route.transmit == lot.route.transmit for other in lots)
         key = (number, lot.route.transmit, lot.route.receive, lot.content, sizes, beside)
         if key not in self._made:
-            self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside, room)
+            self._made[key] = _split(lot.route, lot.content, sizes, mixed(self.seed, number), beside, room)
         return self._made[key]
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.device.record.counts import Ranges
 from keisoku.subjects.device.record.event import Event
 
@@ -35,7 +36,7 @@ class Opening(_Model):
     """TCP's are half open: a SYN, and a SYN with ACK as the answer; but see `established_fps`."""
     order: Order = "pseudorandom"
     """RFC 9693: every pair of ports once, in a pseudorandom order or one after the other."""
-    seed: int = 0
+    seed: int = DEFAULT
     """Of that order."""
     forget: Event | None = None
     """What makes the device forget all connections before; None: nothing does."""

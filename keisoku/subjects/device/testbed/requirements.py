@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.modifying import Modifying
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.device.engine.traffic import Route, Traffic
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.record.interference import PortEngine
@@ -87,7 +88,7 @@ class WantedTestbed:
     """How many filters the device has, according to the user."""
     cable_m: float | None = None
     """Length of the cables of a simulated device; None: its own."""
-    seed: int = 0
+    seed: int = DEFAULT
     """The random seed of an instrument's model."""
     receiver: str | None = None
     """The host at which the last port is; None: this one."""
@@ -109,7 +110,7 @@ class WantedTraffic:
 
     pairs: tuple[tuple[int, int], ...]
     contents: tuple[Content, ...] = ()
-    seed: int = 0
+    seed: int = DEFAULT
     modifiers: tuple[Modifying, ...] = ()
     """Frames beside the test frames (RFC 2544 §11)."""
     networks: int = 1

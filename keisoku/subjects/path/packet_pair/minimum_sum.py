@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.subjects.path.train.dispersion import Dispersions
 
@@ -64,7 +65,7 @@ class Capacity:
         return self.all_spread
 
 
-def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
+def capacity(found: Dispersions) -> Capacity | None:
     """None if fewer than k trains can be used. If hardly any was sent back-to-back all are used (`all_spread`)."""
     hurried = (found.sent_ns < HURRY * found.received_ns) & (found.received_ns > 0)
     spread = int(len(found) - hurried.sum())
@@ -73,7 +74,7 @@ def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
     if len(use) < LOWEST:
         return None
     gap = _gap(use.sum_ns, use.received_ns)
-    draws = np.random.default_rng(seed).integers(0, len(use), (_DRAWS, len(use)))
+    draws = np.random.default_rng(DEFAULT).integers(0, len(use), (_DRAWS, len(use)))
     drawn = use.bits / np.array([_gap(use.sum_ns[one], use.received_ns[one]) for one in draws]) * 1e9
     lower, upper = np.quantile(drawn, [0.025, 0.975])
     least = use.sum_ns.min()

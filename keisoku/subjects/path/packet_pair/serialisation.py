@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.subjects.path.train.log import Train
 from keisoku.subjects.path.train.skew import skew
@@ -68,7 +69,7 @@ def _alone(train: Train, capacity_bps: float) -> bool:
     return bool(first_ns > 0 and second_ns - first_ns >= TOGETHER * 8e9 * train.ip_bytes / capacity_bps)
 
 
-def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | None:
+def serialisation(trains: Sequence[Train]) -> Serialisation | None:
     """From first packets of trains of several sizes in one direction; None if there are too few sizes or no growth."""
     usable = [train for train in trains if train.sent_ns[0] > 0 and train.received_ns[0] > 0]
     if not usable:
@@ -85,7 +86,7 @@ def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | Non
     by_size = {int(size): kept[sizes == size] for size in np.unique(sizes)}
     if len(by_size) < LEAST_SIZES:
         return None
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(DEFAULT)
     slope = _slope({size: float(found.min()) for size, found in by_size.items()})
     drawn = [
         _slope({size: float(random.choice(found, len(found)).min()) for size, found in by_size.items()})

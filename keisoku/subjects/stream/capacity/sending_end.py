@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.stream.capacity.end import NS, End
 from keisoku.subjects.stream.capacity.pdu import LOAD_BYTES, TESTING, Activation, Load, PduError, Status
 from keisoku.subjects.stream.capacity.seal import Tail
@@ -29,7 +30,7 @@ class SendingEnd(End):
         *,
         ipv6: bool = False,
         told: Callable[[int, Status], None] = lambda now_ns, status: None,
-        seed: int = 1,
+        seed: int = DEFAULT,
     ) -> None:
         super().__init__(parameters, now_ns, wall_ns, packet_bytes)
         self._shorter = IPV6_BYTES - IPV4_BYTES if ipv6 else 0

@@ -6,6 +6,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from keisoku.ground.statistics.seed import DEFAULT
+
 Kind = Literal["rr", "crr", "udp-rr"]
 """TCP over kept connections, TCP with a connection for each transaction, UDP."""
 
@@ -39,7 +41,7 @@ class TransactionTrial(BaseModel):
     """Open loop: random gaps."""
     stamps: bool = True
     """Whether both kernels note when packets leave and arrive."""
-    seed: int = 1
+    seed: int = DEFAULT
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

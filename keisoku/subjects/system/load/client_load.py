@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import DEFAULT
 
 MOST_CONNECTIONS = 100_000
 
@@ -36,7 +37,7 @@ class ClientLoad:
     offset_s: float = 0.0
     """After the common beginning."""
     timeout_s: float = 10.0
-    seed: int = 1
+    seed: int = DEFAULT
     compressed: bool = False
     """Request answers compressed with gzip."""
 

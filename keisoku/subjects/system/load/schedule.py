@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from keisoku.errors import PlanError
 from keisoku.ground.host.activity import ActivityInterval, ActivityWatch
-from keisoku.ground.statistics.seed import mixed
+from keisoku.ground.statistics.seed import DEFAULT, mixed
 from keisoku.subjects.system.load import clients
 from keisoku.subjects.system.load.client_load import ClientLoad
 from keisoku.subjects.system.load.client_run import ClientRun
@@ -64,7 +64,7 @@ class LoadSchedule:
     """Clients whose number of connections is their own."""
     repetitions: int = 3
     rest_s: float = 1.0
-    seed: int = 1
+    seed: int = DEFAULT
     each_file: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

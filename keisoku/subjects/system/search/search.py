@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.errors import PlanError
-from keisoku.ground.statistics.seed import mixed
+from keisoku.ground.statistics.seed import DEFAULT, mixed
 from keisoku.language import phrase
 from keisoku.subjects.system.search.candidate import Candidates, Limit
 from keisoku.subjects.system.search.confirmation import Gain, confirm, confirm_settled
@@ -54,7 +54,7 @@ class SearchSettings:
     """Of four evaluations each, to confirm."""
     most_blocks: int = 0
     """While it is undecided whether there is a gain, the blocks are doubled up to so many; 0: they never are."""
-    seed: int = 1
+    seed: int = DEFAULT
     settles: tuple[int, ...] = SETTLES
     compared: int = COMPARED
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.ground.statistics.uncertainty import standard_error_of_mean
 from keisoku.subjects.system.search.candidate import Limit
 from keisoku.subjects.system.search.evaluation import Evaluation
@@ -29,7 +30,7 @@ class SweepPoint:
 
 
 def limit_sweep(
-    limits: Sequence[Limit], repetitions: int, seed: int = 1
+    limits: Sequence[Limit], repetitions: int, seed: int = DEFAULT
 ) -> Generator[Evaluation, float, list[SweepPoint]]:
     """Evaluates every limit so many times; the points in the order in which the limits were given."""
     if not limits or repetitions < 1:

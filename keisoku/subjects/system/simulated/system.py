@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.system.observation import ClientView, Observation
 from keisoku.subjects.system.simulated.equilibrium import Floats, Flow, solve
 from keisoku.subjects.system.simulated.model import SystemModel
@@ -29,7 +30,7 @@ SYN_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 class SimulatedSystem:
     """A system that runs interval by interval; loads and limits may change between them."""
 
-    def __init__(self, model: SystemModel, seed: int = 1) -> None:
+    def __init__(self, model: SystemModel, seed: int = DEFAULT) -> None:
         self.model = model
         self.random = np.random.default_rng(seed)
         self.limits: dict[str, float | None] = {}

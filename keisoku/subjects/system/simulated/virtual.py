@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from keisoku.errors import PlanError
+from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.language import phrase, recorded
 from keisoku.subjects.system.observation import Observation
 from keisoku.subjects.system.simulated.file import Timetable, builtin, read_system
@@ -31,7 +32,7 @@ def open_system(name: str, seed: int) -> VirtualSystem:
 class VirtualSystem:
     """A `System` (keisoku/subjects/system/system.py) that runs a timetable."""
 
-    def __init__(self, name: str, timetable: Timetable, seed: int = 1) -> None:
+    def __init__(self, name: str, timetable: Timetable, seed: int = DEFAULT) -> None:
         self.name, self.timetable, self.seed = name, timetable, seed
         self._system = SimulatedSystem(timetable.model, seed)
         self._load: Mapping[str, int] = {}
