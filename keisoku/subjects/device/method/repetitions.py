@@ -1,4 +1,4 @@
-"""Common parts of RFC 8219's procedures: the load, the repetitions, and their medians.
+"""Common parts of RFC 8219's procedures: the repetitions, and their medians.
 
 RFC 8219 §7.2 and §7.3: "The test MUST be repeated at least 20 times with the reported value being the
 median of the recorded values"; the 1st and 99th percentiles of the repetitions stand beside it.
@@ -14,21 +14,14 @@ from keisoku.ground.host.full_speed import FULL
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.language import phrase, plural
-from keisoku.subjects.device.method.search import RETRIES, beyond_tester, throughput_of
+from keisoku.subjects.device.method.search import RETRIES, beyond_tester
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.plan.rate import LinePercent
 from keisoku.subjects.device.record.counts import Latency
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 from keisoku.subjects.device.record.validity import disturbances
 
 SHORT_NS = 1_000_000_000
 """A longer trial has fast and slow spells of its core, and repeating it would not change their shares."""
-
-
-def load(setting: Setting, size: int, given: float | LinePercent | None) -> Generator[Trial, TrialRecord, float]:
-    """Frames/s to measure at: as given, or the throughput ("the determined throughput rate"); 0 if there is none."""
-    fps = setting.fps(given, size)
-    return (yield from throughput_of(setting, size)) if fps is None else fps
 
 
 def repeat(

@@ -23,7 +23,8 @@ from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import FIFO, searched, short
 from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.repetitions import at_full_speed, device_slowdown, out_of_reach, repetition, slowed
-from keisoku.subjects.device.method.search import EVENLY, NO_LOAD_PASSES, throughput_of
+from keisoku.subjects.device.method.rows import rows_by_size
+from keisoku.subjects.device.method.search import EVENLY
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
@@ -74,15 +75,12 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     §3.8 asks for where the device is store-and-forward. Means are over all frames of all trials, except 'tagged': the
     average of the tagged frames, which is what RFC 2544 reports.
     """
-    rows, remarks = [], []
+    remarks = []
     below: list[int] = []
-    for size in setting.plan.frame_bytes:
-        given = setting.fps(setting.plan.of(LatencySettings).rate_fps, size)
-        rate = given or (yield from throughput_of(setting, size))
-        if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
-            continue
-        first = rate
+    given = setting.plan.of(LatencySettings).rate_fps
+
+    def row(size: int, first: float) -> Generator[Trial, TrialRecord, Row]:
+        rate = first
         records = yield from _trials(setting, size, rate)
         for _ in range(0 if given else LOWERED):
             if any(record.valid for record in records) or not _fellshort(records[-1]):
@@ -91,7 +89,9 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             records = yield from _trials(setting, size, rate)
         if rate != first:
             below.append(size)
-        rows.append(_row(setting, records))
+        return _row(setting, records)
+
+    rows = yield from rows_by_size(setting, given, row)
     if below:
         remarks.append(
             phrase(

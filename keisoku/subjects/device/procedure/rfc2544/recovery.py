@@ -19,7 +19,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.repetitions import repetition
-from keisoku.subjects.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
+from keisoku.subjects.device.method.rows import row_of_trials, rows_by_size
+from keisoku.subjects.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
@@ -59,12 +60,9 @@ class _Recovery:
 def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'recovery' (mean, ns), 'throughput' and 'offered' (the overload), frames/s, 'tests'."""
     settings = setting.plan.of(RecoverySettings)
-    rows, bounded = [], {}
-    for size in setting.plan.frame_bytes:
-        throughput = setting.fps(settings.rate_fps, size) or (yield from throughput_of(setting, size))
-        if throughput == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
-            continue
+    bounded = {}
+
+    def row(size: int, throughput: float) -> Generator[Trial, TrialRecord, Row]:
         maximum, by_tester = yield from maximum_rate(setting, size, min(PROBE_S, settings.overload_s))
         # "110% of the recorded throughput rate or the maximum rate for the media, whichever is lower"
         overload = min(OVERLOAD * throughput, maximum)
@@ -75,7 +73,9 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             one = yield from _trial(setting, size, overload, number)
             if one is not None:
                 found.append(one)
-        rows.append(_row(setting, size, throughput, overload, found))
+        return _row(setting, size, throughput, overload, found)
+
+    rows = yield from rows_by_size(setting, settings.rate_fps, row)
     remarks = []
     if bounded:
         most = join_texts(
@@ -158,7 +158,6 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         return Row(frame_bytes=size, figures=figures, remark=phrase("the tester could not offer the loads reliably"))
     times = [one.ns for one in found if one.ns is not None]
     remarks = []
-    settings = setting.plan.of(RecoverySettings)
     if len(times) < len(found):
         remarks.append(
             phrase(
@@ -171,20 +170,13 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         full = overload < OVERLOAD * TESTER_MARGIN * throughput
         why = phrase("no higher rate can be offered") if full else phrase("its buffer held the surplus")
         remarks.append(phrase("the device was not overloaded: it lost nothing at the higher rate ({why})", why=why))
-    if len(found) < settings.repetitions:
-        remarks.append(
-            phrase(
-                "the tester disturbed {some} of {count} trials",
-                some=settings.repetitions - len(found),
-                count=settings.repetitions,
-            )
-        )
     if times:
         spread = budget.standard_uncertainty(budget.repeatability("repeatability", times))
         uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=join_texts("; ", remarks))
+    repetitions = setting.plan.of(RecoverySettings).repetitions
+    return row_of_trials([one.record for one in found], figures, remarks, repetitions)
 
 
 def deviations_of(plan: Plan) -> list[str]:

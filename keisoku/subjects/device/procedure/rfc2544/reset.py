@@ -18,11 +18,12 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import deviation
-from keisoku.language import join_texts, phrase
+from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.repetitions import repetition
-from keisoku.subjects.device.method.search import NO_LOAD_PASSES, RETRIES, throughput_of
+from keisoku.subjects.device.method.rows import row_of_trials, rows_by_size
+from keisoku.subjects.device.method.search import RETRIES
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
@@ -70,18 +71,16 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     (frames), 'offered' (frames/s), 'tests'."""
     settings = setting.plan.of(ResetSettings)
     by_hand = setting.capabilities.resets == "by hand"
-    rows = []
-    for size in setting.plan.frame_bytes:
-        rate = setting.fps(settings.rate_fps, size) or (yield from throughput_of(setting, size))
-        if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
-            continue
+
+    def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         found = []
         for number in range(1, settings.repetitions + 1):
             record = yield from _trial(setting, size, rate, number, by_hand)
             if record is not None:
                 found.append(_outage(setting, record))
-        rows.append(_row(setting, size, found))
+        return _row(setting, size, found)
+
+    rows = yield from rows_by_size(setting, settings.rate_fps, row)
     plan = setting.plan
     remarks = [
         phrase(
@@ -187,14 +186,6 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
         )
     if all(one.lost_frames == 0 for one in found):
         remarks.append(phrase("no loss"))  # RFC 6201 §3: "In this case, only 'no loss' is reported."
-    if len(found) < settings.repetitions:
-        remarks.append(
-            phrase(
-                "the tester disturbed {some} of {count} trials",
-                some=settings.repetitions - len(found),
-                count=settings.repetitions,
-            )
-        )
     offered = sum(one.record.offered_fps for one in found) / len(found)
     figures = {
         "offered": Quantity(value=offered, unit="frames/s"),
@@ -207,7 +198,7 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
         by_stamps = [one.stamps_ns for one in back if one.stamps_ns is not None]
         figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns, unsure_ns)
         figures["reset_by_stamps"] = _mean(by_stamps, "ns", gap_ns, unsure_ns)
-    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark=join_texts("; ", remarks))
+    return row_of_trials([one.record for one in found], figures, remarks, settings.repetitions)
 
 
 def _mean(values: list[float], unit: str, gap: float, unsure: float = 0.0) -> Quantity:

@@ -17,12 +17,11 @@ from keisoku.subjects.device.method.latency_figures import of_percentile
 from keisoku.subjects.device.method.repetitions import (
     corrected_percentile,
     error_of_median,
-    load,
     repeat,
     spoiled,
     summary,
 )
-from keisoku.subjects.device.method.search import NO_LOAD_PASSES
+from keisoku.subjects.device.method.rows import rows_by_size
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8219 import deviations as rfc8219_deviations
 from keisoku.subjects.device.procedure.rfc8219.settings import DelaySettings
@@ -38,15 +37,11 @@ _FIGURES = {"typical": 50.0, "worst_case": 99.9}
 def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'typical' and 'worst_case' (ns), medians of all trials, each with '_p1' and '_p99' of them."""
     settings = setting.plan.of(DelaySettings)
-    rows, found = [], _deviations(setting)
-    for size in setting.plan.frame_bytes:
-        rate = yield from load(setting, size, settings.rate_fps)
-        if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
-            continue
+    found = _deviations(setting)
+
+    def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         tag = round(rate * settings.tag_after_s)
         records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)
-        rows.append(_row(setting, records))
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
             found.append(
@@ -58,6 +53,9 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     tags=_TAGS,
                 )
             )
+        return _row(setting, records)
+
+    rows = yield from rows_by_size(setting, settings.rate_fps, row)
     return Result(measurement="delay", rows=rows, deviations=found)
 
 

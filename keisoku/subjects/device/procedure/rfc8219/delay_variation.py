@@ -14,8 +14,8 @@ from keisoku.subjects.device.analysis.rises import error_of_medians
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.latency_figures import of_percentile
-from keisoku.subjects.device.method.repetitions import difference, error_of_median, load, repeat, spoiled, summary
-from keisoku.subjects.device.method.search import NO_LOAD_PASSES
+from keisoku.subjects.device.method.repetitions import difference, error_of_median, repeat, spoiled, summary
+from keisoku.subjects.device.method.rows import rows_by_size
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8219 import deviations as rfc8219_deviations
 from keisoku.subjects.device.procedure.rfc8219.settings import DelayVariationSettings
@@ -31,16 +31,14 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     used, standard = setting.plan.of(DelayVariationSettings), DelayVariationSettings()
     found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
-    rows = []
-    for size in setting.plan.frame_bytes:
-        rate = yield from load(setting, size, used.rate_fps)
-        if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
-            continue
+
+    def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         records = yield from repeat(
             setting, phrase("delay variation"), size, rate, used.trial_s, used.repetitions, variation=True
         )
-        rows.append(_row(setting, records))
+        return _row(setting, records)
+
+    rows = yield from rows_by_size(setting, used.rate_fps, row)
     return Result(measurement="delay_variation", rows=rows, deviations=found)
 
 
