@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pyroute2 import IPRoute
 
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.ability import ResettableDevice
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.interface import set_sysctl
 
 _QUERIER_CENTISECONDS = 50
@@ -16,13 +17,12 @@ _NO_QUERY_CENTISECONDS = 360_000
 _SNOOPING = "snooping"
 
 
-class Bridge(LabDevice):
+class Bridge(ResettableDevice):
     """A learning bridge over all ports that speaks no protocol of its own, or one that learns multicast groups."""
 
     family: ClassVar[str] = "bridge"
     title: ClassVar[str] = "Linux bridge"
     parameters: ClassVar[str] = "snooping=on&leave=fast&groups=4096"
-    resets: ClassVar[bool] = True
 
     snooping: Literal["off", "on"] = "off"
     """It learns groups from IGMP and MLD messages (RFC 4541), and is their querier."""

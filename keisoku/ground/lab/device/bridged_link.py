@@ -18,6 +18,7 @@ from keisoku.errors import EngineError
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
 from keisoku.ground.lab.device import kernel_part as part
+from keisoku.ground.lab.device.ability import EventfulDevice
 from keisoku.ground.lab.device.bridge import bridge
 from keisoku.ground.lab.device.device import LabDevice, Site
 from keisoku.ground.lab.device.interface import whole_frames
@@ -62,7 +63,7 @@ class BridgedLink(LabDevice):
                 bridge(ip, [str(port.dut_interface), end], f"bridge-{end}")
 
 
-class Bond(BridgedLink):
+class Bond(BridgedLink, EventfulDevice):
     """Two bridges joined by a bond of several lines."""
 
     family: ClassVar[str] = "bond"

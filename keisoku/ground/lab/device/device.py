@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.daemons import Daemons
-from keisoku.ground.lab.device.counted import Counted
 from keisoku.ground.lab.device.kernel_part import KernelPart
 from keisoku.ground.lab.device.passage import Passage, bridged
 from keisoku.ground.lab.device.port import LabPort
@@ -55,13 +54,10 @@ class LabDevice(BaseModel, ABC):
     by_daemon: ClassVar[bool] = False
     """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
+    # What of `ability.py` it can do.
     leads: ClassVar[bool] = False
-    """It can be given routes to networks behind a tester's port."""
     resets: ClassVar[bool] = False
-    """It can stop forwarding and begin again while its ports stay up."""
-
     counts: ClassVar[bool] = False
-    """It counts by itself what it drops."""
 
     events: ClassVar[tuple[str, ...]] = ()
     """Names of events that it can cause in itself (`keisoku/subjects/device/record/event.py`), besides 'rebooted'."""
@@ -136,33 +132,3 @@ class LabDevice(BaseModel, ABC):
 
     def begin(self, site: Site) -> None:
         """In the DUT's namespace, with carrier at all ports: make what a change of the link would disturb."""
-
-    def halt(self) -> None:
-        """In the DUT's namespace: forward nothing from now on. Only for a device that `resets`."""
-        raise NotImplementedError
-
-    def restart(self, site: Site) -> None:
-        """In the DUT's namespace: begin again after `halt`. Only for a device that `resets`."""
-        raise NotImplementedError
-
-    def happen(self, event: str, site: Site) -> int | None:
-        """In the DUT's first namespace: cause an event of `events`. The moment in ns of CLOCK_MONOTONIC, if the device
-        knows it; None: while the call lasted."""
-        raise NotImplementedError
-
-    def mend(self, event: str, site: Site) -> int | None:
-        """The same to undo it."""
-        raise NotImplementedError
-
-    def lead_networks(self, port: LabPort, count: int) -> None:
-        """In the port's namespace of the DUT: route `count` networks (`frame/networks.py`) to a port. Only for one that
-        `leads`."""
-        raise NotImplementedError
-
-    def await_networks(self, port: LabPort, count: int) -> None:
-        """In the DUT's first namespace: wait until these networks are reached; where routers tell each other, that
-        takes a while."""
-
-    def counted(self, port: LabPort) -> Counted:
-        """In the port's namespace of the DUT: what was done to frames there. Only for a device that `counts`."""
-        raise NotImplementedError

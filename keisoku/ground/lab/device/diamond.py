@@ -16,7 +16,8 @@ from keisoku.errors import EngineError
 from keisoku.ground.frame.networks import ipv4_network
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import frr, iproute
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.ability import EventfulDevice, LeadingDevice
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.frr import Line, Routing, Speaker
 from keisoku.ground.lab.device.interface import whole_frames
 from keisoku.ground.lab.device.nftables import NFT, cut, rejoin
@@ -35,7 +36,7 @@ _PATIENCE_S = 40.0
 _LOOK_S = 0.02
 
 
-class Diamond(LabDevice):
+class Diamond(LeadingDevice, EventfulDevice):
     """Routers between which there are two ways, by FRR's OSPF, IS-IS or BGP, watched by BFD; IPv4 only.
 
     The upper way is in use. Each event takes it away, and the lower way remains.
@@ -45,7 +46,6 @@ class Diamond(LabDevice):
     title: ClassVar[str] = "FRR routers with two ways"
     parameters: ClassVar[str] = "routing=ospf, isis or bgp&bfd=300ms or off"
     l3: ClassVar[bool] = True
-    leads: ClassVar[bool] = True
     most_ports: ClassVar[int] = 2
     places: ClassVar[tuple[str, ...]] = ("dut", "far", "router1", "router2")
     programs: ClassVar[tuple[Program, ...]] = (iproute.IP, NFT, *PROGRAMS)

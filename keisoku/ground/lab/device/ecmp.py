@@ -12,7 +12,8 @@ from pyroute2 import IPRoute
 
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.ability import EventfulDevice
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.interface import set_sysctl
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
@@ -23,7 +24,7 @@ _BY_PORTS = "1"
 """fib_multipath_hash_policy: addresses and ports."""
 
 
-class Ecmp(LabDevice):
+class Ecmp(EventfulDevice):
     """IPv4 from port 1 to the hosts at ports 2, 3 … in equal shares, by a nexthop group; each flow has one way.
 
     Frames for port 2 leave by any of these ports, chosen by addresses and UDP ports.

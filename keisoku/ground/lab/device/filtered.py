@@ -15,6 +15,7 @@ from keisoku import units
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
 from keisoku.ground.lab.device import kernel_part as part
+from keisoku.ground.lab.device.ability import CountingDevice
 from keisoku.ground.lab.device.bridge import Bridge
 from keisoku.ground.lab.device.counted import Counted
 from keisoku.ground.lab.device.device import Site
@@ -66,14 +67,13 @@ class Filtered(Bridge):
         return Counted(arrived - dropped, dropped, 0)
 
 
-class Police(Filtered):
+class Police(Filtered, CountingDevice):
     """Drops frames that come in faster than a rate, in bits or in frames, beyond its bucket."""
 
     family: ClassVar[str] = "police"
     title: ClassVar[str] = "Linux bridge with policers"
     parameters: ClassVar[str] = "rate=10Mbps&bucket=20kB, or rate=10kpps&bucket=64 (frames)"
     parts: ClassVar[tuple[KernelPart, ...]] = (part.MATCHALL, part.POLICE)
-    counts: ClassVar[bool] = True
 
     rate: PoliceText = "1Gbps"
     bucket: SizeText | None = None
@@ -86,14 +86,13 @@ class Police(Filtered):
         return [f"protocol all matchall action police {limit} conform-exceed drop/pipe"]
 
 
-class Gate(Filtered):
+class Gate(Filtered, CountingDevice):
     """Drops the frames that come in while its gate is closed, for a part of each cycle (act_gate)."""
 
     family: ClassVar[str] = "gate"
     title: ClassVar[str] = "Linux bridge with gates at its inputs"
     parameters: ClassVar[str] = "cycle=20ms&open=10ms"
     parts: ClassVar[tuple[KernelPart, ...]] = (part.MATCHALL, part.GATE)
-    counts: ClassVar[bool] = True
 
     cycle: TimeText = "20ms"
     open: TimeText = "20ms"

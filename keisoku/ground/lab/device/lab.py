@@ -20,6 +20,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.lab.daemons import Daemons
 from keisoku.ground.lab.device import topology
+from keisoku.ground.lab.device.ability import CountingDevice, EventfulDevice, LeadingDevice, ResettableDevice
 from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.lab.device.counted import Counted
 from keisoku.ground.lab.device.device import LabDevice, Site
@@ -115,9 +116,10 @@ class Lab(Lifetime):
 
         Raises EngineError if the device counts nothing, or the lab is closed.
         """
-        if not self.device.counts or self._daemons is None:
+        device = self.device
+        if not (isinstance(device, CountingDevice) and device.counts) or self._daemons is None:
             raise EngineError(f"the lab {self.kind} counts nothing by itself")
-        return [run_in_namespace(port.dut_namespace_path, partial(self.device.counted, port)) for port in self.ports]
+        return [run_in_namespace(port.dut_namespace_path, partial(device.counted, port)) for port in self.ports]
 
     def rewrite(self, sent: Sequence[Frames], first_stream: int) -> None:
         """Let `faulty` rewrite what it was made to, in streams that send these frames and are numbered from the first.
@@ -130,39 +132,44 @@ class Lab(Lifetime):
 
     def lead_networks(self, number: int, count: int) -> None:
         """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
-        if not self.device.leads:
+        device = self.device
+        if not (isinstance(device, LeadingDevice) and device.leads):
             raise PlanError(
                 "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
             )
         port = self.ports[number - 1]
-        run_in_namespace(port.dut_namespace_path, lambda: self.device.lead_networks(port, count))
-        self._places[0].run(lambda: self.device.await_networks(port, count))
+        run_in_namespace(port.dut_namespace_path, lambda: device.lead_networks(port, count))
+        self._places[0].run(lambda: device.await_networks(port, count))
 
     def reset(self) -> None:
         """Reset the device: it forwards nothing for `RESET_S` and then begins again; traffic may continue.
 
         Raises EngineError if this device cannot be reset.
         """
-        if not self.device.resets or self._daemons is None:
+        device = self.device
+        if not (isinstance(device, ResettableDevice) and device.resets) or self._daemons is None:
             raise EngineError(f"the lab {self.kind} cannot be reset")
         first = self._places[0]
         site = Site(self.ports, self._dut_core(), self._daemons, self._places)
-        first.run(self.device.halt)
+        first.run(device.halt)
         time.sleep(RESET_S)
-        first.run(lambda: self.device.restart(site))
+        first.run(lambda: device.restart(site))
 
     def happen(self, event: str, undo: bool = False) -> int | None:
         """Cause an event in the device, or undo it: the moment in ns of CLOCK_MONOTONIC if the device knows it; None:
         while the call lasted. Raises EngineError if it fails or if this device has no such event."""
-        if event not in self.device.offered or self._daemons is None:
+        device = self.device
+        if event not in device.offered or self._daemons is None:
             raise EngineError(f"the lab {self.kind} has no event '{event}'")
-        if isinstance(self.device, FaultyWire):
-            return None if undo else self._interrupt(self.device.outage_ns)
+        if isinstance(device, FaultyWire):
+            return None if undo else self._interrupt(device.outage_ns)
         site = Site(self.ports, self._dut_core(), self._daemons, self._places)
         if event == "rebooted":
-            self._places[0].run(lambda: self.device.restart(site) if undo else self.device.halt())
+            assert isinstance(device, ResettableDevice)
+            self._places[0].run(partial(device.restart, site) if undo else device.halt)
             return None
-        return self._places[0].run(lambda: (self.device.mend if undo else self.device.happen)(event, site))
+        assert isinstance(device, EventfulDevice)
+        return self._places[0].run(lambda: (device.mend if undo else device.happen)(event, site))
 
     def line(self) -> dict[str, int]:
         """What the line of `serial` has done so far in the direction from port 1 to port 2, by the names of its counts

@@ -13,6 +13,7 @@ from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
 
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import interface
+from keisoku.ground.lab.device.ability import EventfulDevice
 from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.parameter import TimeText, time_ns
 from keisoku.ground.lab.device.passage import HOPS, UDP, Passage, ethernet, ipv4, routed
@@ -23,7 +24,7 @@ NFT = Program("nft", "nftables")
 _FIRST_PORT = 1024
 
 
-class Tracking(Router):
+class Tracking(Router, EventfulDevice):
     """A router that keeps a table of connections, and may be given its size."""
 
     programs: ClassVar[tuple[Program, ...]] = (NFT,)

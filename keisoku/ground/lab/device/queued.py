@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
+from keisoku.ground.lab.device.ability import CountingDevice
 from keisoku.ground.lab.device.bridge import Bridge
 from keisoku.ground.lab.device.counted import Counted
 from keisoku.ground.lab.device.device import Site
@@ -18,11 +19,10 @@ from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.topology import await_silence
 
 
-class Queued(Bridge):
+class Queued(Bridge, CountingDevice):
     """Each direction has a discipline of its own, with the same parameters."""
 
     programs: ClassVar[tuple[Program, ...]] = (iproute.TC,)
-    counts: ClassVar[bool] = True
 
     @abstractmethod
     def disciplines(self) -> list[str]:

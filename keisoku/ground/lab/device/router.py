@@ -8,20 +8,19 @@ from pyroute2 import IPRoute
 
 from keisoku.ground.frame.networks import ipv4_network, ipv6_network
 from keisoku.ground.lab.device import interface
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.ability import LeadingDevice, ResettableDevice
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.topology import add_addresses
 
 
-class Router(LabDevice):
+class Router(LeadingDevice, ResettableDevice):
     """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64."""
 
     family: ClassVar[str] = "router"
     title: ClassVar[str] = "Linux router"
     l3: ClassVar[bool] = True
-    leads: ClassVar[bool] = True
-    resets: ClassVar[bool] = True
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
         """MACs and time to live change."""

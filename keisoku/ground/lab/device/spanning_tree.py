@@ -14,7 +14,8 @@ from pyroute2 import IPRoute
 from keisoku.errors import EngineError
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.ability import EventfulDevice
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.interface import whole_frames
 from keisoku.ground.lab.device.nftables import NFT, withhold
 
@@ -32,7 +33,7 @@ _PATIENCE_S = 30.0
 _LOOK_S = 0.05
 
 
-class SpanningTree(LabDevice):
+class SpanningTree(EventfulDevice):
     """A ring of three bridges with the kernel's spanning tree (IEEE 802.1D-1998); port 1 at the first, 2 at the second.
 
     The way in use is the line between these two; when it is lost, the way by the third is opened after twice the

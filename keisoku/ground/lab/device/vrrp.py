@@ -17,8 +17,9 @@ from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import iproute
 from keisoku.ground.lab.device import kernel_part as part
+from keisoku.ground.lab.device.ability import EventfulDevice
 from keisoku.ground.lab.device.bridge import bridge
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.interface import set_sysctl, whole_frames
 from keisoku.ground.lab.device.kernel_part import KernelPart
 from keisoku.ground.lab.device.nftables import NFT, cut, rejoin, withhold
@@ -36,7 +37,7 @@ _PATIENCE_S = 20.0
 _LOOK_S = 0.02
 
 
-class Vrrp(LabDevice):
+class Vrrp(EventfulDevice):
     """Two VRRP routers by keepalived: port 1 is before them, port 2 behind the master and port 3 behind the backup.
 
     Both lead IPv4 frames for port 2's network to the port behind them, whichever that is.
