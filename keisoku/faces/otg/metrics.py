@@ -118,7 +118,7 @@ def flow_metrics(
     tags: TagWish,
     always_loss: bool = False,
 ) -> Any:
-    """A metric of each measured flow; `wanted` names its columns, all if empty. `rates`: line rates by port.
+    """A metric of each measured flow; `wanted` names its columns, all if empty. `rates`: line rates in bit/s by port.
     `always_loss`: also of flows for which the script does not ask for it."""
     found = []
     for flow in flows:
@@ -139,7 +139,7 @@ def port_metrics(
     rates: Sequence[float | None],
     links: Mapping[int, bool],
 ) -> Any:
-    """A metric of each port, by index; `links` are up or not."""
+    """A metric of each port, by index; `links` are up or not, and `rates` are line rates in bit/s."""
     found = [_port(session, port, rates[port]) | {"link": "up" if links[port] else "down"} for port in ports]
     return [chosen(metric, wanted, {"name"}) for metric in found]
 

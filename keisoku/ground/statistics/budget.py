@@ -21,17 +21,22 @@ from keisoku.ground.statistics.uncertainty import (
 
 
 def normal(source: str, standard: float, kind: str = "A", sensitivity: float = 1.0) -> Contribution:
-    """A contribution whose standard uncertainty is known: of a fit or of repetitions (type A), or stated (type B)."""
+    """A contribution whose standard uncertainty is known: of a fit or of repetitions (type A), or stated (type B).
+
+    `standard` has the unit of what it is of, and `sensitivity` that of the figure per this one.
+    """
     return _contribution(source, kind, "normal", standard, 1.0, sensitivity)
 
 
 def rectangular(source: str, half_width: float, sensitivity: float = 1.0) -> Contribution:
-    """Type B: a value known to lie within ± `half_width`, rectangular distribution (GUM 4.3.7)."""
+    """Type B: a value known to lie within ± `half_width`, rectangular distribution (GUM 4.3.7); units as in
+    `normal`."""
     return _contribution(source, "B", "rectangular", half_width, math.sqrt(3), sensitivity)
 
 
 def triangular(source: str, half_width: float, sensitivity: float = 1.0) -> Contribution:
-    """Type B: the difference of two values rounded alike, each within ± `half_width` / 2 (GUM 4.3.9)."""
+    """Type B: the difference of two values rounded alike, each within ± `half_width` / 2 (GUM 4.3.9); units as in
+    `normal`."""
     return _contribution(source, "B", "triangular", half_width, math.sqrt(6), sensitivity)
 
 
@@ -46,8 +51,8 @@ def repeatability(source: str, values: Sequence[float]) -> tuple[Contribution, .
 def mean(values: Sequence[float], unit: str, confidence: float = CONFIDENCE) -> Quantity:
     """The mean of independent values with Student's interval; of a single one, whose scatter nothing shows, no more.
 
-    `confidence` is another one than that of the interval only where values were chosen by what they are. Raises
-    ValueError for none.
+    `unit` is that of the values. `confidence` is another one than that of the interval only where values were chosen by
+    what they are. Raises ValueError for none.
     """
     if not values:
         raise ValueError("nothing has no mean")
@@ -57,7 +62,7 @@ def mean(values: Sequence[float], unit: str, confidence: float = CONFIDENCE) -> 
 
 def mean_with(values: Sequence[float], unit: str, source: str, others: Sequence[Contribution]) -> Quantity:
     """The mean of independent values: their scatter, which is called `source`, and other contributions; of a single one
-    the others alone."""
+    the others alone. `unit` is that of the values."""
     return figure(fmean(values), unit, [*repeatability(source, values), *others])
 
 
@@ -72,7 +77,7 @@ def variance(values: Sequence[float], unit: str) -> Quantity:
 
 
 def spread(values: Sequence[float], unit: str) -> Quantity:
-    """The standard deviation of two or more normal values, with the interval of their variance."""
+    """The standard deviation of two or more normal values, with the interval of their variance; `unit` is theirs."""
     square = variance(values, unit)
     assert square.interval is not None
     lower, upper = math.sqrt(square.interval.lower), math.sqrt(square.interval.upper)
@@ -80,12 +85,13 @@ def spread(values: Sequence[float], unit: str) -> Quantity:
 
 
 def standard_uncertainty(contributions: Iterable[Contribution]) -> float:
-    """Combined standard uncertainty of independent contributions, each with its sensitivity (GUM 5.1.2)."""
+    """Combined standard uncertainty of independent contributions, each with its sensitivity (GUM 5.1.2), in the
+    figure's unit."""
     return combine(*(contribution.uncertainty for contribution in contributions))
 
 
 def figure(value: float, unit: str, contributions: Sequence[Contribution]) -> Quantity:
-    """A figure with its budget and the expanded uncertainty (k = 2) that follows from it."""
+    """A figure with its budget and the expanded uncertainty (k = 2) that follows from it, all in `unit`."""
     uncertainty = expanded(standard_uncertainty(contributions))
     return Quantity(value=value, unit=unit, uncertainty=uncertainty, budget=tuple(contributions))
 

@@ -45,7 +45,7 @@ def noise(y: ArrayLike, floor: float) -> float:
 
 
 def local_noise(y: ArrayLike, floor: ArrayLike) -> NDArray[np.float64]:
-    """`noise` at each sample, of the noisier one of the stretches before and behind it.
+    """The `noise` at each sample, in the unit of `y`, of the noisier one of the stretches before and behind it.
 
     A queue swallows the noise that a series has while there is none: one figure for the whole of such a series would
     make changes of the noise of its other part.

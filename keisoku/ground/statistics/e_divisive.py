@@ -25,7 +25,7 @@ _SEED = 1
 
 
 def changes(values: Sequence[float]) -> list[int]:
-    """Index of the first run after each change, in order. The values are finite."""
+    """Index of the first run after each change, in order. The values are finite and of any unit."""
     series = np.asarray(values, dtype=np.float64)
     found: list[int] = []
     waiting = [(0, len(series))]

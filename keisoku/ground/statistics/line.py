@@ -16,7 +16,7 @@ POINTS_MIN = 3
 
 @dataclass(frozen=True)
 class LineFit:
-    """y = slope · x + constant. Errors are asymptotic standard errors (k = 1), in the units of the data."""
+    """The line y = slope · x + constant. Errors are asymptotic standard errors (k = 1), in the units of the data."""
 
     slope: float
     constant: float
@@ -36,7 +36,7 @@ class LineFit:
         return _percent(self.constant_error, self.constant)
 
     def at(self, x: float) -> float:
-        """The line's y at `x`."""
+        """The line's y at `x`, in the units of the data."""
         return self.slope * x + self.constant
 
 

@@ -122,7 +122,7 @@ def judge(found: Differences, used: Sequence[float], rule: Rule) -> Judgement:
 
 
 def alarm_errors(better: Better) -> tuple[float, float]:
-    """The error of the interval whose lower end decides, and of that whose upper end does."""
+    """The probability of error of the interval whose lower end decides, and of that whose upper end does."""
     both = {
         "higher": (FALSELY_BETTER, FALSELY_WORSE),
         "lower": (FALSELY_WORSE, FALSELY_BETTER),
@@ -200,7 +200,8 @@ def _at_last(shown: Ends, rule: Rule) -> Verdict:
 
 
 def widened(ends: Ends, centre: Ends, resolution: float) -> Ends:
-    """The interval with the resolution of single runs, which is independent of how they vary (GUM 5.1.2)."""
+    """The interval with the resolution of single runs, which is independent of how they vary (GUM 5.1.2), all in one
+    unit."""
     if not resolution:
         return ends
     low, high = ends
@@ -218,7 +219,8 @@ def _ends(a: Quantity, b: Quantity, of_logs: bool) -> Ends:
 
 
 def width(a: Quantity, b: Quantity, of_logs: bool) -> float:
-    """How far a difference may be off by the resolution of both runs; what is not known is left out.
+    """How far a difference may be off by the resolution of both runs, in their unit or as a ratio; what is not known is
+    left out.
 
     It is their sum: a resolution is a limit, and the two sides may be off in opposite directions in every pair.
     """

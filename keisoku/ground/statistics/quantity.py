@@ -64,7 +64,8 @@ class Quantity(_Model):
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Lower and upper end of where the figure lies, infinite on the open side of a bound; None if not known."""
+        """Lower and upper end of where the figure lies in its unit, infinite on the open side of a bound; None if not
+        known."""
         if self.bound:
             return (self.value, math.inf) if self.bound == "at least" else (-math.inf, self.value)
         if self.interval is not None:

@@ -22,14 +22,14 @@ Means = NDArray[np.float64]
 
 
 def means_of(differences: ArrayLike) -> Means:
-    """Of these differences."""
+    """The means of these differences, in their unit."""
     known = np.atleast_1d(np.asarray(differences, dtype=np.float64))
     first, second = np.triu_indices(len(known))
     return np.asarray(np.sort((known[first] + known[second]) / 2))
 
 
 def pseudo_median(means: Means) -> float:
-    """Hodges and Lehmann's estimate: the median of the means. Raises ValueError if there is none."""
+    """Hodges and Lehmann's estimate: the median of the means, in their unit. Raises ValueError if there is none."""
     if not means.size:
         raise ValueError("no differences")
     return float((means[(means.size - 1) // 2] + means[means.size // 2]) / 2)
@@ -48,7 +48,7 @@ def interval(lowest: Means, highest: Means, error: float) -> tuple[float, float]
 
 
 def smallest_error(count: int) -> float:
-    """The smallest `error` for which so many differences give an interval that ends."""
+    """The smallest probability `error` for which so many differences give an interval that ends."""
     return math.ldexp(1.0, 1 - count)
 
 

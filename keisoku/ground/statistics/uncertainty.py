@@ -80,7 +80,7 @@ def half_width_of_sum(samples: Sequence[Sequence[float]], scales: Sequence[float
 
 
 def rectangular(half_width: float) -> float:
-    """Type B standard uncertainty of a value known to lie within ± `half_width` (GUM 4.3.7).
+    """Type B standard uncertainty of a value known to lie within ± `half_width` (GUM 4.3.7), in its unit.
 
     Meant for a clock's resolution or a bucket. Raises ValueError if `half_width` is negative.
     """
@@ -90,7 +90,7 @@ def rectangular(half_width: float) -> float:
 
 
 def combine(*standard: float) -> float:
-    """Combined standard uncertainty of a sum or difference of independent inputs (GUM 5.1.2).
+    """Combined standard uncertainty of a sum or difference of independent inputs (GUM 5.1.2), in their unit.
 
     Raises ValueError if one is negative.
     """
@@ -100,5 +100,5 @@ def combine(*standard: float) -> float:
 
 
 def expanded(standard: float, coverage_factor: float = COVERAGE_FACTOR) -> float:
-    """Expanded uncertainty U = k · u (GUM 6.2.1), what `Quantity.uncertainty` holds."""
+    """Expanded uncertainty U = k · u (GUM 6.2.1), what `Quantity.uncertainty` holds, in the unit of `standard`."""
     return coverage_factor * standard

@@ -31,7 +31,8 @@ class FigureOfMerit:
         return self.scale * math.exp(min(_MOST, -score if self.less_is_better else score))
 
     def mean(self, scores: Sequence[float]) -> Quantity:
-        """Of some evaluations: their geometric mean, with Student's interval of the scores; unknown of a single one."""
+        """Of some evaluations: their geometric mean, with Student's interval of the scores, which are natural
+        logarithms of it as a ratio to its unit; unknown of a single one."""
         score, reach = math.fsum(scores) / len(scores), half_width(scores)
         value = self.value(score)
         if not math.isfinite(reach):

@@ -64,7 +64,8 @@ class Objective:
             raise PlanError("p99", "a ceiling of zero cannot be met", "give a time above zero")
 
     def score(self, observation: Observation) -> float:
-        """The goal's figure in natural logarithms, less what broken constraints cost. Higher is better."""
+        """The natural logarithm of the goal's figure as a ratio to its unit, less what broken constraints cost. Higher
+        is better."""
         return self.merit(observation) + PENALTY * sum(min(0.0, margin) for margin in self.margins(observation))
 
     def merit(self, observation: Observation) -> float:

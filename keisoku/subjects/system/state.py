@@ -33,7 +33,7 @@ SAID = {
 
 
 def whole(clients: Iterable[tuple[State, float]]) -> State:
-    """The state of the system from those of its clients, each with its rate.
+    """The state of the system from those of its clients, each with its rate in requests/s.
 
     A server that bounds one client bounds them all; else it is the bound of most that counts.
     """

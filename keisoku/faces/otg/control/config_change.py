@@ -15,7 +15,10 @@ Document = dict[str, Any]
 
 def updated(document: Document, change: Document) -> Document:
     """`PATCH /config`: the named properties (rate, size) of some flows. Other properties of those flows are
-    not changed, even if they are in the request: this is the meaning of OTG's `property_names`."""
+    not changed, even if they are in the request: this is the meaning of OTG's `property_names`.
+
+    Raises PlanError for a change of anything but flows.
+    """
     _only(change, "config_update", {"choice", "flows"})
     flows = change.get("flows")
     if change.get("choice", "flows") != "flows" or flows is None:

@@ -25,7 +25,7 @@ BENT = 1e-3
 
 @dataclass(frozen=True)
 class GroupLine:
-    """y = slope · x + constant. Errors are standard uncertainties (k = 1), of which twice covers 95 %."""
+    """The line y = slope · x + constant. Errors are standard uncertainties (k = 1), of which twice covers 95 %."""
 
     fit: LineFit
     """Of all samples, with their asymptotic standard errors."""
@@ -128,7 +128,10 @@ def _freedom(variances: NDArray[np.float64], freedoms: NDArray[np.float64]) -> f
 
 
 def exceeds(variance: float, freedom: float, explained: float, of_explained: float, chance: float = APART) -> bool:
-    """Whether a variance is larger than another explains, by an F test; `of_explained` 0: the other is known."""
+    """Whether a variance is larger than another explains, by an F test.
+
+    Both are in one unit, with their numbers of degrees of freedom; `of_explained` 0: the other is known.
+    """
     from scipy import special  # takes a while to load, and not every command needs it
 
     if variance <= explained or explained <= 0:

@@ -31,12 +31,12 @@ class Between:
 
     @classmethod
     def of(cls, lowest: float, highest: float) -> Between:
-        """Likely in the middle."""
+        """Between two ends in one unit, likely in the middle."""
         return cls(lowest, lowest if math.isinf(highest) else (lowest + highest) / 2, highest)
 
     @property
     def half(self) -> float:
-        """Half the width."""
+        """Half the width, in the unit of the ends."""
         return (self.highest - self.lowest) / 2
 
     def __add__(self, other: Between) -> Between:
@@ -51,7 +51,7 @@ class Between:
         return Between(self.lowest * factor, self.likely * factor, self.highest * factor)
 
     def at_least(self, least: float) -> Between:
-        """The same, if it cannot be less than this."""
+        """The same, if it cannot be less than this, in its unit."""
         return Between(max(self.lowest, least), max(self.likely, least), max(self.highest, least))
 
 

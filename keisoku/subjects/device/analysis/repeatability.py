@@ -65,7 +65,7 @@ def of_percentile(
 
 
 def of_trials(values_ns: Sequence[float]) -> float:
-    """Of a figure of a single trial, by its scatter alone. Raises ValueError for fewer than two trials."""
+    """Of a figure of a single trial in ns, by its scatter alone. Raises ValueError for fewer than two trials."""
     return _pooled(deviation(values_ns), len(values_ns) - 1, 0.0, 0.0)
 
 

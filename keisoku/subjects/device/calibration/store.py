@@ -38,7 +38,10 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
 
 
 def bias(engine: Engine, calibration: str = "auto", cable_tolerance_m: float = 0.0) -> Bias:
-    """The same for an engine: with the newest calibration that fits ('auto'), with 'none', or with that of a file."""
+    """The same for an engine: with the newest calibration that fits ('auto'), with 'none', or with that of a file.
+
+    Raises PlanError for another calibration than none where latencies are exact.
+    """
     if engine.capabilities.exact:
         if calibration not in ("auto", "none"):
             raise PlanError("calibration", "latencies are exact here, so none is subtracted", "leave it out")

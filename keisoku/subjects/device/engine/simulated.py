@@ -204,7 +204,10 @@ class SimulatedEngine:
         return json.dumps([[{"code": code, "ecn": ecn} for code, ecn in stream] for stream in found])
 
     def wait(self, seconds: float) -> Progress:
-        """Progress in virtual time; the computation continues during the call."""
+        """Progress in virtual time; the computation continues during the call.
+
+        Raises EngineError if no trial was started.
+        """
         if self._trial is None:
             raise EngineError("no trial was started")
         offered, forwarded, finished = self._simulation.wait(seconds)
@@ -220,7 +223,10 @@ class SimulatedEngine:
         )
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """Takes effect within a few ms of computing; while no flow sends, virtual time stands still."""
+        """Takes effect within a few ms of computing; while no flow sends, virtual time stands still.
+
+        Raises EngineError unless a trial runs whose flows can be switched.
+        """
         if self._trial is None or not self._trial.switches:
             raise EngineError("no trial runs whose flows can be switched")
         return self._simulation.switch(list(flows), state)
@@ -238,7 +244,10 @@ class SimulatedEngine:
         self._simulation.stop()
 
     def finish(self) -> tuple[Facts, float]:
-        """Facts, and the virtual seconds that the trial and its phases took."""
+        """Facts, and the virtual seconds that the trial and its phases took.
+
+        Raises EngineError for a trial that was not started or failed.
+        """
         if self._trial is None:
             raise EngineError("no trial was started")
         trial = self._trial

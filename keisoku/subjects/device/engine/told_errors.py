@@ -62,7 +62,7 @@ class ToldErrors:
         self._socket = run_in_namespace(namespace, lambda: _open(interface))
 
     def take(self) -> Errors:
-        """The pairs of ports of all that have arrived, as the initiator sends them."""
+        """The pairs of numbers of ports of all that have arrived, as the initiator sends them."""
         found: list[tuple[int, int]] = []
         with suppress(BlockingIOError):
             while True:

@@ -165,7 +165,10 @@ class Traffic:
 
     def streams(self, trial: Trial, connecting: Connecting | None = None) -> list[Stream]:
         """The trial's streams, test frames first; each has a table of its own of the same number. `connecting`: what is
-        known of the trial's connections."""
+        known of the trial's connections.
+
+        Raises PlanError for frames with errors, which this engine cannot send.
+        """
         defect = next((flow.defect for flow in trial.flows if flow.defect), None)
         if defect is not None:
             raise PlanError("errors", f"this engine sends no {defect} frames", "leave them out")

@@ -30,7 +30,7 @@ class TrialThread(threading.Thread, ABC):
             self._error = error
 
     def outcome(self) -> Facts:
-        """Facts of a trial that has ended."""
+        """Facts of a trial that has ended. Raises EngineError for one that failed or was stopped before its load."""
         if self._error is not None:
             raise self._error
         if self._facts is None:

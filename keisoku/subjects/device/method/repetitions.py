@@ -76,7 +76,7 @@ def at_full_speed(records: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 
 def device_slowdown(records: Sequence[TrialRecord]) -> float:
-    """How much longer the core of the lab's device took for the same work than at its full speed, on average."""
+    """How many times as long the core of the lab's device took for the same work as at its full speed, on average."""
     return statistics.fmean(record.facts.device_slowdown for record in records)
 
 
@@ -110,14 +110,14 @@ def spoiled(records: Sequence[TrialRecord]) -> str:
 
 
 def summary(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median, 1st and 99th percentile of repetitions (nearest rank, RFC 2330 §11.3)."""
+    """Median, 1st and 99th percentile of repetitions (nearest rank, RFC 2330 §11.3), in their unit."""
     ranked = sorted(values)
     low, high = (ranked[max(1, math.ceil(share * len(ranked))) - 1] for share in (0.01, 0.99))
     return statistics.median(ranked), low, high
 
 
 def error_of_median(trials: int, error: float) -> float:
-    """Standard error of the median of so many trials, from that of one trial."""
+    """Standard error of the median of so many trials, from that of one trial, in its unit."""
     return error * (math.sqrt(math.pi / 2 / trials) if trials > 2 else 1 / math.sqrt(trials))
 
 

@@ -40,7 +40,7 @@ def at_most(
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord]]:
     """The maximum load of a port, or the highest that the tester can offer below it, and the trial at this load.
 
-    `maximum` replaces the link's maximum if it is given.
+    `maximum` in frames/s replaces the link's maximum if it is given; `make` is called with such a load.
     """
     fps = setting.fps(maximum, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     for _ in range(_ATTEMPTS):
@@ -52,7 +52,7 @@ def at_most(
 
 
 def lowered(setting: Setting, size: int, maximum: float | LinePercent | None, fps: float) -> list[str]:
-    """Remarks that the maximum load is the tester's, where it is not the link's or the user's."""
+    """Remarks that the maximum load in frames/s is the tester's, where it is not the link's or the user's."""
     if fps == (setting.fps(maximum, size) or setting.line_fps(size)):
         return []
     return [

@@ -102,8 +102,8 @@ def search(
 
 
 def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | LinePercent | None) -> float:
-    """The highest load to try. Without a link's speed the tester finds its own highest rate, and clocks do not
-    matter."""
+    """The highest load to try in frames/s, at most `maximum` of these. Without a link's speed the tester finds its own
+    highest rate, and clocks do not matter."""
     line = setting.line_fps(frame_bytes)
     ceiling = CEILING_WITHOUT_LINK_FPS if line is None else line * percent / 100
     return min(ceiling, setting.fps(maximum, frame_bytes) or ceiling)

@@ -95,5 +95,5 @@ def _shortened(field: str, default: Any, times: float | None, longest_trial_s: f
 
 
 def two_digits(value: float) -> float:
-    """Rounded to two significant digits, for a reader."""
+    """Rounded to two significant digits, for a reader; of any unit."""
     return round(value, 1 - floor(log10(value)))

@@ -95,7 +95,8 @@ class FrameWriter:
             self._flush()
 
     def finish(self, facts: Facts) -> None:
-        """Adds the frames that were lost, and gives the file its name."""
+        """Adds the frames that were lost, and gives the file its name. Raises EngineError if a lost frame has no
+        row."""
         self._flush()
         for stream in () if self.changed_only else facts.streams:
             for gap in stream.tracked.lost:
@@ -137,7 +138,7 @@ def arrived_rows(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table
 
 
 def lost_rows(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
-    """Rows of frames that never arrived, by their sequence numbers."""
+    """Rows of frames that never arrived, by their sequence numbers, which are numbers of frames."""
     count = len(numbers)
     return pa.table(
         {

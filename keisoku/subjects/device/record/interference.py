@@ -44,7 +44,7 @@ class Speed(_Model):
 
     @property
     def slowdown(self) -> float:
-        """Mean time of a piece as a multiple of the fastest one; 1 if no piece was worked."""
+        """Mean time of a piece as a ratio to the fastest one; 1 if no piece was worked."""
         return self.total_ns / (self.pieces * self.fastest_ns) if self.pieces and self.fastest_ns else 1.0
 
 
@@ -100,12 +100,12 @@ class Interference(_Model):
 
     @property
     def slowdown(self) -> float:
-        """Of the senders' core that was slowed most: see `Speed.slowdown`."""
+        """That ratio of the senders' core that was slowed most: see `Speed.slowdown`."""
         return max((core.speed.slowdown for core in self.cores if core.speed is not None), default=1.0)
 
     @property
     def device_slowdown(self) -> float:
-        """The same of the core on which a device of the lab works, if a sender works there too; else 1."""
+        """The same ratio of the core on which a device of the lab works, if a sender works there too; else 1."""
         own = [core.speed.slowdown for core in self.cores if core.of_device and core.speed is not None]
         return max(own, default=1.0)
 

@@ -29,13 +29,15 @@ def is_stored(info: SerializationInfo) -> bool:
 
 
 def pack(rows: NDArray[np.int64]) -> str:
-    """The text for rows of one or more columns: differences down each column, one column after the other."""
+    """The text for rows of one or more columns: the differences of numbers of any unit down each column, one column
+    after the other."""
     steps = np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))  # wraps around, as the sum in `unpack` does
     return b64encode(zlib.compress(steps.astype("<i8").tobytes(order="F"), level=1)).decode()
 
 
 def unpack(text: str, columns: int) -> NDArray[np.int64]:
-    """The rows that `pack` was given, with so many columns. Raises ValueError for a text that it did not make."""
+    """The rows that `pack` was given, in their units, with so many columns. Raises ValueError for a text that it did
+    not make."""
     try:
         engine = zlib.decompressobj()
         octets = engine.decompress(b64decode(text, validate=True), _MOST_BYTES)

@@ -39,7 +39,7 @@ class FpgaTestbed(Testbed):
             self.drain_ns = _MODEL_DRAIN_NS
 
     def line_rate(self, port: int) -> float | None:
-        """The rate when it was first read; None without a link, which an engine refuses."""
+        """The rate in bit/s when it was first read; None without a link, which an engine refuses."""
         return self._rates[self._addresses[port].number]
 
     def mtu_bytes(self, port: int) -> int:

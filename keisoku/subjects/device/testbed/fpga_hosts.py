@@ -49,7 +49,7 @@ class FpgaHosts(TesterHosts):
             step(mailbox, [own])
 
     def gateway_mac(self, port: int) -> str:
-        """Resolves it from the port's first address."""
+        """Resolves it from the port's first address. Raises PlanError if that is of another version of IP."""
         own, gateway = self.ranges[port], self.gateways[port]
         if own.first.version != gateway.version:
             raise PlanError(

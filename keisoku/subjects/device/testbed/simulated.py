@@ -28,7 +28,7 @@ class SimulatedTestbed(Testbed):
         check_ports(self._device, self._numbers)
 
     def line_rate(self, port: int) -> float | None:
-        """Its own."""
+        """Its own, in bit/s."""
         return self._device.link_bits_per_second
 
     def mtu_bytes(self, port: int) -> int:
@@ -36,7 +36,7 @@ class SimulatedTestbed(Testbed):
         return MAX_FRAME_BYTES - HEADER_AND_FCS_BYTES
 
     def set_link(self, port: int, up: bool) -> None:
-        """Accepts only up, the state in which the link always is."""
+        """Accepts only up, the state in which the link always is. Raises PlanError for down."""
         if not up:
             raise PlanError("link", "a simulated device's links are always up", "use a lab or real ports")
 

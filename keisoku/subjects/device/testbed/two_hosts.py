@@ -98,7 +98,7 @@ class TwoHostsTestbed(WiredTestbed):
             self._stack = stack.pop_all()
 
     def line_rate(self, port: int) -> float | None:
-        """Of the link here or there."""
+        """Of the link here or there, in bit/s."""
         speed = self.ports[RECEIVES].speed_mbps
         return self._near.line_rate(SENDS) if port == SENDS else (speed * 1e6 if speed else None)
 

@@ -48,7 +48,8 @@ class ChangeWatch:
     _down: Floats = field(default_factory=lambda: np.zeros(0))
 
     def tell(self, figures: Sequence[float] | Floats) -> str | None:
-        """The name of the figure that has changed by now, the most changed one; None if there is none."""
+        """The name of the figure that has changed by now, the most changed one; None if there is none. Each is in its
+        own unit."""
         row = np.asarray(figures, dtype=np.float64)
         if len(self._first) < self.reference:
             self._first.append(row)
@@ -80,7 +81,8 @@ class ChangeWatch:
 
 
 def steps(rows: Floats, sd: Floats) -> Floats:
-    """For each column of five rows or more, the largest step anywhere within, in standard errors by that noise."""
+    """For each column of five rows or more, the largest step anywhere within, in standard errors by that noise, which
+    is in the unit of its column."""
     count = len(rows)
     found = [
         np.abs(rows[:split].mean(axis=0) - rows[split:].mean(axis=0))

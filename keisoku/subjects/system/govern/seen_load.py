@@ -36,7 +36,8 @@ class SeenLoad:
     error: float
 
     def scattering(self, sds: Sequence[float], looks: int) -> SeenLoad:
-        """The same, known no better than by a look of so many intervals at a load that scatters like this."""
+        """The same, known no better than by a look of so many intervals at a load that scatters like this, each figure
+        in its unit."""
         least = math.sqrt(float(np.mean(np.square(sds)))) / math.sqrt(looks)
         return SeenLoad(self.rates, max(self.error, least))
 
@@ -52,7 +53,8 @@ class SeenLoad:
 
 
 def scatter(rows: Sequence[Sequence[float]]) -> list[float]:
-    """Standard deviation of each column of some rows that were not taken one after the other; from three rows on.
+    """Standard deviation of each column of some rows that were not taken one after the other, in its unit; from three
+    rows on.
 
     From neighbours, so that a change of the load is not taken for scatter.
     """

@@ -22,7 +22,10 @@ class OwnClient:
         self._load: HttpLoad | None = None
 
     def begin(self, at_ns: int) -> None:
-        """At that time of CLOCK_MONOTONIC; returns before."""
+        """At that time of CLOCK_MONOTONIC; returns before.
+
+        Raises PlanError for a load that is not possible, EngineError if it cannot be started.
+        """
         load = self._own
         plan = {
             "namespace": load.namespace,
@@ -51,7 +54,7 @@ class OwnClient:
             raise EngineError(f"the load of {load.name} cannot be started: {error}") from error
 
     def finish(self) -> ClientRun:
-        """Waits for its end."""
+        """Waits for its end. Raises EngineError for a load that did not begin or could not go on."""
         name = self._own.name
         if self._load is None:
             raise EngineError(f"the load of {name} was stopped before it began")

@@ -39,7 +39,10 @@ def open_system(name: str, seed: int) -> LabSystem:
 
 
 def load_of(given: Mapping[str, str], clients: int) -> Background:
-    """The load from what was given: for each key one value for all clients, or one for each; '-' is none."""
+    """The load from what was given: for each key one value for all clients, or one for each; '-' is none.
+
+    Raises PlanError for a value that does not go with another.
+    """
     client = given.get("with", "own")
     find_client(client)
     if client in BULK:
@@ -67,7 +70,7 @@ class LabSystem:
 
     @property
     def ports(self) -> Mapping[str, float]:
-        """Known before the lab is made, too."""
+        """In bit/s, known before the lab is made, too."""
         shape = self.lab.shape
         return {
             f"client{number}": float(shape.uplink_bps or rate or LINE_BPS)
@@ -75,7 +78,7 @@ class LabSystem:
         }
 
     def limit(self, limits: Mapping[str, float | None]) -> None:
-        """At the switch's ports."""
+        """In bit/s, at the switch's ports."""
         self._network.limit(limits)
 
     def observe(self, seconds: float) -> Observation:

@@ -56,11 +56,11 @@ class NetworkSystem:
 
     @property
     def ports(self) -> Mapping[str, float]:
-        """The line rate of the port at which each client is limited."""
+        """The line rate in bit/s of the port at which each client is limited."""
         return {name: port.line_bps for name, port in self._ports.items()}
 
     def limit(self, limits: Mapping[str, float | None]) -> None:
-        """Sets limits with HTB, at once."""
+        """Sets limits in bit/s with HTB, at once."""
         self._limits.set(limits)
 
     def observe(self, seconds: float) -> Observation:

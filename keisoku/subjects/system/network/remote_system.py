@@ -53,15 +53,15 @@ class RemoteSystem:
 
     @property
     def ports(self) -> Mapping[str, float]:
-        """As the other host says; known once it is entered."""
+        """In bit/s, as the other host says; known once it is entered."""
         return self._ports
 
     def limit(self, limits: Mapping[str, float | None]) -> None:
-        """At the other host."""
+        """In bit/s, at the other host."""
         self._ask({"limit": dict(limits)}, ANSWER_S)
 
     def observe(self, seconds: float) -> Observation:
-        """By the other host's own clock."""
+        """By the other host's own clock. Raises EngineError if its keisoku is of another version."""
         told = self._ask({"observe": seconds}, seconds + ANSWER_S)
         try:
             clients = tuple(ClientView(**client) for client in told["clients"])

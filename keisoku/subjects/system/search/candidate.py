@@ -47,7 +47,7 @@ class Candidates:
 
     @property
     def positions(self) -> list[float]:
-        """Natural logarithms of the rates; no limit stands where line rate stands."""
+        """Natural logarithms of the rates in bit/s; no limit stands where line rate stands."""
         return [math.log(limit or self.line_bps) for limit in self.limits]
 
     @property

@@ -54,7 +54,8 @@ class Gain:
         return 100 * math.expm1(self.mean)
 
     def apart(self, other: Gain) -> float:
-        """By how much two measurements of one gain may differ: a system that still changes a little does not matter."""
+        """By how much two measurements of one gain may differ, as natural logarithms of a ratio: a system that still
+        changes a little does not matter."""
         return max(LITTLE, OF_GAIN * abs(self.mean), math.hypot(self.error, other.error) / WIDTH)
 
     def unsure(self, settles: Sequence[int]) -> bool:
@@ -89,7 +90,7 @@ def confirm(
     """Evaluates the limit against the other in so many blocks of four. Two blocks at least, as one has no scatter.
 
     While it is undecided whether there is a gain that matters, their number is doubled, up to `most_blocks`.
-    `before`: scores of the other from before any limit was set, when nothing was left to settle.
+    `before`: scores without unit of the other from before any limit was set, when nothing was left to settle.
     """
     looks = [blocks]
     while 2 * looks[-1] <= most_blocks:
@@ -110,7 +111,8 @@ def confirm_settled(
     limit: Limit, blocks: int, settles: Sequence[int], before: Sequence[float] = (), most_blocks: int = 0
 ) -> Generator[Evaluation, float, Gain]:
     """Confirms a limit against none at the first of these settling times, and again at the next ones until the gain no
-    longer depends on them: before, each of the two shows something of the other, and the gain is understated.
+    longer depends on them: before, each of the two shows something of the other, and the gain is understated. Scores
+    have no unit.
     """
     last: Gain | None = None
     for each in settles:

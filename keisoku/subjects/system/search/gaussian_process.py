@@ -45,7 +45,7 @@ class Beliefs:
 
     @property
     def sd(self) -> Floats:
-        """Standard deviations of the candidates."""
+        """Standard deviations of the candidates, in the unit of the scores."""
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)), dtype=np.float64)
 
 

@@ -168,7 +168,7 @@ def _rival(seen: _Seen, candidate: float, known: Sequence[float]) -> float | Non
 
 
 def chance_of_better(known: Beliefs, best: int) -> float:
-    """That some candidate's figure lies more than `WORTH` above that of the candidate `best`."""
+    """The probability that some candidate's figure lies more than `WORTH` above that of the candidate `best`."""
     return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(WORTH)))
 
 

@@ -32,7 +32,10 @@ class SweepPoint:
 def limit_sweep(
     limits: Sequence[Limit], repetitions: int, seed: int = DEFAULT
 ) -> Generator[Evaluation, float, list[SweepPoint]]:
-    """Evaluates every limit so many times; the points in the order in which the limits were given."""
+    """Evaluates every limit so many times; the points in the order in which the limits were given.
+
+    Evaluations are answered by scores without unit. Raises PlanError if there is nothing to sweep.
+    """
     if not limits or repetitions < 1:
         raise PlanError("sweep", "there is nothing to sweep", "give at least one limit and one repetition")
     random = np.random.default_rng(seed)

@@ -84,7 +84,10 @@ class PortLimits:
         uninterrupted(lambda: self._set(limits))
 
     def read(self) -> dict[str, float | None]:
-        """The limit of each port in bit/s as the kernel has it now; None: there is none, whatever was set before."""
+        """The limit of each port in bit/s as the kernel has it now; None: there is none, whatever was set before.
+
+        Raises EngineError if the kernel does not say it.
+        """
         found: dict[str, float | None] = {}
         for namespace, interface in sorted({place.port for place in self._places.values()}, key=str):
             try:

@@ -95,12 +95,13 @@ class ClientModel:
 
     @cached_property
     def round_trips(self) -> float:
-        """For each request: two until its first answer, and those of TCP's slow start for more segments (RFC 5681)."""
+        """The number of them for each request: two until its first answer, and those of TCP's slow start for more
+        segments (RFC 5681)."""
         return 2 + self._mean(_slow_start)
 
     @cached_property
     def size_variance(self) -> float:
-        """Of the sizes, in byte²."""
+        """The variance of the sizes, in bytes squared."""
         return self._mean(lambda size: (size - self.file_bytes) ** 2)
 
     def _mean(self, of: Callable[[float], float]) -> float:
@@ -149,7 +150,7 @@ def e4(
 
 @lru_cache
 def log_normal_sizes(mean_bytes: int, variation: float, count: int = 200) -> tuple[tuple[float, float], ...]:
-    """Equally frequent sizes of a log-normal distribution with this mean and coefficient of variation.
+    """Equally frequent sizes of a log-normal distribution with this mean and this ratio of deviation and mean.
 
     Files of web servers are nearly so distributed (Barford and Crovella, SIGMETRICS 1998). Each size is the mean of its
     part of the distribution, so that the mean of all is exact; the largest is the mean of the top 1/`count`.

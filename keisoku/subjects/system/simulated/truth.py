@@ -36,7 +36,7 @@ class ClientTruth:
 
     @property
     def connections(self) -> float:
-        """All of them."""
+        """The number of all of them."""
         return self.at_server + self.at_uplink + self.at_link + self.at_client
 
 

@@ -40,11 +40,11 @@ class VirtualSystem:
 
     @property
     def ports(self) -> Mapping[str, float]:
-        """One port a client."""
+        """One port a client, with its rate in bit/s."""
         return {client.name: client.line_bps for client in self.timetable.model.clients}
 
     def limit(self, limits: Mapping[str, float | None]) -> None:
-        """Takes effect with the next interval."""
+        """Limits in bit/s, which take effect with the next interval. Raises PlanError for a client without a port."""
         if unknown := sorted(set(limits) - set(self.ports)):
             raise PlanError("client", f"no port leads to '{unknown[0]}'", f"use {', '.join(self.ports)}")
         self._system.limit(limits)

@@ -162,7 +162,7 @@ class FpgaEngine:
         return None
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """The instrument cannot switch single flows."""
+        """Raises EngineError: the instrument cannot switch single flows."""
         raise EngineError("the instrument starts and ends all flows of a trial together")
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ _ROW_PX, _MARGIN_PX = 26, 140
 
 
 def changes_plot(devices: Sequence[Device]) -> Plot | None:
-    """x: time since the first frame was due, y: the change; None if nothing was changed."""
+    """Over the time since the first frame was due, the change; None if nothing was changed."""
     rows = [(device, row) for device in devices if (result := device.result(METHOD)) for row in result.rows]
     rows = [(device, row) for device, row in rows if row.group == CHANGE and "first" in row.figures]
     if not rows:

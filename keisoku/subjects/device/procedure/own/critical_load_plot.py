@@ -15,7 +15,7 @@ METHOD = "critical_load"
 
 
 def critical_load_plot(devices: Sequence[Device]) -> Plot | None:
-    """x: load, y: share of clean trials in %; None without a curve.
+    """Over the load, the share of clean trials in %; None without a curve.
 
     A point is a valid trial: at 100 % if no frame was lost, at 0 % if one was.
     """

@@ -42,7 +42,8 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     'offered' (frames/s), counts of frames 'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt', 'loss' (%),
     and latency of every frame in ns, as in `latency`. Only the row of all streams names the trial. A trial that the
-    tester disturbed has no figures, but a remark with the reason.
+    tester disturbed has no figures, but a remark with the reason. Raises PlanError for a link without a rate if no load
+    is given.
     """
     settings = setting.plan.of(TrialSettings)
     rows = []

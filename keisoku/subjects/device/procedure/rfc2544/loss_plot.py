@@ -15,7 +15,7 @@ ALL = phrase("all sizes")
 
 
 def loss_plot(devices: Sequence[Device]) -> Plot | None:
-    """x: load in % of the maximum, y: loss in %, both from 0 to 100 (RFC 2544 §26.3).
+    """Over the load in % of the maximum, the loss in %, both from 0 to 100 (RFC 2544 §26.3).
 
     Where the throughput is known and not only a bound, the theoretical line 1 − throughput/load is what an ideal device
     of that throughput would lose.

@@ -79,6 +79,7 @@ def marking(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'kmin' and 'kmax' (byte of frames with FCS before the frame) and 'pmax' (%): no frame is marked that meets less than
     Kmin, a share that rises to Pmax just below Kmax, and each that meets Kmax or more. 'longest' (byte) is the longest
     queue that a frame met. 'marked' (%) of a length of the queue.
+    Raises PlanError for a tester that does not see marks, and for a link without a rate if no maximum is given.
     """
     settings = setting.plan.of(MarkingSettings)
     count = rfc8239.ports(setting, 2, "marking")

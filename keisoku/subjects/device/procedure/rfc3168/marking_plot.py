@@ -14,7 +14,7 @@ METHOD = "marking"
 
 
 def marking_plot(devices: Sequence[Device]) -> Plot | None:
-    """x: queue, y: marked frames in %; None without any."""
+    """Over the queue, the marked frames in %; None without any."""
     rows = rows_of_curves(devices, METHOD)
     if not rows:
         return None

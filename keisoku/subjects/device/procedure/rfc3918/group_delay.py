@@ -71,7 +71,10 @@ class _Frames:
 
 def group_delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and port: 'join_delay', 'join_min', 'join_max', 'leave_delay', 'leave_min', 'leave_max' (ns), 'lost'
-    (frames between the first and the last of a group that arrived), 'groups' (how many joins they are of)."""
+    (frames between the first and the last of a group that arrived), 'groups' (how many joins they are of).
+
+    Raises PlanError if all receivers have joined before.
+    """
     settings = setting.plan.of(GroupDelaySettings)
     if settings.known and len(group_flows.receivers(setting)) < 2:
         problem = "the last port is the one that has joined the groups before, and no other one receives"

@@ -58,6 +58,7 @@ def qos(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'Alone': 'rate' (bit/s) and 'burst' (byte) of its policer or shaper, and 'buffer' (byte), the most that waited.
     'Order': 'level' (1 is served first), 'weight' (relative to the smallest of its level) and 'guaranteed' (% of what
     the levels before leave).
+    Raises PlanError for a link without a rate if no maximum is given.
     """
     settings = setting.plan.of(QosSettings)
     count = rfc8239.ports(setting, 2, "qos")

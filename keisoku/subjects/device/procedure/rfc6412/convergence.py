@@ -51,7 +51,10 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'interruption_least', 'onset', 'convergence_first', 'convergence_median', 'convergence' (the last flow),
     'rate_derived', 'loss_derived'; counts: 'flows', 'affected', 'outages', 'lost', 'duplicated', 'reordered',
     'moved'. Where hop counts are compared, then one for each that is not as expected: 'frames', 'flows', 'first' and
-    'last' (s since the load began), 'longest' (s, of a flow)."""
+    'last' (s since the load began), 'longest' (s, of a flow).
+
+    Raises PlanError for a pacing that is not constant.
+    """
     settings, rows = setting.plan.of(ConvergenceSettings), []
     if any(content.pacing != Constant() for content in setting.plan.contents()):
         problem = "interruptions are known to the time between two frames, which must be constant"

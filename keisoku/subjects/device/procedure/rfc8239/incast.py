@@ -34,6 +34,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     'goodput' (bit/s): what was forwarded of the frames' payload, without headers and FCS, over the trial's time
     (RFC 8238 §7). 'min', 'mean', 'p99' and 'max' (ns): latency of every frame. 'loss' (%).
+    Raises PlanError if no sender is left for bursts.
     """
     settings = setting.plan.of(IncastSettings)
     count = rfc8239.ports(setting, 3, "incast")

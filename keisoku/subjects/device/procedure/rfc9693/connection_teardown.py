@@ -23,7 +23,10 @@ from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'rate' (connections/s) and 'time' (s), then a row a repetition with the number of valid
-    'connections', the 'time' in which they were forgotten, and that of one connection, 'one_connection'."""
+    'connections', the 'time' in which they were forgotten, and that of one connection, 'one_connection'.
+
+    Raises PlanError if nothing makes the device forget its connections.
+    """
     settings = setting.plan.of(ConnectionTeardownSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:

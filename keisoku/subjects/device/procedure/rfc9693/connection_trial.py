@@ -166,7 +166,10 @@ def connection_trial(
     established: bool = False,
 ) -> Trial:
     """Connections, and what uses them: answers, or a load of so many frames/s a port. `established`: so are
-    connections of TCP before that, whatever the settings say."""
+    connections of TCP before that, whatever the settings say.
+
+    Raises PlanError for a handshake of UDP, and for frames without room for TCP.
+    """
     if settings.established and settings.transport != "tcp":
         raise PlanError("established", "UDP has no handshake", "give --transport tcp, or leave it out")
     answered_fps = open_fps * settings.validate_percent / 100
