@@ -53,7 +53,7 @@ class BesideCable:
         self._running.stop()
 
     def finish(self) -> tuple[Facts, float]:
-        """Of the trial that ran."""
+        """Of the trial that ran, and how many seconds it took."""
         return self._running.finish()
 
     def close(self) -> None:
