@@ -324,6 +324,7 @@ mod tests {
             events: Vec::new(),
             words: None,
             elsewhere: None,
+            batch_frames: None,
         }
     }
 
