@@ -64,9 +64,7 @@ def main() -> None:
                 truth_ns, found_ns = more_ns - bare_ns, more.value - bare.value
                 print(f"| {steps} | {truth_ns:.0f} | {found_ns:.1f} | {found_ns - truth_ns:+.1f} |", flush=True)
             loaded(folder, 0)
-            print(
-                "\n| device | runs | median, ns | range, % | intervals that contain the median |\n|---|---:|---:|---|---:|"
-            )
+            print("\n| device | runs | median, ns | range, % | intervals with the median |\n|---|---:|---:|---|---:|")
             for name, what in (("XDP program", PORTS), ("bridge", {"dut": "lab:bridge"})):
                 every = [cost(folder, f"{name}-{number}", **what) for number in range(asked.runs)]
                 found = [each for each in every if each is not None and each.bounds is not None]

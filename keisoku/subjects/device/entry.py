@@ -58,6 +58,8 @@ class Procedure:
     """It looks at the headers of frames that arrive, for which ports must be opened."""
     rows_when_simulated: bool = False
     """A simulated device keeps a row for each of its frames, too."""
+    times_batches: bool = False
+    """Its trials may time batches of frames through the device and over a cable, and open ports again for that."""
     floods: bool = False
     """Its load looks like an attack (a SYN flood): only labs and simulated devices get it without `force`."""
     needs: tuple[Ability, ...] = ()

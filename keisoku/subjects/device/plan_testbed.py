@@ -39,22 +39,35 @@ def open_engine(
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
-        engine: Engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
-        if "cost" in engine.capabilities.abilities:
-            engine = BesideCable(engine, lambda: stack.enter_context(_cable(plan)))
+        traffic = wanted_traffic(plan)
+        engine: Engine
+        if any(PROCEDURES[method].times_batches for method in plan.methods) and capture is None:
+            cable = stack.enter_context(_Cable(plan))
+            engine = BesideCable(lambda: testbed.engine(traffic), cable.engine)
+        else:
+            engine = testbed.engine(traffic, capture)
+        stack.enter_context(closing(engine))
         for remark in testbed.remarks:
             tell(remark)
         plan.check(engine.capabilities)
         yield engine
 
 
-@contextmanager
-def _cable(plan: Plan) -> Iterator[Engine]:
-    """An engine for the plan's traffic on a cable of this host."""
-    ports = tuple(WantedPort(f"{_CABLE}#{number}", "dut") for number in (1, 2))
-    wanted = WantedTestbed(ports, _CABLE, frame_bytes=tuple(plan.all_frame_bytes), seed=plan.seed)
-    with closing(open_testbed(wanted)) as testbed, closing(testbed.engine(wanted_traffic(plan))) as engine:
-        yield engine
+class _Cable(ExitStack):
+    """A cable of this host for the plan's traffic, made when it is first used."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan, self._testbed = plan, None
+
+    def engine(self) -> Engine:
+        """An engine on it; the one before must be closed."""
+        if self._testbed is None:
+            ports = tuple(WantedPort(f"{_CABLE}#{number}", "dut") for number in (1, 2))
+            sizes = tuple(self._plan.all_frame_bytes)
+            wanted = WantedTestbed(ports, _CABLE, frame_bytes=sizes, seed=self._plan.seed)
+            self._testbed = self.enter_context(closing(open_testbed(wanted)))
+        return self._testbed.engine(wanted_traffic(self._plan))
 
 
 def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestbed:

@@ -21,21 +21,30 @@ REACH = 1.08
 """The lowest cluster ends at so many times that quantile."""
 LEAST_CALM = 0.05
 """A run with a smaller share of calm batches says nothing: what it has in the cluster may be stray."""
+SLOWER = 0.6
+"""By how much longer work takes on a core that a neighbour slows all the time, as a share (median of what was seen)."""
+SPREAD = 0.2
+"""How far the mean slowdown of runs lies beyond what their share of calm batches explains, where they were calm."""
 
 
 @dataclass(frozen=True)
 class Calm:
     """What the runs of one load say."""
 
-    levels_ns: tuple[float, ...]
-    """The median of the calm batches of each run that has enough of them, in ns a batch."""
+    levels_ns: tuple[float | None, ...]
+    """Of each run the median of its calm batches, in ns a batch; None if it has too few of them."""
     shares: tuple[float, ...]
     """Of each run the share of its batches that are calm."""
 
     @property
     def slow_runs(self) -> int:
         """Runs without enough calm batches."""
-        return len(self.shares) - len(self.levels_ns)
+        return sum(level is None for level in self.levels_ns)
+
+    @property
+    def calm_runs(self) -> int:
+        """The others."""
+        return len(self.levels_ns) - self.slow_runs
 
     @property
     def share(self) -> float:
@@ -43,19 +52,27 @@ class Calm:
         return sum(self.shares) / len(self.shares) if self.shares else 0.0
 
 
-def calm(runs: Sequence[Sequence[tuple[int, int]]], known_ns: float = math.inf) -> Calm:
+def calm(
+    runs: Sequence[Sequence[tuple[int, int]]], slowdowns: Sequence[float] = (), known_ns: float = math.inf
+) -> Calm:
     """Of the batches of each run as (ns, how many); runs without batches count as slow.
 
-    `known_ns` is the level of earlier runs of the same load, ns a batch: where these runs met no calm moment, they are
-    all slow, and not calm among themselves.
+    `slowdowns` says of each run how much longer the same work took on its core than at the core's full speed, where
+    that is known: runs that look calm to each other on a core that was slow are slow. `known_ns` is the level of
+    earlier runs, ns a batch: where these runs met no calm moment, they are all slow.
     """
     times = [_repeated(run) for run in runs]
     if not any(own.size for own in times):
-        return Calm((), (0.0,) * len(runs))
+        return Calm((None,) * len(runs), (0.0,) * len(runs))
     reach_ns = REACH * min(known_ns, float(np.quantile(np.concatenate(times), LOWEST)))
     within = [own[own <= reach_ns] for own in times]
     shares = [some.size / own.size if own.size else 0.0 for some, own in zip(within, times, strict=True)]
-    levels = [float(np.median(some)) for some, share in zip(within, shares, strict=True) if share >= LEAST_CALM]
+    most = 1 + SLOWER * (1 - sum(shares) / len(shares)) + SPREAD
+    if slowdowns and sum(slowdowns) / len(slowdowns) > most:
+        return Calm((None,) * len(runs), (0.0,) * len(runs))
+    levels = [
+        float(np.median(some)) if share >= LEAST_CALM else None for some, share in zip(within, shares, strict=True)
+    ]
     return Calm(tuple(levels), tuple(shares))
 
 

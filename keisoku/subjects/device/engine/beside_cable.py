@@ -1,4 +1,5 @@
-"""An engine on the ports of a device, and one on a cable of the tester's own for the trials that ask for it."""
+"""An engine on the ports of a device, and one on a cable of the tester's own for the trials that ask for it; each is
+closed and opened again where a trial asks for that."""
 
 from __future__ import annotations
 
@@ -12,24 +13,27 @@ from keisoku.subjects.device.record.trial import Facts, Trial
 
 
 class BesideCable:
-    """The engine of a device, but for trials `on_cable`. The cable is made when the first of them begins."""
+    """The engine of a device, but for trials `on_cable`. The cable is used when the first of them begins."""
 
-    def __init__(self, device: Engine, cable: Callable[[], Engine]) -> None:
-        """`cable` opens the engine on the cable; who gave it closes that."""
-        self._device, self._open = device, cable
-        self._cable: Engine | None = None
-        self._running = device
+    def __init__(self, device: Callable[[], Engine], cable: Callable[[], Engine]) -> None:
+        """Both open an engine; that on the device at once."""
+        self._opens = {False: device, True: cable}
+        self._opened = {False: device()}
+        self._running = self._opened[False]
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those at the device."""
-        return self._device.capabilities
+        """Those at the device; beside a cable it can tell its own part of a time."""
+        own = self._opened[False].capabilities
+        return own.model_copy(update={"abilities": own.abilities | {"cost"}}) if "batches" in own.abilities else own
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """As the engine does it on whose ports the trial is."""
-        if trial.on_cable and self._cable is None:
-            self._cable = self._open()
-        self._running = self._cable if trial.on_cable and self._cable is not None else self._device
+        if trial.reopens and trial.on_cable in self._opened:
+            self._opened.pop(trial.on_cable).close()
+        if trial.on_cable not in self._opened:
+            self._opened[trial.on_cable] = self._opens[trial.on_cable]()
+        self._running = self._opened[trial.on_cable]
         self._running.start(trial, stream, seed, frames)
 
     def wait(self, seconds: float) -> Progress:
@@ -57,9 +61,10 @@ class BesideCable:
         return self._running.finish()
 
     def close(self) -> None:
-        """Closes the engine at the device."""
-        self._device.close()
+        """Closes both engines."""
+        for engine in self._opened.values():
+            engine.close()
 
     def context(self) -> dict[str, object]:
         """Of the ports at the device."""
-        return self._device.context()
+        return self._opened[False].context()

@@ -160,7 +160,7 @@ class WiredEngine:
         """Abilities that only some ports have."""
         found: set[Ability] = {"marks"} if self._views else set()
         if set(senders) == {"xdp"} and all(port.on_host for port in self._ports):
-            found.add("cost")
+            found.add("batches")
         return found
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:

@@ -18,6 +18,7 @@ from keisoku.ground.statistics.repeated import FROM_ORDER, combined
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.analysis.calm import Calm, calm
 from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.record.interference import Speed
 from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial, TrialRecord
 
 TRIES = 3
@@ -29,6 +30,10 @@ LEARNING_NS = 10_000_000
 """Longer waits than these would say nothing of CPU time."""
 OTHERS_LEAST = 0.01
 """CPU time beside the sender's counts from this share of the batches' on: what is below comes from elsewhere."""
+OPENINGS = 3
+"""Fewer levels than this have no interval."""
+PIECES = 3
+"""Fewer pieces of work than this say nothing of a core's speed."""
 LOST = 1e-3
 """Share of the frames that may be lost without a word."""
 
@@ -48,6 +53,8 @@ class Load(Settings):
     """Length of each run."""
     runs: int = FROM_ORDER
     """Calm runs that are wanted through the device and over the cable."""
+    reopens: bool = True
+    """Ports are opened again after every second run, because each opening has a level of its own."""
     processes: tuple[str, ...] = ()
     """Numbers or names of processes whose threads belong to the device."""
 
@@ -77,12 +84,12 @@ class FrameCost:
         through the device alone), 'calm' (% of the batches), 'lost' (frames). Empty where the host left no calm
         moment."""
         found = self._calm()
-        if any(not level.levels_ns for level in found.values()):
+        if any(not level.calm_runs for level in found.values()):
             return {}
-        batches = _a_frame(found["device"], self.load.burst)
+        batches = self._a_frame("device")
         others = _others(self.runs["device"], batches.value)
         whole = batches if others is None else _sum(batches, others)
-        tester = self.tester or _a_frame(found["cable"], self.load.burst)
+        tester = self.tester or self._a_frame("cable")
         own = difference(whole, tester)
         figures = {"cost": own, "whole": whole, "tester": tester, "batches": batches}
         if others is not None:
@@ -124,11 +131,35 @@ class FrameCost:
     def _calm(self) -> dict[Place, Calm]:
         known_ns = inf if self.level is None else self.level.value * self.load.burst
         limits: dict[Place, float] = {"device": known_ns, "cable": inf}
+        fastest_ns = min((speed.fastest_ns for runs in self.runs.values() for speed in _speeds(runs)), default=0)
         return {
-            place: calm([record.facts.sent.batches for record in self.runs[place]], limit_ns)
+            place: calm(
+                [record.facts.sent.batches for record in self.runs[place]],
+                [
+                    speed.total_ns / (speed.pieces * fastest_ns)
+                    for speed in _speeds(self.runs[place])
+                    if speed.pieces >= PIECES
+                ],
+                limit_ns,
+            )
             for place, limit_ns in limits.items()
             if self.tester is None or place == "device"
         }
+
+    def _a_frame(self, place: Place) -> Quantity:
+        """ns a frame, from the calm runs of each opening of the ports: of few, whose scatter says little, without an
+        interval."""
+        openings: list[list[float]] = []
+        for number, (level_ns, record) in enumerate(zip(self._calm()[place].levels_ns, self.runs[place], strict=True)):
+            if record.trial.reopens or number == 0 or not self.load.reopens:
+                openings.append([])
+            if level_ns is not None:
+                openings[-1].append(level_ns / self.load.burst)
+        levels = [sum(own) / len(own) for own in openings if own]
+        rounding = 0.5 / self.load.burst
+        found = combined([Quantity(value=level, unit="ns", uncertainty=rounding) for level in levels], least=0.0)
+        least = OPENINGS if self.load.reopens else FROM_ORDER
+        return found if len(levels) >= least else Quantity(value=found.value, unit=found.unit)
 
     def _wanted(self) -> list[Place]:
         """Where runs are missing."""
@@ -136,7 +167,7 @@ class FrameCost:
         return [
             place
             for place, level in self._calm().items()
-            if len(level.levels_ns) < self.load.runs and len(level.shares) < most
+            if level.calm_runs < self.load.runs and len(level.shares) < most
         ]
 
     def _trial(self, setting: Setting, place: Place) -> Trial:
@@ -155,6 +186,7 @@ class FrameCost:
         return trial.model_copy(
             update={
                 "batch_frames": load.burst,
+                "reopens": load.reopens and number > 1 and number % 2 == 1,
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
                 "processes": load.processes if place == "device" else None,
@@ -169,11 +201,10 @@ class FrameCost:
         )
 
 
-def _a_frame(level: Calm, burst: int) -> Quantity:
-    """ns a frame, from the calm level of each run: of few runs, whose scatter says little, without an interval."""
-    runs = [Quantity(value=ns / burst, unit="ns", uncertainty=0.5 / burst) for ns in level.levels_ns]
-    found = combined(runs, least=0.0)
-    return found if len(runs) >= FROM_ORDER else Quantity(value=found.value, unit=found.unit)
+def _speeds(records: Sequence[TrialRecord]) -> list[Speed]:
+    """Of the senders' cores."""
+    every = [record.facts.interference for record in records]
+    return [core.speed for one in every if one is not None for core in one.cores if core.speed and core.speed.pieces]
 
 
 def _others(records: Sequence[TrialRecord], batches_ns: float) -> Quantity | None:

@@ -13,6 +13,7 @@ Ability = Literal[
     "dribble",
     "alignment",
     "anywhere",
+    "batches",
     "commands",
     "compare",
     "connections",
@@ -25,8 +26,8 @@ Ability = Literal[
 frames that a NIC does not send (§5.9). anywhere: counts frames at whichever port they arrive. commands: commands of
 the host can be events, whose time is known on the clock of the frames. compare: compares the headers of every frame
 that arrives with those that are expected. connections: opens connections before a load and sees from where each
-arrives (RFC 9693). cost: times batches of frames, on this host's CPU that the device uses too, through the device and
-over a cable. marks: sees which frames arrived with CE, or with another class than they
+arrives (RFC 9693). batches: times batches of frames on the CPU of this host that the device uses too. cost: the
+same also over a cable. marks: sees which frames arrived with CE, or with another class than they
 were sent with. multicast: accounts for each frame at several ports (RFC 3918). switches: starts, pauses and ends flows
 of a running trial one by one, and counts them while it runs."""
 

@@ -179,6 +179,8 @@ class Trial(_Model):
     batch_frames: int | None = Field(None, ge=1, le=256)
     """Senders hand frames over in batches of so many, a power of two, and keep how long each took; None: as few as
     possible, untimed."""
+    reopens: bool = False
+    """The ports are closed and opened again before it, so that programs and buffers lie elsewhere in memory."""
     on_cable: bool = False
     """The frames go over a cable that the tester makes on this host, and not through the device: they show the tester's
     own part of a figure."""

@@ -79,9 +79,10 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 run_s=settings.trial_s,
                 runs=settings.runs,
                 processes=settings.process,
+                reopens=not settings.tester,
             )
-            known = (_known(each, size, burst) for each in (settings.level, settings.tester))
-            measured = FrameCost(load, *known)
+            level, tester = (_known(each, size, burst) for each in (settings.level, settings.tester))
+            measured = FrameCost(load, level, tester)
             yield from measured.measure(setting)
             rows.append(_row(measured, several=len(settings.bursts) > 1))
     remarks = (
@@ -164,6 +165,7 @@ PROCEDURE = Procedure(
     example="keisoku cost --dut lab:bridge\nkeisoku cost --tx veth0 --rx veth1 --size 64,1518 --bursts 1,8,64",
     sizes="64",
     needs=("cost",),
+    times_batches=True,
     check=_check,
     in_pairs=_in_pairs,
     near=_near,

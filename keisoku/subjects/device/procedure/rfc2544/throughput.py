@@ -43,15 +43,15 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     rows, costs = yield from _with_costs(setting, rows)
     remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
-    found = Result(
+    result = Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
     )
     if not costs:
-        return found
-    return found.model_copy(update={"sentence": join_texts(" ", [sentence(found, "throughput"), *costs])})
+        return result
+    return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, "throughput"), *costs])})
 
 
 def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, tuple[list[Row], list[str]]]:
@@ -167,4 +167,5 @@ PROCEDURE = Procedure(
     over_time=True,
     bounds_throughput=True,
     stand_in="cost",
+    times_batches=True,
 )
