@@ -14,6 +14,7 @@ from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.subjects.device.testbed.opening import open_testbed, port_named
 from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedPort, WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.testbed import Testbed
 
 _CABLE = "lab:cable"
 
@@ -58,7 +59,8 @@ class _Cable(ExitStack):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
-        self._plan, self._testbed = plan, None
+        self._plan = plan
+        self._testbed: Testbed | None = None
 
     def engine(self) -> Engine:
         """An engine on it; the one before must be closed."""

@@ -149,8 +149,8 @@ def _sentence(result: Result) -> str:
         " tester's).",
         size=row.frame_bytes,
         own=digits.text(row.figures["cost"]),
-        whole=digits.text(row.figures["whole"]),
-        tester=digits.text(row.figures["tester"]),
+        whole=digits.value_text(row.figures["whole"]),
+        tester=digits.value_text(row.figures["tester"]),
     )
 
 
@@ -170,6 +170,6 @@ PROCEDURE = Procedure(
     in_pairs=_in_pairs,
     near=_near,
     among=_among,
-    columns={phrase("CPU time a frame"): "cost"},
+    columns={phrase("CPU time a frame"): "cost", phrase("A core carries"): "core"},
     sentence=_sentence,
 )
