@@ -32,7 +32,7 @@ class _Run(ctypes.Structure):
     )
 
 
-def run_ns(namespace: str, interface: str, tries: int = 200) -> float:
+def run_ns(namespace: str, interface: str, tries: int = 1000) -> float:
     """The median of the lowest tenth of many short runs, in ns a frame of 60 bytes: a neighbour of the core slows the
     others. Raises OSError if the kernel refuses."""
     said = subprocess.run(

@@ -68,9 +68,10 @@ def ab(
     """
     own = {key: settings.pop(key) for key in _OF_PAIRS if key in settings}
     name, side_b = _asked(what, {**settings, **(b or {})})
-    sides = {"b": side_b.plain()}
+    entry = find(name)
+    sides = {"b": entry.in_pairs(side_b).plain()}
     if "against" not in own:
-        sides["a"] = _asked(what, {**settings, **(a or {})})[1].plain()
+        sides["a"] = entry.in_pairs(_asked(what, {**settings, **(a or {})})[1]).plain()
     elif a:
         raise PlanError("a", "side A is the run of `against`", "leave out a")
     asked = parsed(PairedSettings, {"of": name, "seed": getattr(side_b, "seed", 1), **sides, **own})

@@ -46,6 +46,8 @@ class CostSettings(Settings):
     """Load (default: batch after batch, as fast as they are carried)."""
     process: Annotated[tuple[str, ...], Option("PID|NAME", several=True)] = ()
     """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts."""
+    reopens: bool = not_an_option(True)
+    """Whether ports are opened again between runs; in pairs both sides have the same opening."""
     level: tuple[EarlierFigure, ...] = not_an_option(())
     """The time of a frame in calm batches of earlier runs through the device."""
     tester: tuple[EarlierFigure, ...] = not_an_option(())
@@ -79,7 +81,7 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 run_s=settings.trial_s,
                 runs=settings.runs,
                 processes=settings.process,
-                reopens=not settings.tester,
+                reopens=settings.reopens,
             )
             level, tester = (_known(each, size, burst) for each in (settings.level, settings.tester))
             measured = FrameCost(load, level, tester)
@@ -100,7 +102,7 @@ def _row(measured: FrameCost, several: bool) -> Row:
 
 
 def _in_pairs(settings: CostSettings) -> CostSettings:
-    short = {"trial_s": _PAIRED_S, "runs": _PAIRED}
+    short = {"trial_s": _PAIRED_S, "runs": _PAIRED, "reopens": False}
     return settings.model_copy(
         update={key: value for key, value in short.items() if key not in settings.model_fields_set}
     )
