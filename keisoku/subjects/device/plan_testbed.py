@@ -40,6 +40,8 @@ def open_engine(
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
+        if capture is not None and any("cost" in PROCEDURES[method].needs for method in plan.methods):
+            raise PlanError("capture", "batches of frames are timed without one, which would slow them", "leave it out")
         traffic = wanted_traffic(plan)
         engine: Engine
         if any(PROCEDURES[method].times_batches for method in plan.methods) and capture is None:
