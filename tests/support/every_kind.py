@@ -21,6 +21,7 @@ PROCEDURES = {
     "reordering": "--dut sim:gs908e --size 64,1518 --duration 50ms",
     "mlr": "--dut sim:gs908e --size 64,1518 --goals rfc2544",
     "critical-load": "--dut sim:gs908e --size 64 --duration 10ms --limit 30s",
+    "cost": "--dut lab:bridge --size 64 --runs 4",
     "sweep": "--dut sim:gs908e --duration 50ms",
     "buffer-over-time": "--dut sim:catalyst3750g --size 1998 --duration 20s",
     "changes": f"--dut lab:router --rate 20kpps --duration 0.3s {_LAB}",

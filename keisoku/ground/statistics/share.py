@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import CONFIDENCE
 
@@ -12,11 +14,14 @@ def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
 
     Where things come several at a time, both are how many are independent of each other, and need not be integers.
     """
-    from scipy import special  # takes a while to load, and not every command needs it
-
     tail = (1 - CONFIDENCE) / 2
-    lower = float(special.betaincinv(count, whole - count + 1, tail)) if count > 0 else 0.0
-    upper = float(special.betaincinv(count + 1, whole - count, 1 - tail)) if count < whole else 1.0
+    if count in (0, whole):  # the quantile is a root, and most commands need no other
+        end = -math.expm1(math.log(tail) / whole)
+        return (0.0, end) if count == 0 else (1 - end, 1.0)
+    from scipy import special  # takes a while to load
+
+    lower = float(special.betaincinv(count, whole - count + 1, tail))
+    upper = float(special.betaincinv(count + 1, whole - count, 1 - tail))
     return lower, upper
 
 
