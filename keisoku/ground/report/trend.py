@@ -96,7 +96,7 @@ def _row(trend: Trend, names: Sequence[str]) -> list[str]:
             "–",
             "–",
             "–",
-            phrase("drifts, no step") if trend.drifts else phrase("no change"),
+            phrase("no step beyond a drift") if trend.drifts else phrase("no change"),
         ]
     before = trend.steps[-2]
     share = _share(before, now)

@@ -72,7 +72,7 @@ def test_a_drift_is_said_and_is_no_regression() -> None:
     found = of([1 - 0.004 * run + value for run, value in enumerate(series(7, 0.0, each=40))])
     assert found.drifts and not found.is_regression
     names = [f"run{number}" for number in range(40)]
-    assert "drifts, no step" in table([found], names).rows[0]
+    assert "no step beyond a drift" in table([found], names).rows[0]
     assert as_json(found, names)["drifts"]
 
 
