@@ -15,8 +15,8 @@ from keisoku.language import join_texts, phrase, plural
 
 RULE = phrase(
     "A change is where shuffled runs divide as well in at most 1 % of cases "
-    "(E-divisive). Runs between changes are taken to be independent, so noise that lasts "
-    "for several runs can look like a change"
+    "(E-divisive), and where a step explains the runs better than a slow drift does. Noise that lasts for several "
+    "runs can still look like a change"
 )
 HEADS = (
     phrase("Figure"),
@@ -49,6 +49,7 @@ def as_json(trend: Trend, names: Sequence[str]) -> dict[str, Any]:
         "figure": figure_name(trend.measurement, trend.key, trend.figure),
         "better": trend.better,
         "regression": trend.is_regression,
+        "drifts": trend.drifts,
         "values": [value and value.model_dump(mode="json") for value in trend.values],
         "steps": [
             {"since": names[step.first], "level": step.level.model_dump(mode="json"), "turn": step.turn}
@@ -88,7 +89,15 @@ def _row(trend: Trend, names: Sequence[str]) -> list[str]:
         return [name, runs, "–", "–", "–", "–", phrase("not measured")]
     now = trend.steps[-1]
     if len(trend.steps) == 1:
-        return [name, runs, digits.text(now.level), "–", "–", "–", phrase("no change")]
+        return [
+            name,
+            runs,
+            digits.text(now.level),
+            "–",
+            "–",
+            "–",
+            phrase("no step beyond a drift") if trend.drifts else phrase("no change"),
+        ]
     before = trend.steps[-2]
     share = _share(before, now)
     return [

@@ -10,6 +10,7 @@ from typing import Literal
 
 from keisoku.ground.run.comparison import Figures, Key, better, check_unit
 from keisoku.ground.statistics.difference import Better, Margin
+from keisoku.ground.statistics.drift import steps_beside_drift
 from keisoku.ground.statistics.e_divisive import changes
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
@@ -42,6 +43,8 @@ class Trend:
     """None: not measured, or only bounded, in that run."""
     better: Better
     steps: list[Step]
+    drifts: bool
+    """Whether its runs are not alike, and a slow drift explains it as well as a step does."""
 
     @property
     def is_regression(self) -> bool:
@@ -74,13 +77,16 @@ def _trend(measurement: str, key: Key | None, name: str, values: Sequence[Quanti
     places = [place for place, it in enumerate(known) if it is not None]
     series = [it for it in known if it is not None]
     way = better(name, series[0].unit) if series else "neither"
-    cuts = [0, *changes([it.value for it in series]), len(series)]
+    numbers = [it.value for it in series]
+    candidates = changes(numbers)
+    found = steps_beside_drift(numbers, candidates)
+    cuts = [0, *found, len(series)]
     steps: list[Step] = []
     for first, end in pairwise(cuts) if series else ():
         level = combined(series[first:end])
         turn = _turn(steps[-1].level, level, way, margin) if steps else None
         steps.append(Step(places[first], places[end - 1] + 1, level, turn))
-    return Trend(measurement, key, name, known, way, steps)
+    return Trend(measurement, key, name, known, way, steps, drifts=bool(candidates) and not found)
 
 
 def _turn(before: Quantity, now: Quantity, way: Better, margin: Margin) -> Turn:

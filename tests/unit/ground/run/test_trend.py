@@ -19,6 +19,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.trend import Trend, trends
 from keisoku.ground.statistics.difference import Margin
+from keisoku.ground.statistics.drift import steps_beside_drift
 from keisoku.ground.statistics.e_divisive import LEAST, changes
 from keisoku.ground.statistics.quantity import Quantity
 
@@ -53,6 +54,26 @@ def test_changes_leave_enough_runs_on_each_side(values: list[float]) -> None:
     cuts = [0, *changes(values), len(values)]
     assert cuts == sorted(cuts)
     assert all(end - first >= LEAST for first, end in pairwise(cuts) if len(cuts) > 2)
+
+
+def test_a_step_is_told_from_drift() -> None:
+    assert steps_beside_drift(series(1, 1.0, 0.9, 1.0), [15, 30]) == [15, 30]
+    alarms = before = 0
+    for seed in range(30):
+        chance = np.random.default_rng(seed)
+        drifting = list(1 + chance.normal(0, 0.02, 40) + np.cumsum(chance.normal(0, 0.005, 40)))
+        candidates = changes(drifting)
+        before += bool(candidates)
+        alarms += bool(steps_beside_drift(drifting, candidates))
+    assert before >= 6 and alarms <= 4  # at 5 % more than four of 30 come once in 60 draws; the seeds are fixed
+
+
+def test_a_drift_is_said_and_is_no_regression() -> None:
+    found = of([1 - 0.004 * run + value for run, value in enumerate(series(7, 0.0, each=40))])
+    assert found.drifts and not found.is_regression
+    names = [f"run{number}" for number in range(40)]
+    assert "no step beyond a drift" in table([found], names).rows[0]
+    assert as_json(found, names)["drifts"]
 
 
 def test_the_newest_change_alone_makes_a_regression() -> None:
