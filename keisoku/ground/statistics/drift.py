@@ -21,7 +21,10 @@ _OUTLIER = 3.0
 
 
 def steps_beside_drift(values: Sequence[float], candidates: Sequence[int]) -> list[int]:
-    """Those of `candidates` (index of the first run after each) that a drift does not explain, in order."""
+    """Those of `candidates` (index of the first run after each) that a drift does not explain, in order.
+
+    `values` are the runs' figures in any one unit.
+    """
     series = _without_outliers(np.asarray(values, dtype=np.float64), candidates)
     if series is None:
         return list(candidates)
