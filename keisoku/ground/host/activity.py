@@ -106,7 +106,7 @@ class ActivityWatch:
 
     def _read(self) -> dict[str, int]:
         """Counts by name."""
-        read = _kinds_ns(Path("/proc/stat").read_text().partition("\n")[0])
+        read = kinds_ns(Path("/proc/stat").read_text().partition("\n")[0])
         with suppress(OSError, IndexError, ValueError):
             pressure = Path("/proc/pressure/cpu").read_text().partition("\n")[0]
             read["waited"] = int(pressure.rpartition("total=")[2]) * 1000
@@ -117,7 +117,8 @@ class ActivityWatch:
         return read | {"at": time.monotonic_ns()}
 
 
-def _kinds_ns(line: str) -> dict[str, int]:
+def kinds_ns(line: str) -> dict[str, int]:
+    """What CPUs did, in ns by kind, of a line of /proc/stat: of all together, or of one."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     return {name: int(value) * tick_ns for name, value in zip(_KINDS, line.split()[1:], strict=False)}
 

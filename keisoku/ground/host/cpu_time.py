@@ -7,18 +7,16 @@ A thread's is the scheduler's own count in ns (/proc/PID/task/TID/schedstat). So
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from keisoku.errors import PlanError
+from keisoku.ground.host.activity import kinds_ns
 
 PACKET_THREADS = ("ksoftirqd/", "napi/", "vhost-")
 """Beginnings of the names of the kernel's threads that carry packets."""
-_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-_SOFTIRQ = 7
-"""Place of the ticks of soft interrupts in a line of /proc/stat, behind the CPU's name."""
-
 Thread = tuple[int, int, str]
 """Process, thread, and the name of the thread."""
 
@@ -49,12 +47,8 @@ def of_processes(names: Sequence[str]) -> dict[Thread, int]:
 
 def of_soft_interrupts() -> dict[int, int]:
     """CPU time in ns of soft interrupts since the host started, by CPU, in steps of 10 ms."""
-    lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
-    return {
-        int(fields[0][3:]): int(fields[_SOFTIRQ]) * _TICK_NS
-        for fields in lines
-        if fields and fields[0].startswith("cpu") and fields[0] != "cpu"
-    }
+    lines = [line for line in Path("/proc/stat").read_text().splitlines() if re.match(r"cpu\d", line)]
+    return {int(line.split()[0].removeprefix("cpu")): kinds_ns(line)["softirq"] for line in lines}
 
 
 def named(before: Mapping[Thread, int], after: Mapping[Thread, int]) -> dict[str, int]:
