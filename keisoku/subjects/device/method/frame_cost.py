@@ -40,7 +40,7 @@ LOST = 1e-3
 Place = Literal["device", "cable"]
 
 
-class Load(Settings):
+class BatchLoad(Settings):
     """What is sent in the runs of one figure."""
 
     size: int
@@ -63,7 +63,7 @@ class Load(Settings):
 class FrameCost:
     """The runs of one load, and what they say."""
 
-    load: Load
+    load: BatchLoad
     level: Quantity | None = None
     """The time of a frame in calm batches through the device, as earlier runs showed it; None: there were none."""
     tester: Quantity | None = None
@@ -86,10 +86,10 @@ class FrameCost:
         found = self._calm()
         if any(not level.calm_runs for level in found.values()):
             return {}
-        batches = self._a_frame("device")
+        batches = self._a_frame("device", found["device"])
         others = _others(self.runs["device"], batches.value)
         whole = batches if others is None else _sum(batches, others)
-        tester = self.tester or self._a_frame("cable")
+        tester = self.tester or self._a_frame("cable", found["cable"])
         own = difference(whole, tester)
         figures = {"cost": own, "whole": whole, "tester": tester, "batches": batches}
         if others is not None:
@@ -146,20 +146,20 @@ class FrameCost:
             if self.tester is None or place == "device"
         }
 
-    def _a_frame(self, place: Place) -> Quantity:
+    def _a_frame(self, place: Place, found: Calm) -> Quantity:
         """ns a frame, from the calm runs of each opening of the ports: of few, whose scatter says little, without an
         interval."""
         openings: list[list[float]] = []
-        for number, (level_ns, record) in enumerate(zip(self._calm()[place].levels_ns, self.runs[place], strict=True)):
+        for number, (level_ns, record) in enumerate(zip(found.levels_ns, self.runs[place], strict=True)):
             if record.trial.reopens or number == 0 or not self.load.reopens:
                 openings.append([])
             if level_ns is not None:
                 openings[-1].append(level_ns / self.load.burst)
         levels = [sum(own) / len(own) for own in openings if own]
         rounding = 0.5 / self.load.burst
-        found = combined([Quantity(value=level, unit="ns", uncertainty=rounding) for level in levels], least=0.0)
+        figure = combined([Quantity(value=level, unit="ns", uncertainty=rounding) for level in levels], least=0.0)
         least = OPENINGS if self.load.reopens else FROM_ORDER
-        return found if len(levels) >= least else Quantity(value=found.value, unit=found.unit)
+        return figure if len(levels) >= least else Quantity(value=figure.value, unit=figure.unit)
 
     def _wanted(self) -> list[Place]:
         """Where runs are missing."""

@@ -14,10 +14,10 @@ from keisoku.ground.run.settings import Option, Settings, not_an_option
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.frame_cost import FrameCost, Load
+from keisoku.subjects.device.method.frame_cost import BatchLoad, FrameCost
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import Load as Rate
+from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
@@ -42,7 +42,7 @@ class CostSettings(Settings):
     some are slow."""
     bursts: tuple[int, ...] = Field((64,), min_length=1)
     """Frames that arrive together: powers of two up to 256, each measured by itself."""
-    rate_fps: Rate | None = None
+    rate_fps: Load | None = None
     """Load (default: batch after batch, as fast as they are carried)."""
     process: Annotated[tuple[str, ...], Option("PID|NAME", several=True)] = ()
     """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts."""
@@ -74,7 +74,7 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = []
     for size in setting.plan.frame_bytes:
         for burst in settings.bursts:
-            load = Load(
+            load = BatchLoad(
                 size=size,
                 burst=burst,
                 fps=setting.fps(settings.rate_fps, size),

@@ -11,7 +11,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
-from keisoku.subjects.device.method.frame_cost import FrameCost, Load
+from keisoku.subjects.device.method.frame_cost import BatchLoad, FrameCost
 from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
@@ -66,7 +66,7 @@ def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialReco
         row = rows[place]
         if row.frame_bytes is None or (plan.within_s is not None and plan.within_s - setting.spent.seconds < _COST_S):
             continue
-        measured = FrameCost(Load(size=row.frame_bytes))
+        measured = FrameCost(BatchLoad(size=row.frame_bytes))
         yield from measured.measure(setting)
         found = measured.figures()
         if "core" in found:
