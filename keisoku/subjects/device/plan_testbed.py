@@ -38,10 +38,11 @@ def open_engine(
         if plan.capture is not None:
             if not testbed.captures:
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
+            if any("cost" in PROCEDURES[method].needs for method in plan.methods):
+                problem = "batches of frames are timed without one, which would slow them"
+                raise PlanError("capture", problem, "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
-        if capture is not None and any("cost" in PROCEDURES[method].needs for method in plan.methods):
-            raise PlanError("capture", "batches of frames are timed without one, which would slow them", "leave it out")
         traffic = wanted_traffic(plan)
         engine: Engine
         if any(PROCEDURES[method].times_batches for method in plan.methods) and capture is None:
