@@ -89,15 +89,8 @@ def _row(trend: Trend, names: Sequence[str]) -> list[str]:
         return [name, runs, "–", "–", "–", "–", phrase("not measured")]
     now = trend.steps[-1]
     if len(trend.steps) == 1:
-        return [
-            name,
-            runs,
-            digits.text(now.level),
-            "–",
-            "–",
-            "–",
-            phrase("no step beyond a drift") if trend.drifts else phrase("no change"),
-        ]
+        said = phrase("no step beyond a drift") if trend.drifts else phrase("no change")
+        return [name, runs, digits.text(now.level), "–", "–", "–", said]
     before = trend.steps[-2]
     share = _share(before, now)
     return [
