@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def _read(path: str) -> str:
         return ""
 
 
+@cache
 def _cpu_model() -> str:
     models = [
         line.partition(":")[2].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")
@@ -68,6 +70,7 @@ def _cpu_model() -> str:
     return models[0] if models else platform.machine()
 
 
+@cache
 def _os_release() -> str:
     try:
         return platform.freedesktop_os_release()["PRETTY_NAME"]
@@ -75,6 +78,7 @@ def _os_release() -> str:
         return platform.system()
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -90,7 +90,7 @@ def _measure_pairs(
                 _check(entry, sides, settings)
                 checked = True
             earlier = [runs[each, side] for each in range(max(1, pair - _LATEST), pair)]
-            near = entry.among(entry.near(sides[side], _first(runs, kept, pair)), earlier)
+            near = entry.among(entry.near(sides[side], _first(runs, kept)), earlier)
             line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since, benches)
             since = time.monotonic()
             done.append(line)
@@ -233,12 +233,13 @@ class _Benches:
         self._stack.close()
 
 
-def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]], pair: int) -> list[Result]:
-    """What all runs begin near: the results of the first pair, or the kept ones. Always the same for both sides, so
-    that neither side's search depends on how its own runs have gone so far."""
+def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]]) -> list[Result]:
+    """What all runs begin near: the results of the first pair, as far as there are any, or the kept ones. The same for
+    both sides, so that neither side's search depends on how its own runs have gone so far, and what is known of the
+    tester is one figure for both."""
     if kept:
         return [result for results in kept for result in results]
-    return [result for side in _SIDES for result in runs.get((1, side), [])] if pair > 1 else []
+    return [result for side in _SIDES for result in runs.get((1, side), [])]
 
 
 def order(seed: int, pair: int) -> tuple[str, ...]:

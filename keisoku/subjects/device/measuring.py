@@ -69,7 +69,8 @@ def measure(work: Work[Plan]) -> None:
             look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
         if wanted is not None and plan.within_s is not None:
             plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
-        if work.resumed is None and (said := announcement(plan, capabilities, bias)):
+        # A run among many on one bench takes a moment, and thinking it through would take a part of that.
+        if work.resumed is None and bench is None and (said := announcement(plan, capabilities, bias)):
             work.observer.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
         if look is not None:
@@ -87,7 +88,7 @@ def measure(work: Work[Plan]) -> None:
             observer = Unobserved()
         if isinstance(observer, Planning):
             observer.planned(plan.methods, plan.frame_bytes)
-        if isinstance(observer, Expecting) and not virtual:
+        if isinstance(observer, Expecting) and not virtual and bench is None:
             observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records(), refitting.plans)
         if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
             assert plan.within_s is not None

@@ -38,5 +38,11 @@ class CpuTimes:
         if not self._threads:
             return {}
         (before, after), (earlier, later) = self._threads, self._interrupts
-        others = {cpu: ns - earlier.get(cpu, ns) for cpu, ns in later.items() if cpu not in sending}
-        return {"threads_ns": named(before, after), "soft_interrupts_ns": others}
+        threads = named(before, after)
+        # A soft interrupt that ran in its CPU's own thread is in both counts.
+        others = {
+            cpu: max(0, ns - earlier.get(cpu, ns) - threads.get(f"ksoftirqd/{cpu}", 0))
+            for cpu, ns in later.items()
+            if cpu not in sending
+        }
+        return {"threads_ns": threads, "soft_interrupts_ns": others}

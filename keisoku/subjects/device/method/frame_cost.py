@@ -172,6 +172,7 @@ class FrameCost:
 
     def _trial(self, setting: Setting, place: Place) -> Trial:
         load, number = self.load, len(self.runs[place]) + 1
+        opens = number == 1 or (load.reopens and number % 2 == 1)
         where = phrase("device") if place == "device" else phrase("cable")
         purpose = phrase(
             "{where} {number}, {size} byte, bursts of {burst}",
@@ -186,13 +187,14 @@ class FrameCost:
         return trial.model_copy(
             update={
                 "batch_frames": load.burst,
-                "reopens": load.reopens and number > 1 and number % 2 == 1,
+                "reopens": opens and number > 1,
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
                 "processes": load.processes if place == "device" else None,
                 "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),
                 "phases": Phases(
-                    learning=waits.learning,
+                    # What a device has learned, the runs after it keep known, until the ports are opened again.
+                    learning=waits.learning and opens,
                     learning_wait_ns=min(waits.learning_wait_ns, LEARNING_NS),
                     drain_ns=min(waits.drain_ns, DRAIN_NS),
                     rest_ns=0,

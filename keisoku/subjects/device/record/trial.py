@@ -465,7 +465,7 @@ class Facts(_Model):
     threads_ns: dict[str, int] = {}
     """CPU time of threads beside the sender's, by name, where the trial reads it."""
     soft_interrupts_ns: dict[int, int] = {}
-    """The same of soft interrupts on each CPU on which no sender works, in steps of 10 ms."""
+    """The same of soft interrupts on each CPU on which no sender works, outside those threads, in steps of 10 ms."""
 
     @property
     def slowdown(self) -> float:

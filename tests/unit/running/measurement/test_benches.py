@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 import keisoku as ks
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
-from keisoku.ground.run.settings import RunSettings
+from keisoku.ground.run.result import Result
+from keisoku.ground.run.settings import RunSettings, Settings
 from keisoku.running.measurement.table import find
-from keisoku.subjects.device import bench, measuring
+from keisoku.subjects.device import bench, measuring, table
 from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.table import PROCEDURES
 
 SIDES = {"frame_bytes": 512, "dut": "sim:gs908e", "trial": {"trial_s": 0.01, "rate_fps": 1000}}
 
@@ -72,3 +75,19 @@ def test_sides_that_differ_in_ports_or_frames_have_nothing_in_common() -> None:
 def test_entries_without_ports_have_nothing_in_common() -> None:
     entry = find("clock cost")
     assert entry.bench([RunSettings()], None) is None  # type: ignore[arg-type]
+
+
+def test_the_second_run_of_the_first_pair_begins_near_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is known of the tester is one figure for both sides from the first pair on."""
+    began: list[str] = []
+
+    def noted(settings: Settings, result: Result) -> Settings:
+        began.append(result.measurement)
+        return settings
+
+    noting = replace(PROCEDURES["trial"], near=noted)
+    monkeypatch.setattr(table, "_loaded", lambda name: noting)
+    ks.ab("trial", **SIDES, pairs=2, out=tmp_path / "run")
+    assert began == 5 * ["trial"], "once in the first pair, and twice in each run of the second"

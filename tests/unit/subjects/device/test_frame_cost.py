@@ -123,7 +123,7 @@ def test_a_given_load_is_sent_in_bursts_by_the_clock(template: tuple[Facts, Capa
 
 def test_a_side_of_a_pair_is_short_but_for_what_was_given() -> None:
     short = PROCEDURE.in_pairs(CostSettings())
-    assert isinstance(short, CostSettings) and (short.runs, short.trial_s) == (3, 0.1)
+    assert isinstance(short, CostSettings) and (short.runs, short.trial_s) == (2, 0.1)
     given = PROCEDURE.in_pairs(CostSettings(runs=10))
     assert isinstance(given, CostSettings) and given.runs == 10
 

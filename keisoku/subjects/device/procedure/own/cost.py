@@ -64,7 +64,7 @@ class CostSettings(Settings):
 
 _BURSTS = tuple(2**power for power in range(9))
 _PAIRED_S = 0.1
-_PAIRED = 3
+_PAIRED = 2
 """Length and number of the runs on one side of a pair, where many pairs follow each other."""
 
 
