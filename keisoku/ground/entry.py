@@ -196,7 +196,10 @@ class Measurement(Generic[Settings_]):
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
     stand_ins: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda plan: {}
-    """By the name of a result, the figure that pairs are compared by where the main one is a bound on both sides."""
+    """By the name of a result, the figure that pairs are compared by where the main one is a bound on both sides; a
+    result of this name has it as well."""
+    instead: Callable[[Settings_], Settings_] = lambda settings: settings
+    """The settings of one side of a pair that measures the stand-ins alone; the same ones where there are none."""
     tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}
     """Tables of a run besides its raw ones, by name: the function that makes an Arrow table, or the SELECT of a view.
 

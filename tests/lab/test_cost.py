@@ -113,6 +113,18 @@ def test_a_shared_cpu_is_named_where_the_tester_could_send_no_more(tmp_path: Pat
     assert "% of the CPU that it shares with the tester" in found.results[0].sentence
 
 
+def test_pairs_of_throughputs_that_are_bounds_go_on_with_the_cost(build: Build, tmp_path: Path) -> None:
+    loads = [f"{SCRIPT} load {build(steps)}" for steps in (0, 20)]
+    found = ks.ab(
+        "throughput", **PORTS, frame_bytes=64, profile="quick", before_a=loads[0], before_b=loads[1], within_s=90,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    last = max((tmp_path / "run").glob("pair-*/b/plan.toml")).read_text()
+    if verdict(found) == "undecided" or 'methods = ["cost"]' not in last:
+        pytest.skip(f"the host: {row(found).remark}")
+    assert verdict(found) == "worse" and row(found).case == "cost"
+
+
 def test_a_process_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no process has the name or number 'no-such-switch'"):
         ks.measure("cost", dut="lab:bridge", process=["no-such-switch"], out=tmp_path / "run")

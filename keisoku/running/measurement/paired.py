@@ -34,6 +34,7 @@ from keisoku.running.measurement.paired_result import (
     compared,
     judged,
     nothing_in_common,
+    only_bounds,
     plots,
     sentence_of,
 )
@@ -81,6 +82,7 @@ def _measure_pairs(
 ) -> None:
     settings = work.settings
     pair, since, checked = 0, time.monotonic(), False
+    first = 1
     while True:
         pair += 1
         for side in order(settings.seed, pair) if settings.against is None else ("b",):
@@ -89,8 +91,8 @@ def _measure_pairs(
             if not checked:
                 _check(entry, sides, settings)
                 checked = True
-            earlier = [runs[each, side] for each in range(max(1, pair - _LATEST), pair)]
-            near = entry.among(entry.near(sides[side], _first(runs, kept)), earlier)
+            earlier = [runs[each, side] for each in range(max(first, pair - _LATEST), pair)]
+            near = entry.among(entry.near(sides[side], _first(runs, first, kept)), earlier)
             line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since, benches)
             since = time.monotonic()
             done.append(line)
@@ -114,6 +116,8 @@ def _measure_pairs(
         work.observer.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
             return
+        if first == 1 and not kept and only_bounds(found, entry.stand_ins(settings.b)):
+            sides, first = {side: entry.instead(of) for side, of in sides.items()}, pair + 1
 
 
 def _analyse(find: Find, directory: RunDirectory) -> Findings:
@@ -233,13 +237,13 @@ class _Benches:
         self._stack.close()
 
 
-def _first(runs: Mapping[tuple[int, str], list[Result]], kept: list[list[Result]]) -> list[Result]:
+def _first(runs: Mapping[tuple[int, str], list[Result]], first: int, kept: list[list[Result]]) -> list[Result]:
     """What all runs begin near: the results of the first pair, as far as there are any, or the kept ones. The same for
     both sides, so that neither side's search depends on how its own runs have gone so far, and what is known of the
     tester is one figure for both."""
     if kept:
         return [result for results in kept for result in results]
-    return [result for side in _SIDES for result in runs.get((1, side), [])]
+    return [result for side in _SIDES for result in runs.get((first, side), [])]
 
 
 def order(seed: int, pair: int) -> tuple[str, ...]:

@@ -41,14 +41,16 @@ def judged(
 ) -> list[Judged]:
     """Every figure that is compared. `used` has the share of the budget that was used up after each pair."""
     plan = settings.b
+    stand_ins = entry.stand_ins(plan)
     names = {
         name: settings.figure or (main,)
         for result in dict.fromkeys(result.measurement for side in (*a, *b) for result in side)
-        if (name := result) and ((main := entry.figure_of(result, plan)) or settings.figure)
+        if (name := result)
+        and ((main := name if name in stand_ins.values() else entry.figure_of(name, plan)) or settings.figure)
     }
     found = series(a, b, names)
     if not settings.figure and settings.against is None:
-        found = _decidable(found, a, b, entry.stand_ins(plan))
+        found = _decidable(found, a, b, stand_ins)
     judgements = []
     for one in found:
         known = next(figure for figure in (*one.a, *one.b) if figure is not None)
@@ -71,18 +73,32 @@ def _decidable(
     found: Sequence[Series], a: Sequence[Side], b: Sequence[Side], others: Mapping[str, str]
 ) -> list[Series]:
     """The series, of which those that are bounds on both sides are replaced by the other figure that was measured for
-    that case."""
+    that case, by runs of its own or beside the bound."""
     kept = []
     for one in found:
-        known = [pair for pair in one.pairs if pair is not None]
         other = others.get(one.measurement)
-        if other is None or not known or not all(figure.bound for pair in known for figure in pair):
+        if other is None or not _bounds(one):
             kept.append(one)
+            continue
+        if any((each.measurement, each.frame_bytes) == (other, one.frame_bytes) for each in found):
             continue
         place = one.frame_bytes, one.case
         alike = [each for each in series(a, b, {one.measurement: (other,)}) if (each.frame_bytes, each.case) == place]
         kept += [each for each in alike if any(each.pairs)] or [one]
     return kept
+
+
+def only_bounds(found: Sequence[Judged], stand_ins: Mapping[str, str]) -> bool:
+    """Whether runs of these pairs are better made of the stand-ins alone: each main figure that has one is a bound on
+    both sides, and a stand-in was measured beside one of them."""
+    concerned = [each.of for each in found if each.of.measurement in stand_ins]
+    instead = [one.figure == stand_ins[one.measurement] for one in concerned]
+    return any(instead) and all(known or _bounds(one) for one, known in zip(concerned, instead, strict=True))
+
+
+def _bounds(one: Series) -> bool:
+    known = [pair for pair in one.pairs if pair is not None]
+    return bool(known) and all(figure.bound for pair in known for figure in pair)
 
 
 def nothing_in_common(settings: PairedSettings, a: Sequence[Side], b: Sequence[Side]) -> bool:

@@ -33,7 +33,8 @@ class Procedure:
     """The figure of a criterion that names none."""
     example: str = ""
     stand_in: str = ""
-    """The figure that pairs are compared by where `figure` is a bound on both sides."""
+    """The figure that pairs are compared by where `figure` is a bound on both sides, and the procedure that measures it
+    alone."""
 
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""

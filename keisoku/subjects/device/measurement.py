@@ -119,6 +119,11 @@ def _in_pairs(plan: Plan) -> Plan:
     return plan.model_copy(update={name: PROCEDURES[name].in_pairs(plan.own(name)) for name in plan.methods})
 
 
+def _instead(plan: Plan) -> Plan:
+    methods = dict.fromkeys(PROCEDURES[name].stand_in or name for name in plan.methods)
+    return plan if tuple(methods) == plan.methods else _in_pairs(plan.model_copy(update={"methods": tuple(methods)}))
+
+
 def _among(plan: Plan, earlier: Sequence[Sequence[Result]]) -> Plan:
     own = {
         name: PROCEDURES[name].among(
@@ -161,6 +166,7 @@ MEASUREMENT = Measurement(
     part=_part,
     figures=_figures,
     stand_ins=_stand_ins,
+    instead=_instead,
     resumes=True,
     seconds=_seconds,
     check=_check,

@@ -6,10 +6,10 @@ before it asks for the next batch. So the time from batch to batch is the CPU ti
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.difference import difference
@@ -34,6 +34,8 @@ OPENINGS = 3
 """Fewer levels than this have no interval."""
 PIECES = 3
 """Fewer pieces of work than this say nothing of a core's speed."""
+PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 2, "reopens": False}
+"""Of a `BatchLoad` on one side of a pair, where many pairs follow each other on the same ports."""
 LOST = 1e-3
 """Share of the frames that may be lost without a word."""
 
@@ -49,7 +51,7 @@ class BatchLoad(Settings):
     """Frames that arrive together: a power of two up to 256."""
     fps: float | None = None
     """None: batch after batch, as fast as they are carried."""
-    run_s: float = 0.1
+    trial_s: float = 0.1
     """Length of each run."""
     runs: int = FROM_ORDER
     """Calm runs that are wanted through the device and over the cable."""
@@ -181,7 +183,7 @@ class FrameCost:
             size=load.size,
             burst=load.burst,
         )
-        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, load.run_s)
+        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, load.trial_s)
         waits = trial.phases
         pacing = Constant() if load.burst == 1 else Bursts(burst_frames=load.burst)
         return trial.model_copy(

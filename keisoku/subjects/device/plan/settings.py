@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from keisoku.ground.run.settings import Settings
+from keisoku.ground.run.settings import Settings, not_an_option
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.record.trial import NS_PER_S, Phases
 
@@ -63,3 +63,5 @@ class ThroughputSettings(Settings):
     """End a trial at its first lost frame, because the load has then failed."""
     confirmations: int = Field(2, ge=0)
     """Number of further trials at the load that passed and at the one above it that failed."""
+    paired: bool = not_an_option(False)
+    """It is one side of a pair, where a frame's cost is measured again and again: in few runs each time."""

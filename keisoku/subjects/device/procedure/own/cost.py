@@ -14,7 +14,7 @@ from keisoku.ground.run.settings import Option, Settings, not_an_option
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.frame_cost import BatchLoad, FrameCost
+from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
@@ -63,9 +63,6 @@ class CostSettings(Settings):
 
 
 _BURSTS = tuple(2**power for power in range(9))
-_PAIRED_S = 0.1
-_PAIRED = 2
-"""Length and number of the runs on one side of a pair, where many pairs follow each other."""
 
 
 def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -78,7 +75,7 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 size=size,
                 burst=burst,
                 fps=setting.fps(settings.rate_fps, size),
-                run_s=settings.trial_s,
+                trial_s=settings.trial_s,
                 runs=settings.runs,
                 processes=settings.process,
                 reopens=settings.reopens,
@@ -102,9 +99,8 @@ def _row(measured: FrameCost, several: bool) -> Row:
 
 
 def _in_pairs(settings: CostSettings) -> CostSettings:
-    short = {"trial_s": _PAIRED_S, "runs": _PAIRED, "reopens": False}
     return settings.model_copy(
-        update={key: value for key, value in short.items() if key not in settings.model_fields_set}
+        update={key: value for key, value in PAIRED.items() if key not in settings.model_fields_set}
     )
 
 

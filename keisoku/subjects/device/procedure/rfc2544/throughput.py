@@ -11,7 +11,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
-from keisoku.subjects.device.method.frame_cost import BatchLoad, FrameCost
+from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
@@ -66,14 +66,16 @@ def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialReco
         row = rows[place]
         if row.frame_bytes is None or (plan.within_s is not None and plan.within_s - setting.spent.seconds < _COST_S):
             continue
-        measured = FrameCost(BatchLoad(size=row.frame_bytes))
+        fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
+        measured = FrameCost(BatchLoad(size=row.frame_bytes, **fewer))
         yield from measured.measure(setting)
         found = measured.figures()
-        if "core" in found:
-            own = {name: found[name] for name in ("cost", "core")}
+        if "cost" in found:
+            own = {name: found[name] for name in ("cost", "core") if name in found}
             remark = phrase("limited by the CPU that the device and the tester share")
             rows[place] = row.model_copy(update={"figures": row.figures | own, "remark": remark})
-            said.append(_share(row.frame_bytes, found))
+            if "core" in found:
+                said.append(_share(row.frame_bytes, found))
     return rows, said
 
 
@@ -167,5 +169,6 @@ PROCEDURE = Procedure(
     over_time=True,
     bounds_throughput=True,
     stand_in="cost",
+    in_pairs=lambda settings: settings.model_copy(update={"paired": True}),
     times_batches=True,
 )
