@@ -184,7 +184,7 @@ class Measurement(Generic[Settings_]):
     """Its settings of those that were given, by the names of `offers`, where they do not have these names themselves;
     with the name by which the user knows each. Raises PlanError."""
     waited_for: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: {}
-    """What is given besides, if a person waits at a terminal for the answer."""
+    """What is given besides, if a person waits at a terminal for the answer, or for a side of many pairs."""
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Settings that other entries of its kind have and this one has not: what is wrong, and what to do."""
     help: str = ""

@@ -102,4 +102,5 @@ def _asked(
         raise PlanError(
             "ab", f"'{' '.join(named)}' is no command that measures", "write it first: keisoku ab throughput …"
         )
-    return found.asked(**found.make_context(" ".join(named), left, parent=context).params)
+    # Many short runs in turn tell more in the same time than a few long ones.
+    return found.asked(True, **found.make_context(" ".join(named), left, parent=context).params)

@@ -206,7 +206,8 @@ class MeasuringCommand(click.Command):
     """A command that measures."""
 
     asked: Callable[..., tuple[Measurement[Any], RunSettings]]
-    """What the command measures with these parameters, without measuring it."""
+    """What the command measures with these parameters, without measuring it: first whether it is to end soon, as if a
+    person waited for it."""
 
     def asking(self, asked: Callable[..., tuple[Measurement[Any], RunSettings]]) -> MeasuringCommand:
         """The command, which can say what it measures."""
@@ -223,19 +224,19 @@ def command(name: str) -> click.Command:
     own = () if measurement.offers else settings
     known_as = {name: setting.known_as for setting in own for name in (setting.name, setting.stem)}
 
-    def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
+    def asked(soon: bool, **given: Any) -> tuple[Measurement[Any], RunSettings]:
         for option, (problem, remedy) in refused.items():
             if given[option] is not None:
                 raise PlanError(f"--{option}", problem, remedy)
         values = values_of(settings, given)
-        if somebody_waits():
+        if soon:
             values |= measurement.waited_for(values)
         return measurement, measurement.settings_of(values, lambda field: known_as.get(field, field))
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
-                outcome = carry_out(Work(*asked(**given), out, observer=display, waited_s=waited_s()))
+                outcome = carry_out(Work(*asked(somebody_waits(), **given), out, observer=display, waited_s=waited_s()))
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))
