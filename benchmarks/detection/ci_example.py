@@ -24,7 +24,7 @@ from support.disturber import Disturber
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
 DATAPLANE = "forward.c"
-STEPS = (50, 200, 1000)
+STEPS = (2, 10, 50)
 """More for each frame, of the commits that are slower."""
 SAID = {0: "not slower", 1: "slower", 2: "undecided"}
 """What the exit code of the example says."""
