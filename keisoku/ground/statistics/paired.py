@@ -196,7 +196,10 @@ def _at_last(shown: Ends, rule: Rule) -> Verdict:
     worse = {"higher": -shown[0], "lower": shown[1], "neither": max(-shown[0], shown[1])}[rule.better]
     if math.isinf(worse) or (rule.margin and worse > rule.margin):
         return "undecided"
-    return "no worse" if rule.margin else "open"
+    if rule.margin or worse <= 0:
+        return "no worse"
+    # An interval without zero is not enough for "worse", and too much for "no difference".
+    return "open" if shown[0] <= 0 <= shown[1] else "undecided"
 
 
 def widened(ends: Ends, centre: Ends, resolution: float) -> Ends:

@@ -11,7 +11,7 @@ from keisoku.ground.report.paired import pairs_plot, sentence
 from keisoku.ground.statistics import biweight, signed_rank
 from keisoku.ground.statistics.baseline import judge_against
 from keisoku.ground.statistics.difference import Better
-from keisoku.ground.statistics.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, judge
+from keisoku.ground.statistics.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, final, judge
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.spending import looks
 
@@ -70,7 +70,7 @@ def test_to_be_called_better_takes_more_than_to_be_called_worse(better: Better, 
     for change in (-0.05, 0.05):
         apart = np.full(8, sign * change)
         verdicts.append(judge(Differences(apart, apart, 0.0, True, 1.0), used, rule).verdict)
-    assert verdicts == ["worse", "open"]
+    assert verdicts == ["worse", "no worse"]
 
 
 def test_a_budget_that_ends_late_is_used_up_by_its_last_look() -> None:
@@ -224,3 +224,10 @@ def test_the_biweight_has_no_answer_for_few_bounded_or_equal_differences() -> No
     assert biweight.interval(many[:39], 0.05) is None
     assert biweight.interval(np.append(many, np.inf), 0.05) is None
     assert biweight.interval(np.append(np.zeros(61), many), 0.05) is None
+
+
+def test_an_interval_without_zero_is_never_called_no_difference() -> None:
+    """It is not certain enough for 'worse', and 29 to 47 % more is no 'no difference'."""
+    ends = {(0.29, 0.47): "undecided", (-0.47, -0.29): "no worse", (-0.01, 0.02): "open"}
+    found = {shown: final(7, shown, shown, (-math.inf, math.inf), Rule("lower"), last=True) for shown in ends}
+    assert {shown: each.verdict for shown, each in found.items()} == ends
