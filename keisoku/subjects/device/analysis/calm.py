@@ -19,6 +19,8 @@ LOWEST = 0.01
 """This quantile of all batches is in the lowest cluster."""
 REACH = 1.08
 """The lowest cluster ends at so many times that quantile."""
+NEAR = 1.03
+"""A run whose level is beyond so many times that of the others is slow as a whole: openings of ports differ by 1 %."""
 LEAST_CALM = 0.05
 """A run with a smaller share of calm batches says nothing: what it has in the cluster may be stray."""
 SLOWER = 0.6
@@ -32,7 +34,8 @@ class Calm:
     """What the runs of one load say."""
 
     levels_ns: tuple[float | None, ...]
-    """Of each run the median of its calm batches, in ns a batch; None if it has too few of them."""
+    """Of each run the median of its calm batches, in ns a batch; None if it has too few of them, or they are slower than
+    those of the others."""
     shares: tuple[float, ...]
     """Of each run the share of its batches that are calm."""
 
@@ -70,10 +73,11 @@ def calm(
     most = 1 + SLOWER * (1 - sum(shares) / len(shares)) + SPREAD
     if slowdowns and sum(slowdowns) / len(slowdowns) > most:
         return Calm((None,) * len(runs), (0.0,) * len(runs))
-    levels = [
-        float(np.median(some)) if share >= LEAST_CALM else None for some, share in zip(within, shares, strict=True)
+    medians = [
+        float(np.median(some)) if share >= LEAST_CALM else math.inf for some, share in zip(within, shares, strict=True)
     ]
-    return Calm(tuple(levels), tuple(shares))
+    near_ns = NEAR * min(known_ns, float(np.quantile(medians, 0.25, method="lower")))
+    return Calm(tuple(level if level < math.inf and level <= near_ns else None for level in medians), tuple(shares))
 
 
 def _repeated(run: Sequence[tuple[int, int]]) -> NDArray[np.float64]:

@@ -39,6 +39,13 @@ def test_runs_that_were_all_slow_are_known_by_the_level_of_earlier_ones() -> Non
     assert calm([*slow, run(80_000, 0.5, 9)], known_ns=80_000).slow_runs == 3
 
 
+def test_a_run_that_was_a_little_slower_as_a_whole_is_left_out() -> None:
+    """5 % more lie within the cluster of one run; beside the others, or the level of earlier ones, they are seen."""
+    calm_runs, slower = [run(80_000, 0.5, seed) for seed in range(4)], run(84_000, 0.5, 9)
+    assert calm([*calm_runs, slower]).levels_ns[4] is None and calm([*calm_runs, slower]).calm_runs == 4
+    assert calm([slower], known_ns=80_600).calm_runs == 0 and calm([slower]).calm_runs == 1
+
+
 def test_a_core_that_was_slow_all_the_time_is_known_by_its_speed() -> None:
     slow, mixed = ([run(80_000, share, seed) for seed in range(6)] for share in (0.0, 0.3))
     assert calm(slow, [1.5, 1.6, 1.4, 1.55, 1.45, 1.5]).calm_runs == 0
