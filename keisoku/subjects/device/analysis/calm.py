@@ -34,8 +34,8 @@ class Calm:
     """What the runs of one load say."""
 
     levels_ns: tuple[float | None, ...]
-    """Of each run the median of its calm batches, in ns a batch; None if it has too few of them, or they are slower than
-    those of the others."""
+    """Of each run the median of its calm batches, in ns a batch; None if it has too few of them, or if they are slower
+    than those of the others."""
     shares: tuple[float, ...]
     """Of each run the share of its batches that are calm."""
 
