@@ -128,3 +128,12 @@ def test_pairs_of_throughputs_that_are_bounds_go_on_with_the_cost(build: Build, 
 def test_a_process_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no process has the name or number 'no-such-switch'"):
         ks.measure("cost", dut="lab:bridge", process=["no-such-switch"], out=tmp_path / "run")
+
+
+@pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
+def test_the_daemon_of_a_laboratory_is_part_of_the_device(tmp_path: Path) -> None:
+    found = ks.measure("cost", dut="lab:ovs", frame_bytes=64, runs=2, rate_fps=20_000, out=tmp_path / "run")
+    figures = row(found).figures
+    if not figures:
+        pytest.skip(f"the host: {row(found).remark}")
+    assert figures["elsewhere"].value > figures["batches"].value, "its user-space datapath does most of the work"

@@ -34,6 +34,11 @@ class Child:
             self._process.wait()  # it received no line
             raise
 
+    @property
+    def number(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
     def ended(self) -> bool:
         """Whether it has ended by itself."""
         return self._process.poll() is not None

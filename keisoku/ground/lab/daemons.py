@@ -75,6 +75,11 @@ class Daemons:
                 raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it printed nothing'}")
             time.sleep(0.005)
 
+    @property
+    def numbers(self) -> list[int]:
+        """Of the processes that are running."""
+        return [child.number for child in self._children.values() if not child.ended()]
+
     def log(self, name: str) -> str:
         """What a daemon has printed since it was started."""
         return self._log(name).read_text(errors="replace")

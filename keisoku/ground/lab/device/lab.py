@@ -211,6 +211,7 @@ class Lab(Lifetime):
             "offloads": self._offloads,
             "dut_core": self._dut_core(),
             "dut_receives_by": self._receive_core,
+            "processes": self._daemons.numbers if self._daemons else [],
             "namespaces": [namespace.name for namespace in self._namespaces],
         }
 

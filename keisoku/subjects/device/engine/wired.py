@@ -125,6 +125,7 @@ class WiredEngine:
         core = lab["dut_core"] if isinstance(lab, dict) else None
         # A device without a core of its own works in the calls of the sender.
         self._device_cpu: int | None = senders_cpu if isinstance(lab, dict) and core is None else core
+        self._processes: list[str] = [str(number) for number in lab["processes"]] if isinstance(lab, dict) else []
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
@@ -207,6 +208,7 @@ class WiredEngine:
             self._events,
             self._traffic.streams_beside(trial),
             self._device_cpu,
+            self._processes,
             self._full_speed if trial.at_full_speed else None,
             found,
             openings,
@@ -384,6 +386,7 @@ class _Running(TrialThread):
         events: DeviceEvents,
         streams_beside: int,
         device_cpu: int | None,
+        processes: Sequence[str],
         full_speed: FullSpeed | None,
         watched: Watched | None,
         openings: Sequence[Callable[..., _Load]],
@@ -394,7 +397,7 @@ class _Running(TrialThread):
         self._openings = openings
         self._watched = watched
         self._full_speed = full_speed
-        self._device_cpu = device_cpu
+        self._device_cpu, self._processes = device_cpu, processes
         self._ports, self._counters, self._wire, self._trial, self._load = ports, counters, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
@@ -441,7 +444,8 @@ class _Running(TrialThread):
     def _counted(self, carry: Callable[[], str]) -> Facts:
         """The facts of a load, with the kernel's counts at the ports."""
         before = read_all(self._counters, dict(self._wire.taken()))
-        with CpuTimes(self._trial.processes) as cpu_times:
+        asked = self._trial.processes
+        with CpuTimes(None if asked is None else (*asked, *self._processes)) as cpu_times:
             facts = json.loads(carry())
         for core in facts["interference"]["cores"]:
             core["of_device"] = core["cpu"] == self._device_cpu
