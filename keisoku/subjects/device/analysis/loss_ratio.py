@@ -7,6 +7,7 @@ varies as much as the trial's own intervals did.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import hypot
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.share import clopper_pearson
@@ -41,9 +42,13 @@ def loss_ratio(
     ]
     if lost and len(batches) > 1:
         own = half_width(batches)
-        if len(batches) >= _BATCHES and lost >= _BATCHES * len(batches):
+        # A corrupt frame is lost as well, and no interval of time has it: when it was sent is not known.
+        corrupt = lost - sum(one.lost_frames for one in samples)
+        if len(batches) >= _BATCHES and lost - corrupt >= _BATCHES * len(batches):
             own = max(own, 1 / offered_frames)
-            lower, upper = ratio - own, ratio + own
+            least, most = clopper_pearson(corrupt, offered_frames)
+            lower = ratio - hypot(own, corrupt / offered_frames - least)
+            upper = ratio + (hypot(own, most - corrupt / offered_frames) if corrupt else own)
         else:
             lower, upper = min(lower, ratio - own), max(upper, ratio + own)
     if late is not None:

@@ -45,8 +45,8 @@ class CostSettings(Settings):
     rate_fps: Load | None = None
     """Load (default: batch after batch, as fast as they are carried)."""
     process: Annotated[tuple[str, ...], Option("PID|NAME", several=True)] = ()
-    """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts. The daemons
-    of a laboratory are known."""
+    """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts.
+    The daemons of a laboratory are known."""
     reopens: bool = not_an_option(True)
     """Whether ports are opened again between runs; in pairs both sides have the same opening."""
     level: tuple[EarlierFigure, ...] = not_an_option(())
