@@ -146,7 +146,8 @@ impl<'a> Worker<'a> {
             }
             self.wait(until.saturating_sub(monotonic_ns()))?;
         }
-        self.fall_due(monotonic_ns().min(self.end_ns));
+        // What is due at the end itself is due after the load.
+        self.fall_due(monotonic_ns().min(self.end_ns - 1));
         self.counts.unsent += self.due.len() as u64;
         let under_way = |slot: &&Option<Connection>| {
             slot.as_ref()
