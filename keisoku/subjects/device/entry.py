@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from keisoku.ground.entry import StandIn
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import Settings
@@ -32,9 +33,9 @@ class Procedure:
     figure: str
     """The figure of a criterion that names none."""
     example: str = ""
-    stand_in: str = ""
-    """The figure that pairs are compared by where `figure` is a bound on both sides, and the procedure that measures it
-    alone."""
+    stand_in: StandIn | None = None
+    """What pairs are compared by where `figure` is a bound on both sides; the procedure of the same name as its figure
+    measures it alone."""
 
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""
