@@ -15,7 +15,7 @@ from pathlib import Path
 from keisoku.ground.lab.available import available
 
 EXAMPLES = Path(__file__).parent
-KEISOKU = Path(sys.executable).with_name("keisoku")
+KEISOKU = [sys.executable, "-m", "keisoku"]
 OUT = Path("runs/demo")
 
 
@@ -54,7 +54,7 @@ def main() -> int:
 def keisoku(*arguments: str) -> None:
     """Runs one command as a user would, showing it."""
     print(f"\n$ keisoku {' '.join(arguments)}", flush=True)
-    code = subprocess.run([KEISOKU, *arguments], check=False).returncode
+    code = subprocess.run([*KEISOKU, *arguments], check=False).returncode
     out = Path(arguments[arguments.index("--out") + 1])
     # A missed criterion (1) is a result. A run in which this machine was too busy for any figure (2) has a report too.
     if code == 2 and not (out.is_file() or (out / "report.html").exists()):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
@@ -96,7 +97,7 @@ def confidence(row: Row, figure: Quantity | None) -> str:
         return INVALID
     if figure.bound:
         return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
-    if figure.covers == "resolution":
+    if figure.covers:
         return ONE_RUN
     return MEASURED if figure.bounds is not None else UNKNOWN
 
@@ -146,6 +147,8 @@ def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
         heads[1] = Head(FIGURE, "")
     for row, name, said in shown:
         figure = row.figures.get(name)
+        if figure is not None and row.frame_bytes:
+            figure = headline(figure)
         text = "" if figure is None else digits.text(figure)
         if len(names) > 1 and figure is not None:
             text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])

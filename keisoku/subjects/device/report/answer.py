@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import NOT_MEASURED, Answer, Validity, answer, confidence, deviating
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
@@ -83,7 +84,7 @@ def _sizes(device: Device) -> tuple[Table, int]:
     """One row a size, and how many sizes are left out."""
     of = {name: _by_size(device.result(name)) for name in _by_sizes(device)}
     cells = {
-        title: {size: row.figures.get(figure) for size, row in rows.items()}
+        title: {size: headline(row.figures[figure]) for size, row in rows.items() if figure in row.figures}
         for name, rows in of.items()
         for title, figure in PROCEDURES[name].columns.items()
     }
@@ -93,7 +94,7 @@ def _sizes(device: Device) -> tuple[Table, int]:
     heads.append(Head(CONFIDENCE, ""))
     columns.append([_confidence(of, size) for size in shown])
     for title, figures in cells.items():
-        if not any(figures.values()):
+        if not figures:
             continue
         unit, known = digits.column([figures.get(size) for size in shown])
         heads.append(Head(title, unit))
