@@ -145,9 +145,15 @@ def compared(
         title=phrase("B against A: {what}", what=join_texts(", ", what)),
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
-        sentence=phrase("{said}{more}.", said=join_texts("; ", said[:TOLD]), more=more)
-        if said
-        else phrase("{failure}.", failure=failure),
+        sentence=join_texts(
+            " ",
+            [
+                phrase("{said}{more}.", said=join_texts("; ", said[:TOLD]), more=more)
+                if said
+                else phrase("{failure}.", failure=failure),
+                *_commands(settings),
+            ],
+        ),
         failure=failure,
     )
 
@@ -284,6 +290,16 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
         for key in different
     ]
     return found
+
+
+def _commands(settings: PairedSettings) -> list[str]:
+    """What is carried out before the runs of each side, from the last word on that both have in common."""
+    if settings.before_a == settings.before_b:
+        return []
+    words = [(command or "").split() for command in (settings.before_a, settings.before_b)]
+    common = next((n for n, (one, other) in enumerate(zip(*words, strict=False)) if one != other), min(map(len, words)))
+    a, b = (" ".join(each[max(0, common - 1) :]) or phrase("nothing") for each in words)
+    return [phrase("Before A: {a}; before B: {b}.", a=a, b=b)]
 
 
 def _given(side: Mapping[str, Any], key: str) -> object:

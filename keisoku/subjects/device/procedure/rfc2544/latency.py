@@ -90,14 +90,15 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     calms = given is None and setting.plan.of(LatencySettings).calms and "cost" in setting.capabilities.abilities
 
     def row(size: int, first: float) -> Generator[Trial, TrialRecord, Row]:
-        rate = first
+        calm = calms and _is_bound(setting, size)
+        start = rate = first / CALMER if calm else first
         records = yield from _trials(setting, size, rate)
         for _ in range(0 if given else LOWERED):
             if any(record.valid for record in records) or not _fellshort(records[-1]):
                 break
             rate = EVENLY * min(rate, records[-1].offered_fps)
             records = yield from _trials(setting, size, rate)
-        if rate != first:
+        if rate != start:
             below.append(size)
         found = _row(setting, records)
         for _ in range(CALMED if calms else 0):
@@ -106,10 +107,11 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rate /= CALMER
             lower = _row(setting, (yield from _trials(setting, size, rate)))
             if _width(lower) < _width(found):
-                found = lower.model_copy(update={"remark": join_texts("; ", filter(None, [CALM, lower.remark]))})
-        if found.remark.startswith(CALM):
-            calmed.append(size)
-        return found
+                found, calm = lower, True
+        if not calm:
+            return found
+        calmed.append(size)
+        return found.model_copy(update={"remark": join_texts("; ", filter(None, [CALM, found.remark]))})
 
     rows = yield from rows_by_size(setting, given, row)
     if below:
@@ -154,6 +156,13 @@ def _width(row: Row) -> float:
     if mean is None or mean.value <= 0:
         return inf
     return 0.0 if mean.bounds is None else (mean.bounds[1] - mean.bounds[0]) / mean.value
+
+
+def _is_bound(setting: Setting, size: int) -> bool:
+    """Whether the throughput that was found is only what the tester could send, and so no load of the device's own."""
+    result = setting.earlier.get("throughput")
+    known = [row.figures.get("throughput") for row in result.rows if row.frame_bytes == size] if result else []
+    return any(figure is not None and figure.bound for figure in known)
 
 
 def _out_of_time(setting: Setting) -> bool:

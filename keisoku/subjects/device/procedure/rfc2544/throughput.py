@@ -59,37 +59,48 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
-    """The rows with the CPU time of a frame in the device, at the smallest and the largest size at which the tester ran
-    out of the CPU that the device uses too. It is no part of RFC 2544."""
+    """The rows with the CPU time of a frame in the device, where the tester ran out of the CPU that the device uses
+    too: from the plan's own measurement of it, or else measured at the smallest and the largest of those sizes. It is
+    no part of RFC 2544."""
     plan = setting.plan
     bounded = [place for place, row in enumerate(rows) if row.remark == LIMITED]
     if "cost" not in setting.capabilities.abilities or plan.pairs() != [(0, 1)] or not bounded:
         return rows
     rows, measured_at = list(rows), []
-    for place in sorted({bounded[0], bounded[-1]}):
+    earlier = setting.earlier.get("cost")
+    known = {row.frame_bytes: row.figures for row in earlier.rows} if earlier else {}
+    for place in bounded:
         row = rows[place]
-        if row.frame_bytes is None or (plan.within_s is not None and plan.within_s - setting.spent.seconds < _COST_S):
-            continue
-        fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
-        measured = FrameCost(BatchLoad(size=row.frame_bytes, **fewer))
-        yield from measured.measure(setting)
-        found = measured.figures()
+        found = known.get(row.frame_bytes, {})
+        if "cost" not in found and place in (bounded[0], bounded[-1]) and _has_time(setting):
+            fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
+            measured = FrameCost(BatchLoad(size=row.frame_bytes or 0, **fewer))
+            yield from measured.measure(setting)
+            found = measured.figures()
         if "cost" in found:
             own = {name: found[name] for name in _SHARED if name in found}
             rows[place] = row.model_copy(update={"figures": row.figures | own, "remark": SHARED})
-            measured_at.append(row.frame_bytes)
-    if measured_at != [rows[place].frame_bytes for place in dict.fromkeys((bounded[0], bounded[-1]))]:
+            measured_at.append(place)
+    if not {bounded[0], bounded[-1]} <= {*measured_at}:
         return rows
     between = phrase(
-        "{limit}; the device's part was measured at {sizes} byte", limit=SHARED, sizes=", ".join(map(str, measured_at))
+        "{limit}; the device's part was measured at {sizes} byte",
+        limit=SHARED,
+        sizes=", ".join(str(rows[place].frame_bytes) for place in measured_at),
     )
-    for place in bounded[1:-1]:
+    for place in set(bounded) - set(measured_at):
         rows[place] = rows[place].model_copy(update={"remark": between})
     return rows
 
 
+def _has_time(setting: Setting) -> bool:
+    within_s = setting.plan.within_s
+    return within_s is None or within_s - setting.spent.seconds >= _COST_S
+
+
 def _shares(result: Result) -> list[str]:
-    """What the device took of the CPU that it shares with the tester, at each size at which that was measured."""
+    """What the device took of the CPU that it shares with the tester, at the first size at which that was measured:
+    the others are in the table."""
     return [
         phrase(
             "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size}"
@@ -101,7 +112,7 @@ def _shares(result: Result) -> list[str]:
         )
         for row in result.rows
         if all(name in row.figures for name in _SHARED)
-    ]
+    ][:1]
 
 
 def _row(setting: Setting, found: SearchOutcome) -> Row:
@@ -178,7 +189,12 @@ PROCEDURE = Procedure(
     example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
     over_two_hosts="counts",
     plots=(throughput_plot, search_plot),
-    columns={phrase("Throughput"): "throughput", phrase("Of the line"): "line_share"},
+    columns={
+        phrase("Throughput"): "throughput",
+        phrase("Of the line"): "line_share",
+        phrase("CPU time a frame"): "cost",
+        phrase("A core carries"): "core",
+    },
     sentence=_sentence,
     is_steady=True,
     over_time=True,
