@@ -94,6 +94,8 @@ class Procedure:
     """Its figures in the table of frame sizes on the first screen, by the title of the column."""
     sentence: Callable[[Result], str] | None = None
     """What the report says of it first, where that is more than its main figure; empty if there is nothing to say."""
+    adds: Callable[[Result], list[str]] = lambda result: []
+    """What the result's sentence says after its main figure."""
     tables: Callable[[Result], list[Result]] = lambda result: [result]
     """The rows of its result as they stand together in a table of the page."""
     files: Callable[[Sequence[TrialRecord]], Mapping[str, Rows]] = lambda records: {}

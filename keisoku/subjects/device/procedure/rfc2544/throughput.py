@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from keisoku.ground.entry import StandIn
 from keisoku.ground.report import digits
-from keisoku.ground.report.sentence import both, ends, sentence
+from keisoku.ground.report.sentence import both, ends
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
@@ -46,16 +46,12 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         for remark in _remarks(found, row):
             said.setdefault(remark, []).append(str(found.frame_bytes))
     remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
-    result = Result(
+    return Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
     )
-    shares = _shares(result)
-    if not shares:
-        return result
-    return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, "throughput"), *shares])})
 
 
 def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
@@ -196,6 +192,7 @@ PROCEDURE = Procedure(
         phrase("A core carries"): "core",
     },
     sentence=_sentence,
+    adds=_shares,
     is_steady=True,
     over_time=True,
     bounds_throughput=True,
