@@ -164,6 +164,15 @@ class NamedQuery:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """The figure that pairs are compared by where the main one is a bound on both sides."""
+
+    figure: str
+    because: str
+    """What is said of it: why the main figure is only a bound, and what the other one is."""
+
+
+@dataclass(frozen=True)
 class Measurement(Generic[Settings_]):
     """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""
 
@@ -195,9 +204,8 @@ class Measurement(Generic[Settings_]):
     """The content of runs on the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
-    stand_ins: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda plan: {}
-    """By the name of a result, the figure that pairs are compared by where the main one is a bound on both sides; a
-    result of this name has it as well."""
+    stand_ins: Callable[[Mapping[str, Any]], Mapping[str, StandIn]] = lambda plan: {}
+    """By the name of a result; a result of the stand-in's name has its figure as well."""
     instead: Callable[[Settings_], Settings_] = lambda settings: settings
     """The settings of one side of a pair that measures the stand-ins alone; the same ones where there are none."""
     tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}

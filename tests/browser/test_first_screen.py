@@ -45,3 +45,16 @@ def test_the_summary_prints_on_two_pages_of_either_paper(browser: Any, tmp_path:
     for width, height in ((8.27, 11.69), (8.5, 11.0)):
         answer = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
         assert base64.b64decode(answer["data"]).count(b"/Type /Page\n") <= 2
+
+
+def test_the_right_half_of_the_first_screen_is_not_empty(browser: Any, tmp_path: Path) -> None:
+    """The plot of a page was below all cards, and nothing was beside these."""
+    size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        opened(browser, tmp_path / "report.html", page_of([host_run(), router_run()]))
+        place = "return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()"
+        card, plot = (browser.execute_script(place, each) for each in ("#summary .card", "#summary .plot svg"))
+        assert plot["left"] > card["right"] and plot["right"] > 1300 and plot["bottom"] < 900
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
@@ -96,7 +97,7 @@ def confidence(row: Row, figure: Quantity | None) -> str:
         return INVALID
     if figure.bound:
         return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
-    if figure.covers == "resolution":
+    if figure.covers:
         return ONE_RUN
     return MEASURED if figure.bounds is not None else UNKNOWN
 
@@ -107,8 +108,12 @@ def answer(
     validity: Validity | None = None,
     conformity: str = "",
     titles: Mapping[str, str] | None = None,
+    above_zero: bool = False,
 ) -> Answer:
-    """By the main figure (`figures`, by measurement) of each row that has it; of other rows, the first figure."""
+    """By the main figure (`figures`, by measurement) of each row that has it; of other rows, the first figure.
+
+    `above_zero`: none of them can be below zero.
+    """
     tables, states, more = [], Counter[str](), 0
     room = MOST_ROWS
     for result in results:
@@ -119,7 +124,7 @@ def answer(
         more += len(known) - len(shown)
         if shown:
             title = (titles or {}).get(result.measurement) or result.title
-            tables.append(_table(title if len(results) > 1 else "", shown))
+            tables.append(_table(title if len(results) > 1 else "", shown, above_zero))
     validity = validity or _of_rows(results)
     return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
 
@@ -138,7 +143,7 @@ def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     ]
 
 
-def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
+def _table(title: str, shown: Sequence[tuple[Row, str, str]], above_zero: bool) -> Table:
     names = list(dict.fromkeys(name for _, name, _ in shown))
     heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""), Head(CONFIDENCE, "")]
     rows = []
@@ -146,6 +151,8 @@ def _table(title: str, shown: Sequence[tuple[Row, str, str]]) -> Table:
         heads[1] = Head(FIGURE, "")
     for row, name, said in shown:
         figure = row.figures.get(name)
+        if figure is not None and above_zero:
+            figure = headline(figure)
         text = "" if figure is None else digits.text(figure)
         if len(names) > 1 and figure is not None:
             text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])

@@ -33,12 +33,14 @@ DIGITS_REAL = 10
 WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
 """Enough for any float written out in full; the default precision refuses large ones."""
 THIN_SPACE = "\u202f"
-UNKNOWN_MARK, EXACT_MARK, RESOLUTION_MARK = "†", "‡", "§"
+UNKNOWN_MARK, EXACT_MARK, RESOLUTION_MARK, OBSERVED_MARK = "†", "‡", "§", "¶"
 MARKS = {
     UNKNOWN_MARK: phrase("uncertainty not known"),
     EXACT_MARK: phrase("exact (a count, or a setting)"),
     RESOLUTION_MARK: phrase("resolution of this run alone; how much the figure varies between runs is not known"),
+    OBSERVED_MARK: phrase("observed in this run; of what other runs would observe only this bound is known"),
 }
+_COVERED = {"resolution": RESOLUTION_MARK, "observed": OBSERVED_MARK}
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,10 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     if not math.isfinite(quantity.value):
         return Digits("–", "", name, "")
     value = Decimal(repr(quantity.value)).scaleb(-power)
+    mark = _COVERED.get(quantity.covers, "")
     if quantity.bound:
-        return Digits(_rounded_bound(value, quantity.bound), "", name, "", bound=quantity.bound)
+        return Digits(_rounded_bound(value, quantity.bound), "", name, mark, bound=quantity.bound)
     quantity = without_rounding(quantity)
-    mark = RESOLUTION_MARK if quantity.covers == "resolution" else ""
     if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name, mark)):
         return shown
     uncertainty = quantity.uncertainty
@@ -99,8 +101,12 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
 
 def text(quantity: Quantity) -> str:
     """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)',
-    'at least 570.5 kframes/s', '571 kframes/s (resolution ± 2 %)'."""
+    'at least 570.5 kframes/s', '571 kframes/s (resolution ± 2 %)', '0.42 ± 0.01 ms, observed'."""
+    if quantity.covers == "observed":
+        return phrase("{figure}, observed", figure=text(quantity.model_copy(update={"covers": ""})))
     shown = digits(quantity)
+    if shown.mark == RESOLUTION_MARK and shown.bound:
+        return phrase("{figure} (in this run)", figure=_bounded(shown.bound, f"{shown.value} {shown.unit}"))
     if shown.mark == RESOLUTION_MARK:
         figure = f"{shown.value} {shown.unit}"
         return phrase("{figure} (resolution {resolution})", figure=figure, resolution=_resolution(quantity, shown))

@@ -7,7 +7,7 @@ It neither computes nor rounds figures. A content security policy in the page fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -69,6 +69,7 @@ def render(
         raise ValueError("a page needs at least one run")
     sections = _with_own_names([section for part in parts for section in part.sections])
     leading = _leading(parts, sections)
+    shown = {plot.name for plots in leading for plot in plots}
     colours = [{run.name: colour for run, colour in _coloured(part)} for part in parts for _ in part.sections]
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
@@ -85,11 +86,10 @@ def render(
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
-        sections=list(zip((_without(section, leading) for section in sections), colours, strict=True)),
-        leading=leading,
+        sections=list(zip((_without(section, shown) for section in sections), colours, strict=True)),
+        answers=[(_coloured(part), plots, part.conclusion) for part, plots in zip(parts, leading, strict=True)],
         meaning=MEANING,
         extras=[extra for part in parts for extra in part.extras],
-        conclusions=[part.conclusion for part in parts if part.conclusion],
         deviations=_said(parts, "deviations"),
         no_deviation=list(dict.fromkeys(part.no_deviation for part in parts if _deviates_in_nothing(part))),
         remarks=_said(parts, "remarks"),
@@ -99,17 +99,16 @@ def render(
     )
 
 
-def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[Plot]:
-    """The main plot of each part, which the first screen shows: the first one of its sections."""
+def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[list[Plot]]:
+    """The main plot of each part, which the first screen shows: the first one of its sections; empty without any."""
     found, rest = [], iter(sections)
     for part in parts:
         own = [next(rest) for _ in part.sections]
-        found += [plot for section in own for plot in section.plots][:1]
+        found.append([plot for section in own for plot in section.plots][:1])
     return found
 
 
-def _without(section: Section, leading: Sequence[Plot]) -> Section:
-    shown = {plot.name for plot in leading}
+def _without(section: Section, shown: Collection[str]) -> Section:
     return replace(section, plots=[plot for plot in section.plots if plot.name not in shown])
 
 

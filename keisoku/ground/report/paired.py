@@ -24,6 +24,8 @@ VERDICTS = {
     "not measured": phrase("not measured"),
 }
 """Verdicts in words for a reader."""
+_FIGURES = (2, 3, 4)
+"""Significant digits of an interval: the fewest that tell its ends apart."""
 SYMBOLS = {(True, True): "circle", (True, False): "triangle-up", (False, True): "triangle-down"}
 """By whether the lower and the upper end of a pair's difference is known."""
 
@@ -36,7 +38,7 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     name = (
         phrase("{figure} % quantile", figure=figure[1:]) if figure[1:2].isdigit() and figure != "p50" else head(figure)
     )
-    name = name if name.isupper() else first_lower(name)
+    name = name if name[:2].isupper() else first_lower(name)
     what = phrase("B's {name}{place}", name=name, place=place)
     low, high = found.shown
     if found.verdict == "not measured":
@@ -125,15 +127,16 @@ def _difference(found: Judgement, runs: str) -> str:
             way=_way(known),
             runs=runs,
         )
-    ends = found.shown
+    ends, figures = found.shown, 2
     if ends[0] < 0 < ends[1]:
         said = phrase("{low} to {high}", low=_signed(ends[0]), high=_signed(ends[1]))
     else:
         low_end, high_end = sorted(abs(end) for end in ends)
-        said = phrase("{low} to {high}", low=_percent(low_end), high=_percent(high_end))
+        figures = next((each for each in _FIGURES if _percent(low_end, each) != _percent(high_end, each)), 2)
+        said = phrase("{low} to {high}", low=_percent(low_end, figures), high=_percent(high_end, figures))
     return phrase(
         "{percent} {way} than A's (95 % interval {said}, {runs})",
-        percent=_percent(abs(low)),
+        percent=_percent(abs(low), figures),
         way=_way(low),
         said=said,
         runs=runs,
@@ -144,10 +147,10 @@ def _way(share: float) -> str:
     return phrase("lower") if share < 0 else phrase("higher")
 
 
-def _percent(share: float) -> str:
+def _percent(share: float, figures: int = 2) -> str:
     if not math.isfinite(share):
         return phrase("any amount")
-    return f"{digits.significant(100 * share, 2)} %"
+    return f"{digits.significant(100 * share, figures)} %"
 
 
 def _signed(share: float) -> str:

@@ -17,9 +17,9 @@ from typing import Any
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.svg import svg
 
-WIDE_PX, NARROW_PX = 960, 390
-"""Widths for a screen or paper, and for a telephone."""
-_NARROW_HEIGHT = 0.85
+WIDE_PX, BESIDE_PX, NARROW_PX = 960, 520, 390
+"""Widths for a screen or paper, beside the answer on the first screen, and for a telephone."""
+_NARROW_HEIGHT, _BESIDE_HEIGHT = 0.85, 0.78
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,17 @@ class Picture:
     """JSON that the page's script reads: for each other state its wide SVG element; gzip in Base64. Empty: none."""
 
 
-def picture(plot: Plot) -> Picture:
-    """Every state of the plot, drawn."""
+def picture(plot: Plot, beside: bool = False) -> Picture:
+    """Every state of the plot, drawn; `beside` the answer of the first screen."""
+    px, high = (BESIDE_PX, round(plot.height * _BESIDE_HEIGHT)) if beside else (WIDE_PX, plot.height)
     pressed = {axis: plot.axes[axis].get("type") == "log" for axis in plot.scales}
     states = list(_states(plot, pressed))
     _, first, axes = states[0]
     height = round(plot.height * _NARROW_HEIGHT)
-    kept = {key: svg(plot, WIDE_PX, choice, changed) for key, choice, changed in states[1:]}
+    kept = {key: svg(plot, px, choice, changed, high) for key, choice, changed in states[1:]}
     # Without a time in it, because the page of a run depends on nothing else.
     packed = gzip.compress(json.dumps(kept, ensure_ascii=False).encode(), compresslevel=9, mtime=0) if kept else b""
-    wide, narrow = svg(plot, WIDE_PX, first, axes), svg(plot, NARROW_PX, first, axes, height, titled=False)
+    wide, narrow = svg(plot, px, first, axes, high), svg(plot, NARROW_PX, first, axes, height, titled=False)
     return Picture(plot, wide, narrow, pressed, base64.b64encode(packed).decode())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.table import head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
@@ -24,7 +25,7 @@ def sentence(result: Result, figure: str) -> str:
     if not any(figure in row.figures for row in result.rows):
         figure = next((name for row in result.rows for name in row.figures), figure)
     rows = [row for row in result.rows if figure in row.figures]
-    known = join_texts(", ", [_with_place(row, digits.text(row.figures[figure])) for row in rows[:ROWS]])
+    known = join_texts(", ", [_with_place(row, _shown(row, figure)) for row in rows[:ROWS]])
     if len(rows) > ROWS:
         known = phrase("{figures} and {count} more", figures=known, count=len(rows) - ROWS)
     of_frames = any(row.frame_bytes for row in rows)
@@ -64,6 +65,12 @@ def not_measured(result: Result) -> str:
         for why, places in rows.items()
     ]
     return phrase("Not measured: {rows}.", rows=join_texts("; ", found)) if found else ""
+
+
+def _shown(row: Row, figure: str) -> str:
+    """What a device does to frames is never below zero."""
+    found = row.figures[figure]
+    return digits.text(headline(found) if row.frame_bytes else found)
 
 
 def _with_place(row: Row, figure: str) -> str:

@@ -181,6 +181,8 @@ def _side(figure: Quantity, other: Quantity) -> float | None:
     if figure.bound:
         open_side = other.value >= figure.value if figure.bound == "at least" else other.value <= figure.value
         return math.inf if open_side else 0.0
+    if figure.covers == "observed":
+        return None
     if figure.interval is None:
         return figure.uncertainty
     down, up = figure.value - figure.interval.lower, figure.interval.upper - figure.value

@@ -52,9 +52,10 @@ class Quantity(_Model):
     bound: Literal["", "at least", "at most"] = ""
     """Not empty: the figure itself is not known, only that it is at least or at most `value`, as where the tester and
     not the device was the limit. A bound has no uncertainty and no interval."""
-    covers: Literal["", "resolution"] = ""
+    covers: Literal["", "resolution", "observed"] = ""
     """'resolution': `uncertainty` and `interval` are the resolution of this one run and do not contain how the figure
-    varies between runs."""
+    varies between runs. 'observed': they are those of one observation, such as the longest one of a run, and say
+    nothing of what another run would observe."""
 
     @model_validator(mode="after")
     def _a_bound_is_one_sided(self) -> Self:

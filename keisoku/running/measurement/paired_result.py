@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keisoku.ground.entry import Measurement
+from keisoku.ground.entry import Measurement, StandIn
 from keisoku.ground.report import digits
 from keisoku.ground.report.paired import VERDICTS, pairs_plot, sentence
 from keisoku.ground.report.plot import Plot
@@ -34,6 +34,8 @@ class Judged:
 
     of: Series
     said: Judgement
+    instead: StandIn | None = None
+    """Why it is compared in place of the main figure."""
 
 
 def judged(
@@ -42,11 +44,11 @@ def judged(
     """Every figure that is compared. `used` has the share of the budget that was used up after each pair."""
     plan = settings.b
     stand_ins = entry.stand_ins(plan)
+    others = {each.figure for each in stand_ins.values()}
     names = {
         name: settings.figure or (main,)
         for result in dict.fromkeys(result.measurement for side in (*a, *b) for result in side)
-        if (name := result)
-        and ((main := name if name in stand_ins.values() else entry.figure_of(name, plan)) or settings.figure)
+        if (name := result) and ((main := name if name in others else entry.figure_of(name, plan)) or settings.figure)
     }
     found = series(a, b, names)
     if not settings.figure and settings.against is None:
@@ -65,12 +67,19 @@ def judged(
         else:
             kept, new = ([figure for figure in side if figure is not None] for side in (one.a, one.b))
             said = judge_against(kept, new, rule, used[-1] >= 1)
-        judgements.append(Judged(one, said))
+        instead = [
+            other
+            for name, other in stand_ins.items()
+            if not settings.figure
+            and one.figure == other.figure
+            and (one.measurement == name or one.measurement not in entry.results_of(plan))
+        ]
+        judgements.append(Judged(one, said, next(iter(instead), None)))
     return judgements
 
 
 def _decidable(
-    found: Sequence[Series], a: Sequence[Side], b: Sequence[Side], others: Mapping[str, str]
+    found: Sequence[Series], a: Sequence[Side], b: Sequence[Side], others: Mapping[str, StandIn]
 ) -> list[Series]:
     """The series, of which those that are bounds on both sides are replaced by the other figure that was measured for
     that case, by runs of its own or beside the bound."""
@@ -80,19 +89,21 @@ def _decidable(
         if other is None or not _bounds(one):
             kept.append(one)
             continue
-        if any((each.measurement, each.frame_bytes) == (other, one.frame_bytes) for each in found):
+        if any((each.measurement, each.frame_bytes) == (other.figure, one.frame_bytes) for each in found):
             continue
         place = one.frame_bytes, one.case
-        alike = [each for each in series(a, b, {one.measurement: (other,)}) if (each.frame_bytes, each.case) == place]
+        alike = [
+            each for each in series(a, b, {one.measurement: (other.figure,)}) if (each.frame_bytes, each.case) == place
+        ]
         kept += [each for each in alike if any(each.pairs)] or [one]
     return kept
 
 
-def only_bounds(found: Sequence[Judged], stand_ins: Mapping[str, str]) -> bool:
+def only_bounds(found: Sequence[Judged], stand_ins: Mapping[str, StandIn]) -> bool:
     """Whether runs of these pairs are better made of the stand-ins alone: each main figure that has one is a bound on
     both sides, and a stand-in was measured beside one of them."""
     concerned = [each.of for each in found if each.of.measurement in stand_ins]
-    instead = [one.figure == stand_ins[one.measurement] for one in concerned]
+    instead = [one.figure == stand_ins[one.measurement].figure for one in concerned]
     return any(instead) and all(known or _bounds(one) for one, known in zip(concerned, instead, strict=True))
 
 
@@ -134,9 +145,15 @@ def compared(
         title=phrase("B against A: {what}", what=join_texts(", ", what)),
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
-        sentence=phrase("{said}{more}.", said=join_texts("; ", said[:TOLD]), more=more)
-        if said
-        else phrase("{failure}.", failure=failure),
+        sentence=join_texts(
+            " ",
+            [
+                phrase("{said}{more}.", said=join_texts("; ", said[:TOLD]), more=more)
+                if said
+                else phrase("{failure}.", failure=failure),
+                *_commands(settings),
+            ],
+        ),
         failure=failure,
     )
 
@@ -245,13 +262,9 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
         )
     ]
     found += [
-        phrase(
-            "The throughput of {size}-byte frames is a bound on both sides, because the tester and the device share a "
-            "CPU: the CPU time of a frame in the device is compared, which both runs measured.",
-            size=each.of.frame_bytes,
-        )
+        phrase("{size} byte: {remark}", size=each.of.frame_bytes, remark=each.instead.because)
         for each in judged
-        if not settings.figure and each.of.measurement == "throughput" and each.of.figure == "cost"
+        if each.instead
     ]
     if len(judged) > 1:
         found.append(
@@ -277,6 +290,16 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
         for key in different
     ]
     return found
+
+
+def _commands(settings: PairedSettings) -> list[str]:
+    """What is carried out before the runs of each side, from the last word on that both have in common."""
+    if settings.before_a == settings.before_b:
+        return []
+    words = [(command or "").split() for command in (settings.before_a, settings.before_b)]
+    common = next((n for n, (one, other) in enumerate(zip(*words, strict=False)) if one != other), min(map(len, words)))
+    a, b = (" ".join(each[max(0, common - 1) :]) or phrase("nothing") for each in words)
+    return [phrase("Before A: {a}; before B: {b}.", a=a, b=b)]
 
 
 def _given(side: Mapping[str, Any], key: str) -> object:

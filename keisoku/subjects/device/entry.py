@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from keisoku.ground.entry import StandIn
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import Settings
@@ -32,9 +33,9 @@ class Procedure:
     figure: str
     """The figure of a criterion that names none."""
     example: str = ""
-    stand_in: str = ""
-    """The figure that pairs are compared by where `figure` is a bound on both sides, and the procedure that measures it
-    alone."""
+    stand_in: StandIn | None = None
+    """What pairs are compared by where `figure` is a bound on both sides; the procedure of the same name as its figure
+    measures it alone."""
 
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""
@@ -93,6 +94,8 @@ class Procedure:
     """Its figures in the table of frame sizes on the first screen, by the title of the column."""
     sentence: Callable[[Result], str] | None = None
     """What the report says of it first, where that is more than its main figure; empty if there is nothing to say."""
+    adds: Callable[[Result], list[str]] = lambda result: []
+    """What the result's sentence says after its main figure."""
     tables: Callable[[Result], list[Result]] = lambda result: [result]
     """The rows of its result as they stand together in a table of the page."""
     files: Callable[[Sequence[TrialRecord]], Mapping[str, Rows]] = lambda records: {}

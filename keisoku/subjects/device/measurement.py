@@ -16,7 +16,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.entry import Findings, Measurement, StandIn, Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
@@ -76,8 +76,8 @@ def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
 
 
-def _stand_ins(plan: Mapping[str, Any]) -> Mapping[str, str]:
-    return {method: PROCEDURES[method].stand_in for method in plan["methods"] if PROCEDURES[method].stand_in}
+def _stand_ins(plan: Mapping[str, Any]) -> Mapping[str, StandIn]:
+    return {method: other for method in plan["methods"] if (other := PROCEDURES[method].stand_in)}
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:
@@ -120,7 +120,7 @@ def _in_pairs(plan: Plan) -> Plan:
 
 
 def _instead(plan: Plan) -> Plan:
-    methods = dict.fromkeys(PROCEDURES[name].stand_in or name for name in plan.methods)
+    methods = dict.fromkeys(other.figure if (other := PROCEDURES[name].stand_in) else name for name in plan.methods)
     return plan if tuple(methods) == plan.methods else _in_pairs(plan.model_copy(update={"methods": tuple(methods)}))
 
 

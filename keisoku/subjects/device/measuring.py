@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Work
 from keisoku.ground.host.look import look_at_host, span_s
+from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.language import join_texts, phrase
@@ -156,7 +157,7 @@ def analyse(directory: RunDirectory) -> Findings:
         raise _no_trial(directory)
     said = directory.context.get("stamps_replaced", [])
     results = [
-        marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records)
+        _told(marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records))
         for result in with_contradictions(agreed(found_results, records), records)
     ]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
@@ -164,6 +165,15 @@ def analyse(directory: RunDirectory) -> Findings:
     for name in dict.fromkeys(record.method for record in records):
         files |= PROCEDURES[name].files(records)
     return Findings(results, files=files, detail=found)
+
+
+def _told(result: Result) -> Result:
+    """With its sentence, where that says more than the main figure, which is known only now."""
+    procedure = PROCEDURES[result.measurement]
+    more = procedure.adds(result)
+    if not more:
+        return result
+    return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, procedure.figure), *more])})
 
 
 def _no_trial(directory: RunDirectory) -> PlanError:

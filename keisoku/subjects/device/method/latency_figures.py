@@ -61,11 +61,11 @@ def latency_figures(
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
     scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {
-        "min": single(minimum, _of_extreme(latencies, samples, least=True)),
+        "min": single(minimum, _of_least(latencies, samples)),
         "mean": bias.corrected(
             _mean(latencies), frame_bytes, fps, single_frame=False, own=scatter + _of_core(_mean(latencies), slowdown)
         ),
-        "max": single(maximum, _of_extreme(latencies, samples, least=False)),
+        "max": _observed(single(maximum), repeatability.of_extreme(latencies, samples, least=False)),
     }
     if link_bits_per_second is not None:
         tolerance = 0.0 if bias.exact else LINK_TOLERANCE
@@ -106,11 +106,15 @@ def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, .
     )
 
 
-def _of_extreme(
-    latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool
-) -> tuple[Contribution, ...]:
-    standard = repeatability.of_extreme(latencies, samples, least)
+def _of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> tuple[Contribution, ...]:
+    standard = repeatability.of_extreme(latencies, samples, least=True)
     return (budget.normal(phrase("a longer measurement would find another extreme"), standard),) if standard else ()
+
+
+def _observed(longest: Quantity, beyond: float) -> Quantity:
+    """The longest latency of all frames: one observation, where intervals of time have others (`beyond` above zero). No
+    interval would hold how much longer the next one is: of the distribution only this bound is known."""
+    return longest.model_copy(update={"covers": "observed"}) if beyond else longest
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:

@@ -26,7 +26,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     """RFC 2544 §26.1: frame rate against frame size, with the theoretical rate of the link."""
     sizes = frame_sizes(devices, "throughput")
     series = {device: _points(result, "throughput") for device in devices if (result := device.result("throughput"))}
-    figures = [figure for rows in series.values() for _, figure in rows]
+    cores = {device: _points(result, "core") for device in devices if (result := device.result("throughput"))}
+    figures = [figure for each in (series, cores) for rows in each.values() for _, figure in rows]
     rates = [figure.value for figure in figures if figure]
     if not rates:
         return None
@@ -69,6 +70,10 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     for device, rows in series.items():
         if rows:
             plot.add(_figures(device, rows, divisor, device.name))
+        if known := [point for point in cores[device] if point[1]]:
+            named = join_texts(" · ", [device.name, phrase("on a core of its own")])
+            trace = _figures(device, known, divisor, named)
+            plot.add({**trace, "line": {**trace["line"], "dash": "dash"}})
     add_bound_legend(plot, figures)
     return plot
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import NOT_MEASURED, Answer, Validity, answer, confidence, deviating
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
@@ -26,13 +27,13 @@ def device_answer(device: Device) -> Answer:
     procedures = {name: PROCEDURES[name] for name in _measured(device)}
     figures = {name: procedure.figure for name, procedure in procedures.items()}
     titles = {name: procedure.title for name, procedure in procedures.items()}
-    found = answer(results, figures, _validity(device), _conformity(results), titles)
+    found = answer(results, figures, _validity(device), _conformity(results), titles, above_zero=True)
     by_size = _by_sizes(device)
     if not by_size:
         return found
     left_out = [*by_size, *(name for name, procedure in procedures.items() if procedure.is_of_tester)]
     own = [result for result in results if result.measurement not in left_out]
-    others = answer(own, figures, None, "", titles) if own else None
+    others = answer(own, figures, None, "", titles, above_zero=True) if own else None
     table, more = _sizes(device)
     if others and len(others.tables) == 1:
         first = own[0].measurement
@@ -82,18 +83,18 @@ def _notes(device: Device) -> list[str]:
 def _sizes(device: Device) -> tuple[Table, int]:
     """One row a size, and how many sizes are left out."""
     of = {name: _by_size(device.result(name)) for name in _by_sizes(device)}
-    cells = {
-        title: {size: row.figures.get(figure) for size, row in rows.items()}
-        for name, rows in of.items()
-        for title, figure in PROCEDURES[name].columns.items()
-    }
+    cells: dict[str, dict[int, Quantity]] = {}
+    for name, rows in of.items():
+        for title, figure in PROCEDURES[name].columns.items():
+            found = {size: headline(row.figures[figure]) for size, row in rows.items() if figure in row.figures}
+            cells[title] = cells.get(title, {}) | found
     sizes = sorted({size for rows in of.values() for size in rows})
     shown, heads, columns, marks = sizes[:MOST_SIZES], [Head(FRAME_SIZE, "byte")], [], set()
     columns.append([str(size) for size in shown])
     heads.append(Head(CONFIDENCE, ""))
     columns.append([_confidence(of, size) for size in shown])
     for title, figures in cells.items():
-        if not any(figures.values()):
+        if not figures:
             continue
         unit, known = digits.column([figures.get(size) for size in shown])
         heads.append(Head(title, unit))

@@ -19,6 +19,7 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.uri import is_lab
+from keisoku.subjects.device.procedure.own.cost_plot import cost_plot
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -140,13 +141,15 @@ def _check(plan: Plan, capabilities: Capabilities) -> None:
 
 
 def _sentence(result: Result) -> str:
-    row = next((row for row in result.rows if "cost" in row.figures), None)
-    if row is None:
+    rows = [row for row in result.rows if "cost" in row.figures]
+    if not rows:
         return ""
+    # Of several bursts the largest one, as in the table of sizes.
+    row = [each for each in rows if each.frame_bytes == rows[0].frame_bytes][-1]
+    size = phrase("{size} bytes", size=row.frame_bytes)
     return phrase(
-        "A frame of {size} bytes takes {own} of CPU time in the device ({whole} in all, of which {tester} are the"
-        " tester's).",
-        size=row.frame_bytes,
+        "A frame of {size} takes {own} of CPU time in the device ({whole} in all, of which {tester} are the tester's).",
+        size=join_texts(", ", [size, row.case]) if row.case else size,
         own=digits.text(row.figures["cost"]),
         whole=digits.value_text(row.figures["whole"]),
         tester=digits.value_text(row.figures["tester"]),
@@ -169,6 +172,7 @@ PROCEDURE = Procedure(
     in_pairs=_in_pairs,
     near=_near,
     among=_among,
+    plots=(cost_plot,),
     columns={phrase("CPU time a frame"): "cost", phrase("A core carries"): "core"},
     sentence=_sentence,
 )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.sentence import both, ends
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.run.settings import Settings
+from keisoku.ground.run.settings import Settings, not_an_option
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
@@ -43,7 +45,10 @@ class LatencySettings(Settings):
     repetitions: int = Field(20, ge=1)
     """Number of trials at each size."""
     rate_fps: Load | None = None
-    """Load of the trials (default: the measured throughput of each size)."""
+    """Load of the trials (default: the measured throughput of each size; lower where device and tester share a CPU and
+    the figure would be lost in its uncertainty)."""
+    calms: bool = not_an_option(True)
+    """Whether the load may be lower; in pairs both sides have the same."""
 
     @model_validator(mode="before")
     @classmethod
@@ -65,6 +70,9 @@ class LatencySettings(Settings):
 
 LOWERED = 3
 """How often the load of a size is lowered because the tester falls short of it."""
+CALMED, CALMER = 3, 4
+"""How often it is divided, and by what, because the figure is lost in its uncertainty."""
+CALM = phrase("below the throughput, at a load that this host carries calmly")
 
 
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -77,19 +85,33 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     remarks = []
     below: list[int] = []
+    calmed: list[int] = []
     given = setting.plan.of(LatencySettings).rate_fps
+    calms = given is None and setting.plan.of(LatencySettings).calms and "cost" in setting.capabilities.abilities
 
     def row(size: int, first: float) -> Generator[Trial, TrialRecord, Row]:
-        rate = first
+        calm = calms and _is_bound(setting, size)
+        start = rate = first / CALMER if calm else first
         records = yield from _trials(setting, size, rate)
         for _ in range(0 if given else LOWERED):
             if any(record.valid for record in records) or not _fellshort(records[-1]):
                 break
             rate = EVENLY * min(rate, records[-1].offered_fps)
             records = yield from _trials(setting, size, rate)
-        if rate != first:
+        if rate != start:
             below.append(size)
-        return _row(setting, records)
+        found = _row(setting, records)
+        for _ in range(CALMED if calms else 0):
+            if _width(found) <= 1 or _out_of_time(setting):
+                break
+            rate /= CALMER
+            lower = _row(setting, (yield from _trials(setting, size, rate)))
+            if _width(lower) < _width(found):
+                found, calm = lower, True
+        if not calm:
+            return found
+        calmed.append(size)
+        return found.model_copy(update={"remark": join_texts("; ", filter(None, [CALM, found.remark]))})
 
     rows = yield from rows_by_size(setting, given, row)
     if below:
@@ -107,7 +129,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(
         measurement="latency",
         rows=rows,
-        deviations=deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations_of(plan) + _below(calmed) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,
     )
 
@@ -125,6 +147,41 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
         if out_of_reach(record) or (settings.rate_fps is None and _fellshort(record)):
             break
     return records
+
+
+def _width(row: Row) -> float:
+    """That of the mean's interval, as a share of the mean: above 1 it is lost in its uncertainty; 0 where that is not
+    known."""
+    mean = row.figures.get("mean")
+    if mean is None or mean.value <= 0:
+        return inf
+    return 0.0 if mean.bounds is None else (mean.bounds[1] - mean.bounds[0]) / mean.value
+
+
+def _is_bound(setting: Setting, size: int) -> bool:
+    """Whether the throughput that was found is only what the tester could send, and so no load of the device's own."""
+    result = setting.earlier.get("throughput")
+    known = [row.figures.get("throughput") for row in result.rows if row.frame_bytes == size] if result else []
+    return any(figure is not None and figure.bound for figure in known)
+
+
+def _out_of_time(setting: Setting) -> bool:
+    """Whether the trials of another load do not fit the plan's time."""
+    settings, within_s = setting.plan.of(LatencySettings), setting.plan.within_s
+    return within_s is not None and within_s - setting.spent.seconds < 2 * settings.trial_s * settings.repetitions
+
+
+def _below(sizes: Sequence[int]) -> list[str]:
+    """What was measured at a lower load than the standard's."""
+    if not sizes:
+        return []
+    return [
+        phrase(
+            "RFC 2544 §26.2: latency at {sizes} byte was measured below the throughput, where device and tester fill"
+            " the CPU that they share, so that the figure would be lost in its uncertainty",
+            sizes=", ".join(map(str, sizes)),
+        )
+    ]
 
 
 def _fellshort(record: TrialRecord) -> bool:
@@ -208,23 +265,18 @@ def _sentence(result: Result) -> str:
     high = dict(ends(result.rows, "p99.9"))
     parts = []
     for size, mean in known:
-        is_known, text = _at_most(mean)
-        text = text if is_known else phrase("less than {time}", time=text)
+        text = digits.value_text(headline(mean))
         parts.append(
-            phrase("{time} at {size} byte (99.9 % within {most})", time=text, size=size, most=_at_most(high[size])[1])
+            phrase("{time} at {size} byte (99.9 % within {most})", time=text, size=size, most=_within(high[size]))
             if size in high
             else phrase("{time} at {size} byte", time=text, size=size)
         )
     return phrase("A frame takes {times} on average.", times=both(parts))
 
 
-def _at_most(figure: Quantity) -> tuple[bool, str]:
-    """Whether a figure is larger than its uncertainty, and the figure itself; if it is not, the upper end of its
-    interval, because its own digits would say nothing."""
-    bounds = figure.bounds
-    if figure.bound or bounds is None or bounds[0] > 0 or figure.value <= 0:
-        return True, digits.value_text(figure)
-    return False, digits.value_text(figure.model_copy(update={"value": bounds[1]}))
+def _within(figure: Quantity) -> str:
+    """A time that is not exceeded; where its own digits would say nothing, the upper end of its interval."""
+    return digits.value_text(headline(figure).model_copy(update={"bound": ""}))
 
 
 PROCEDURE = Procedure(
@@ -241,6 +293,7 @@ PROCEDURE = Procedure(
     plots=(partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
     columns={phrase("Median latency"): "p50", phrase("99.9 % within"): "p99.9"},
     sentence=_sentence,
+    in_pairs=lambda settings: settings.model_copy(update={"calms": False}),
     is_steady=True,
     over_time=True,
     bounds_throughput=True,

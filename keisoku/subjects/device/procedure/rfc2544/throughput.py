@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 
+from keisoku.ground.entry import StandIn
 from keisoku.ground.report import digits
-from keisoku.ground.report.sentence import both, ends, sentence
+from keisoku.ground.report.sentence import both, ends
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
@@ -22,6 +22,9 @@ from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 LIMITED = phrase("limited by the tester")
 """Remark of a row whose throughput is a bound for that reason."""
+SHARED = phrase("limited by the CPU that the device and the tester share")
+_SHARED = ("cost", "whole", "core")
+"""Figures of a row that say so."""
 _COST_S = 10.0
 """So much of a plan's time must be left for a frame's cost."""
 
@@ -33,61 +36,79 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the tester, or a ceiling, kept the search from a higher load. Not measured: the row has no figures, because the
     tester's own failure is never a throughput of zero.
     """
-    rows = []
-    said: dict[str, list[str]] = {}
+    every = []
     for place, size in enumerate(setting.plan.frame_bytes):
-        found = yield from search(setting, size, enough_s=setting.share_s(place))
-        rows.append(_row(setting, found))
-        for remark in _remarks(found):
-            said.setdefault(remark, []).append(str(size))
+        every.append((yield from search(setting, size, enough_s=setting.share_s(place))))
     plan = setting.plan
-    rows, costs = yield from _with_costs(setting, rows)
+    rows = yield from _with_costs(setting, [_row(setting, found) for found in every])
+    said: dict[str, list[str]] = {}
+    for found, row in zip(every, rows, strict=True):
+        for remark in _remarks(found, row):
+            said.setdefault(remark, []).append(str(found.frame_bytes))
     remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
-    result = Result(
+    return Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
     )
-    if not costs:
-        return result
-    return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, "throughput"), *costs])})
 
 
-def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, tuple[list[Row], list[str]]]:
-    """The rows with the CPU time of a frame in the device, at the smallest and the largest size at which the tester ran
-    out of the CPU that the device uses too; and what that says. It is no part of RFC 2544."""
+def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
+    """The rows with the CPU time of a frame in the device, where the tester ran out of the CPU that the device uses
+    too: from the plan's own measurement of it, or else measured at the smallest and the largest of those sizes. It is
+    no part of RFC 2544."""
     plan = setting.plan
     bounded = [place for place, row in enumerate(rows) if row.remark == LIMITED]
     if "cost" not in setting.capabilities.abilities or plan.pairs() != [(0, 1)] or not bounded:
-        return rows, []
-    rows, said = list(rows), []
-    for place in sorted({bounded[0], bounded[-1]}):
+        return rows
+    rows, measured_at = list(rows), []
+    earlier = setting.earlier.get("cost")
+    known = {row.frame_bytes: row.figures for row in earlier.rows} if earlier else {}
+    for place in bounded:
         row = rows[place]
-        if row.frame_bytes is None or (plan.within_s is not None and plan.within_s - setting.spent.seconds < _COST_S):
-            continue
-        fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
-        measured = FrameCost(BatchLoad(size=row.frame_bytes, **fewer))
-        yield from measured.measure(setting)
-        found = measured.figures()
+        found = known.get(row.frame_bytes, {})
+        if "cost" not in found and place in (bounded[0], bounded[-1]) and _has_time(setting):
+            fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
+            measured = FrameCost(BatchLoad(size=row.frame_bytes or 0, **fewer))
+            yield from measured.measure(setting)
+            found = measured.figures()
         if "cost" in found:
-            own = {name: found[name] for name in ("cost", "core") if name in found}
-            remark = phrase("limited by the CPU that the device and the tester share")
-            rows[place] = row.model_copy(update={"figures": row.figures | own, "remark": remark})
-            if "core" in found:
-                said.append(_share(row.frame_bytes, found))
-    return rows, said
-
-
-def _share(size: int, found: Mapping[str, Quantity]) -> str:
-    return phrase(
-        "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size} bytes;"
-        " a core of its own would carry about {core}.",
-        share=100 * found["cost"].value / found["whole"].value,
-        own=digits.text(found["cost"]),
-        size=size,
-        core=digits.text(found["core"]),
+            own = {name: found[name] for name in _SHARED if name in found}
+            rows[place] = row.model_copy(update={"figures": row.figures | own, "remark": SHARED})
+            measured_at.append(place)
+    if not {bounded[0], bounded[-1]} <= {*measured_at}:
+        return rows
+    between = phrase(
+        "{limit}; the device's part was measured at {sizes} byte",
+        limit=SHARED,
+        sizes=", ".join(str(rows[place].frame_bytes) for place in measured_at),
     )
+    for place in set(bounded) - set(measured_at):
+        rows[place] = rows[place].model_copy(update={"remark": between})
+    return rows
+
+
+def _has_time(setting: Setting) -> bool:
+    within_s = setting.plan.within_s
+    return within_s is None or within_s - setting.spent.seconds >= _COST_S
+
+
+def _shares(result: Result) -> list[str]:
+    """What the device took of the CPU that it shares with the tester, at the first size at which that was measured:
+    the others are in the table."""
+    return [
+        phrase(
+            "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size}"
+            " bytes; a core of its own would carry about {core}.",
+            share=100 * row.figures["cost"].value / row.figures["whole"].value,
+            own=digits.text(row.figures["cost"]),
+            size=row.frame_bytes,
+            core=digits.text(row.figures["core"]),
+        )
+        for row in result.rows
+        if all(name in row.figures for name in _SHARED)
+    ][:1]
 
 
 def _row(setting: Setting, found: SearchOutcome) -> Row:
@@ -117,9 +138,9 @@ def _remark(found: SearchOutcome) -> str:
     return phrase("no load passed without loss") if found.record is None else ""
 
 
-def _remarks(found: SearchOutcome) -> list[str]:
+def _remarks(found: SearchOutcome, row: Row) -> list[str]:
     remarks = [found.given_up] if found.given_up else []
-    if found.limited_by_tester and found.record is not None:
+    if found.limited_by_tester and found.record is not None and not row.remark.startswith(SHARED):
         remarks.append(phrase("limited by the tester, not by the DUT: all that the tester could offer was forwarded"))
     if found.unsteady:
         remarks.append(
@@ -149,7 +170,8 @@ def _sentence(result: Result) -> str:
             if size in shares
             else phrase("{rate} of {size}-byte frames", rate=rate_text, size=size)
         )
-    return phrase("Forwards {rates} without losing one.", rates=both(parts))
+    said = phrase("Forwards {rates} without losing one.", rates=both(parts))
+    return join_texts(" ", [said, *_shares(result)])
 
 
 PROCEDURE = Procedure(
@@ -163,12 +185,24 @@ PROCEDURE = Procedure(
     example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
     over_two_hosts="counts",
     plots=(throughput_plot, search_plot),
-    columns={phrase("Throughput"): "throughput", phrase("Of the line"): "line_share"},
+    columns={
+        phrase("Throughput"): "throughput",
+        phrase("Of the line"): "line_share",
+        phrase("CPU time a frame"): "cost",
+        phrase("A core carries"): "core",
+    },
     sentence=_sentence,
+    adds=_shares,
     is_steady=True,
     over_time=True,
     bounds_throughput=True,
-    stand_in="cost",
+    stand_in=StandIn(
+        "cost",
+        phrase(
+            "the throughput is a bound on both sides, because the tester and the device share a CPU: the CPU time of a"
+            " frame in the device is compared, which both runs measured"
+        ),
+    ),
     in_pairs=lambda settings: settings.model_copy(update={"paired": True}),
     times_batches=True,
 )

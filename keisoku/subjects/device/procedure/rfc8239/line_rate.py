@@ -123,7 +123,8 @@ def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quant
 def _above_least(value_ns: float, high: Quantity, low: Quantity) -> Quantity:
     if high.uncertainty is None or low.uncertainty is None:
         return Quantity(value=value_ns, unit="ns")
-    return Quantity(value=value_ns, unit="ns", uncertainty=math.hypot(high.uncertainty, low.uncertainty))
+    uncertainty = math.hypot(high.uncertainty, low.uncertainty)
+    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty, covers=high.covers)
 
 
 PROCEDURE = Procedure(
