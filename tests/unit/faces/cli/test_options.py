@@ -15,7 +15,7 @@ command = measuring.command("loss")
 def plan(*typed: str) -> Plan:
     context = command.make_context("loss", ["--dut", "lab:cable", *typed])
     assert isinstance(command, measuring.MeasuringCommand)
-    made = command.asked(**context.params)[1]
+    made = command.asked(False, **context.params)[1]
     assert isinstance(made, Plan)
     return made
 
