@@ -55,7 +55,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, BATCHES);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct batch_time);
 } batch_times SEC(".maps");
 
 struct wait {
@@ -134,10 +134,12 @@ static __always_inline int write_frame(struct xdp_md *context, __u8 *from, __u32
 static __always_inline void time_batch(struct transmitter *own, __u64 now_ns)
 {
 	__u32 slot = own->batches & (BATCHES - 1);
-	__u64 *took_ns = bpf_map_lookup_elem(&batch_times, &slot);
+	struct batch_time *time = bpf_map_lookup_elem(&batch_times, &slot);
 
-	if (took_ns)
-		*took_ns = now_ns - own->batch_begun_ns;
+	if (time) {
+		time->begun_ns = own->batch_begun_ns;
+		time->took_ns = now_ns - own->batch_begun_ns;
+	}
 	own->batches += 1;
 	own->batch_begun_ns = 0;
 }

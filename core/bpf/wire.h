@@ -50,6 +50,12 @@ struct shift {
 	__u64 by_ns;
 };
 
+/* Its first frame was due, or left, at `begun_ns`. */
+struct batch_time {
+	__u64 begun_ns;
+	__u64 took_ns;
+};
+
 struct transmitter {
 	/* Written by user space before a trial. */
 	__u64 give_up_ns;

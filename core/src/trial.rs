@@ -25,6 +25,9 @@ pub struct Trial {
     /// Senders hand their frames over in batches of so many, a power of two, and keep how long each took.
     #[serde(default)]
     pub batch_frames: Option<u32>,
+    /// They keep when each batch began, too.
+    #[serde(default)]
+    pub lists_batches: bool,
     /// Keep the differences of consecutive frames' latencies.
     #[serde(default)]
     pub variation: bool,

@@ -12,6 +12,7 @@ from support.xdp_run import run_ns
 
 import keisoku as ks
 from keisoku.errors import PlanError
+from keisoku.ground.report import digits
 from keisoku.ground.run.result import Row
 
 pytestmark = [
@@ -72,6 +73,32 @@ def test_more_steps_cost_what_the_kernel_says_of_them(build: Build, tmp_path: Pa
     more_ns = own[1] - own[0]
     # What the kernel says of a program is of no calm moment: a neighbour of the core makes it up to 40 % longer.
     assert 0.65 * more_ns <= costs[1].value - costs[0].value <= 1.1 * more_ns
+
+
+def test_the_program_is_found_inside_with_what_it_costs(build: Build, tmp_path: Path) -> None:
+    load(build(60))
+    found = ks.measure("cost", **PORTS, frame_bytes=64, inside=True, runs=6, out=tmp_path / "run").results[0]
+    whole, *stages = found.rows
+    if not stages:
+        pytest.skip(f"the host: {whole.remark}, {found.remarks}")
+    parts = {stage.case: stage.figures["part"] for stage in stages}
+    assert sum(part.value for part in parts.values()) == pytest.approx(whole.figures["cost"].value)
+    own = parts["XDP program forward"]
+    assert own.bounds is not None and own.bounds[0] < own.value < own.bounds[1]
+    # As above, and without the 35 ns that the kernel's own loop takes.
+    assert 0.65 * run_ns(NAMESPACE, INTERFACE) <= own.bounds[1] and own.bounds[0] <= 1.1 * run_ns(NAMESPACE, INTERFACE)
+    assert own.value > 0.75 * whole.figures["cost"].value and next(iter(parts)) == "XDP program forward"
+    assert abs(parts["not attributed"].value) < 0.03 * whole.figures["cost"].value
+
+
+def test_a_bridge_is_found_inside(tmp_path: Path) -> None:
+    found = ks.measure("cost", dut="lab:bridge", frame_bytes=64, inside=True, runs=6, out=tmp_path / "run").results[0]
+    parts = {row.case: row.figures["part"] for row in found.rows if "part" in row.figures}
+    if not parts:
+        pytest.skip(f"the host: {found.rows[0].remark}, {found.remarks}")
+    bridge, cost = parts["bridge"], found.rows[0].figures["cost"]
+    assert bridge.bounds is not None and bridge.bounds[0] > 30 and bridge.bounds[1] < cost.value
+    assert f"({digits.text(bridge)})" in found.sentence
 
 
 def test_a_pair_tells_a_slower_program_and_calls_an_equal_one_equal(build: Build, tmp_path: Path) -> None:

@@ -218,6 +218,7 @@ impl PortCounts {
             gaps: self.gaps.buckets(),
             driver_delay: None,
             batches: Vec::new(),
+            listed_batches: Vec::new(),
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Load {
     pub patience_ns: u64,
     /// Frames are handed over in batches of so many, each of which is timed.
     pub batch_frames: Option<u32>,
+    /// The times of the batches are listed one by one.
+    pub lists_batches: bool,
 }
 
 /// What a sender did.
@@ -69,6 +71,10 @@ pub struct Sent {
     /// How long batches took, in ns, and how often: from the first frame of one to when the next could begin. Only where
     /// the trial times them.
     pub batches: Tally,
+    /// The last batches one by one, where the trial asks for it: when each began on the clock of the host, and how long
+    /// it took, in ns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed_batches: Vec<(u64, u64)>,
 }
 
 /// What other threads may read and command while a load is being sent.

@@ -73,6 +73,7 @@ impl Schedule {
             gaps: gaps.buckets(),
             driver_delay: None,
             batches: Vec::new(),
+            listed_batches: Vec::new(),
         }
     }
 }

@@ -325,6 +325,7 @@ mod tests {
             words: None,
             elsewhere: None,
             batch_frames: None,
+            lists_batches: false,
         }
     }
 

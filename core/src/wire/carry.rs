@@ -320,6 +320,7 @@ fn load(
             Some(_) => 0,
         },
         batch_frames: trial.batch_frames,
+        lists_batches: trial.lists_batches,
     }
 }
 

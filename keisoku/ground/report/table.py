@@ -41,6 +41,7 @@ COLUMNS = {
     "elsewhere": phrase("Elsewhere"),
     "core": phrase("A core carries"),
     "calm": phrase("Calm batches"),
+    "part": phrase("CPU time a frame"),
     "load": phrase("Load"),
     "connections": phrase("Connections"),
     "opened": phrase("Opened after"),

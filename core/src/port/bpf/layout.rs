@@ -29,6 +29,13 @@ pub const PASS_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "
 pub const REFUSED_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/refused.o"));
 
 #[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BatchTime {
+    pub begun_ns: u64,
+    pub took_ns: u64,
+}
+
+#[repr(C)]
 pub struct Transmitter {
     pub give_up_ns: u64,
     pub catch_up_ns: u64,

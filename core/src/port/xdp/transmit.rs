@@ -14,7 +14,7 @@ use aya::programs::{Xdp, XdpMode};
 use crate::capture::bpf_ring;
 use crate::capture::ring::CaptureRing;
 use crate::capture::source::Direction;
-use crate::clock::tally::{Tally, tally};
+use crate::clock::tally::tally;
 use crate::error::{EngineError, Result};
 use crate::hiccup::speed::Meter;
 use crate::host::kernel_clock::{monotonic_ns, sleep_until};
@@ -22,7 +22,7 @@ use crate::host::netns;
 use crate::interface::place::Place;
 use crate::latency::histogram::Histogram;
 use crate::port::bpf::layout::{
-    BATCHES, DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter,
+    BATCHES, BatchTime, DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter,
 };
 use crate::port::bpf::mapped::Mapped;
 use crate::port::bpf::program::{load, lots};
@@ -57,7 +57,7 @@ const ROOMY_CALL_NS: u64 = 10_000_000;
 pub struct XdpTransmit {
     program: Ebpf,
     outlets: Mapped<Outlet>,
-    batch_times: Mapped<u64>,
+    batch_times: Mapped<BatchTime>,
     shared: Arc<Shared>,
     places: Vec<Place>,
     indices: Vec<u32>,
@@ -78,6 +78,7 @@ struct Prepared {
     frames: u64,
     /// As in `Load`.
     batch_frames: Option<u32>,
+    lists_batches: bool,
     /// A frame as long as the longest one, which the kernel copies first.
     longest: Vec<u8>,
     /// Where streams are switched one by one; `frames` has no meaning then.
@@ -195,11 +196,11 @@ impl XdpTransmit {
         counts.unwrap_or_else(|| vec![None; self.places.len()])
     }
 
-    fn sent(&self, outlet: usize, start_ns: u64, refused_frames: Option<u64>) -> Sent {
+    fn sent(&self, outlet: usize, load: &Prepared, refused_frames: Option<u64>) -> Sent {
         // SAFETY: the program does not run now; the structures are plain integers.
         let outlet = unsafe { self.outlets.at(outlet).read_volatile() };
         let state = &self.shared.state;
-        let relative = |time_ns: u64| time_ns.saturating_sub(start_ns);
+        let relative = |time_ns: u64| time_ns.saturating_sub(load.start_ns);
         Sent {
             offered_frames: outlet.offered,
             first_sent_ns: relative(outlet.first_sent_ns),
@@ -208,21 +209,25 @@ impl XdpTransmit {
             postponed_ns: state.load(offset_of!(Transmitter, postponed_ns)),
             interrupted_ns: state.load(offset_of!(Transmitter, interrupted_ns)),
             interruptions: state.load(offset_of!(Transmitter, interruptions)),
-            shifts: self.shifts(start_ns),
+            shifts: self.shifts(load.start_ns),
             refused_frames,
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
-            batches: self.batches(),
+            batches: tally(self.batches().map(|batch| batch.took_ns)),
+            listed_batches: self
+                .batches()
+                .filter(|_| load.lists_batches)
+                .map(|batch| (batch.begun_ns, batch.took_ns))
+                .collect(),
         }
     }
 
     /// As in `Sent`, of all ports together.
-    fn batches(&self) -> Tally {
+    fn batches(&self) -> impl Iterator<Item = BatchTime> {
         let timed = self.shared.state.load(offset_of!(Transmitter, batches)) as usize;
-        // SAFETY: in the mapping; the program does not run now.
-        let times = (0..timed.min(BATCHES))
-            .map(|number| unsafe { self.batch_times.at(number).read_volatile() });
-        tally(times)
+        // SAFETY: in the mapping; the program does not run now, and the structure is plain integers.
+        (timed.saturating_sub(BATCHES)..timed)
+            .map(|number| unsafe { self.batch_times.at(number % BATCHES).read_volatile() })
     }
 
     /// As in `Sent`.
@@ -269,6 +274,7 @@ impl Transmit for XdpTransmit {
             period_ns: load.departures.period_ns(),
             frames: load.departures.frames(),
             batch_frames: load.batch_frames,
+            lists_batches: load.lists_batches,
             longest: vec![0; packed.longest],
             switches: load.departures.switches().cloned(),
         };
@@ -375,7 +381,7 @@ impl Transmit for XdpTransmit {
         Ok(Ended {
             sent: refused
                 .enumerate()
-                .map(|(outlet, refused)| self.sent(outlet, load.start_ns, refused))
+                .map(|(outlet, refused)| self.sent(outlet, &load, refused))
                 .collect(),
             offered: self.shared.ring().offered(self.shared.next()),
             speed: self.meter.take(),

@@ -38,6 +38,8 @@ class Calm:
     than those of the others."""
     shares: tuple[float, ...]
     """Of each run the share of its batches that are calm."""
+    reach_ns: float = 0.0
+    """The longest batch that is calm."""
 
     @property
     def slow_runs(self) -> int:
@@ -77,7 +79,8 @@ def calm(
         float(np.median(some)) if share >= LEAST_CALM else math.inf for some, share in zip(within, shares, strict=True)
     ]
     near_ns = NEAR * min(known_ns, float(np.quantile(medians, 0.25, method="lower")))
-    return Calm(tuple(level if level < math.inf and level <= near_ns else None for level in medians), tuple(shares))
+    levels = tuple(level if level < math.inf and level <= near_ns else None for level in medians)
+    return Calm(levels, tuple(shares), reach_ns)
 
 
 def _repeated(run: Sequence[tuple[int, int]]) -> NDArray[np.float64]:

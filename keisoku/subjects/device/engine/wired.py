@@ -31,6 +31,7 @@ from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThre
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.port_counters import Counters, read_all
+from keisoku.subjects.device.engine.stack_samples import StackSamples
 from keisoku.subjects.device.engine.told_errors import ToldErrors
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.engine.trial_thread import TrialThread
@@ -445,14 +446,17 @@ class _Running(TrialThread):
         """The facts of a load, with the kernel's counts at the ports."""
         before = read_all(self._counters, dict(self._wire.taken()))
         asked = self._trial.processes
-        with CpuTimes(None if asked is None else (*asked, *self._processes)) as cpu_times:
+        processes = None if asked is None else (*asked, *self._processes)
+        with StackSamples(self._trial, processes or ()) as samples, CpuTimes(processes) as cpu_times:
             facts = json.loads(carry())
+        listed = [port["sent"].pop("listed_batches", []) for port in facts["transmitters"]]
         for core in facts["interference"]["cores"]:
             core["of_device"] = core["cpu"] == self._device_cpu
         after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
-        return Facts.model_validate(facts | {"counters": changes} | cpu_times.facts(sending))
+        beside = cpu_times.facts(sending) | samples.facts(sending, [(begun, took) for begun, took in listed[0]])
+        return Facts.model_validate(facts | {"counters": changes} | beside)
 
     def _open(self, stack: ExitStack) -> _Opened | None:
         """Opens the connections, and establishes them if that is asked for. The load is made of them; `stack` closes

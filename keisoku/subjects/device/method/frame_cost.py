@@ -59,6 +59,8 @@ class BatchLoad(Settings):
     """Ports are opened again after every second run, because each opening has a level of its own."""
     processes: tuple[str, ...] = ()
     """Numbers or names of processes whose threads belong to the device."""
+    sample_ns: int | None = None
+    """Least CPU time between two looks at where in the kernel the CPUs are; None: nobody looks."""
 
 
 @dataclass
@@ -77,8 +79,12 @@ class FrameCost:
         while wanted := self._wanted():
             # The first of a pair alternates, so that a steady drift meets both alike.
             for place in wanted if len(self.runs["device"]) % 2 else reversed(wanted):
-                record = yield self._trial(setting, place)
-                self.runs[place].append(record)
+                yield from self.run(setting, place)
+
+    def run(self, setting: Setting, place: Place) -> Generator[Trial, TrialRecord, None]:
+        """One run."""
+        record = yield self._trial(setting, place)
+        self.runs[place].append(record)
 
     def figures(self) -> dict[str, Quantity]:
         """'cost' (ns a frame in the device), 'whole' (with the tester's part), 'tester', 'batches' (the part of the
@@ -193,6 +199,8 @@ class FrameCost:
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
                 "processes": load.processes if place == "device" else None,
+                # Another one in each run: in no two of them it keeps step with the batches alike.
+                "sample_every_ns": load.sample_ns and round(load.sample_ns * (1 + 0.037 * (number % 8))),
                 "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),
                 "phases": Phases(
                     # What a device has learned, the runs after it keep known, until the ports are opened again.

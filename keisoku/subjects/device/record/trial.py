@@ -18,6 +18,7 @@ from keisoku.subjects.device.record.counts import Marked, Sent, Tracked
 from keisoku.subjects.device.record.event import Event, Happened
 from keisoku.subjects.device.record.interference import Interference, PortCounters
 from keisoku.subjects.device.record.opening import Opened, Opening
+from keisoku.subjects.device.record.stacks import Stacks
 from keisoku.subjects.device.record.total import all_sent, all_tracked
 
 NS_PER_S = 1_000_000_000
@@ -187,6 +188,8 @@ class Trial(_Model):
     processes: tuple[str, ...] | None = None
     """Numbers or names of processes whose CPU time is read before and after the load, beside that of the kernel's
     threads which carry packets; None: none is read."""
+    sample_every_ns: int | None = None
+    """CPU time between two looks at where in the kernel the CPUs are while the load runs; None: nobody looks."""
     flat_out: bool = False
     """The load is as much as the tester can offer, up to the rate: it shows what that is."""
     at_full_speed: bool = False
@@ -288,6 +291,7 @@ class Trial(_Model):
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
                 "batch_frames": self.batch_frames,
+                "lists_batches": self.sample_every_ns is not None,
                 "variation": self.variation,
                 "changes": self.changes is not None or self.arrivals or compares,
                 "marks": self.marks,
@@ -466,6 +470,8 @@ class Facts(_Model):
     """CPU time of threads beside the sender's, by name, where the trial reads it."""
     soft_interrupts_ns: dict[int, int] = {}
     """The same of soft interrupts on each CPU on which no sender works, outside those threads, in steps of 10 ms."""
+    stacks: Stacks | None = None
+    """Where in the kernel the CPUs were, where the trial looks at that."""
 
     @property
     def slowdown(self) -> float:

@@ -14,12 +14,14 @@ from keisoku.ground.run.settings import Option, Settings, not_an_option
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.cost_inside import CostInside
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.procedure.own.cost_plot import cost_plot
+from keisoku.subjects.device.procedure.own.inside_plot import inside_plot
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -48,6 +50,8 @@ class CostSettings(Settings):
     process: Annotated[tuple[str, ...], Option("PID|NAME", several=True)] = ()
     """Process whose threads belong to the device, such as ovs-vswitchd or qemu-system-x86; its CPU time counts.
     The daemons of a laboratory are known."""
+    inside: bool = False
+    """Also measure where inside the device the time goes: which stages of the kernel, programs and threads."""
     reopens: bool = not_an_option(True)
     """Whether ports are opened again between runs; in pairs both sides have the same opening."""
     level: tuple[EarlierFigure, ...] = not_an_option(())
@@ -70,7 +74,9 @@ _BURSTS = tuple(2**power for power in range(9))
 def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and burst, with the figures of `FrameCost`."""
     settings = setting.plan.of(CostSettings)
-    rows = []
+    rows: list[Row] = []
+    within: list[Row] = []
+    remarks = []
     for size in setting.plan.frame_bytes:
         for burst in settings.bursts:
             load = BatchLoad(
@@ -84,12 +90,16 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             )
             level, tester = (_known(each, size, burst) for each in (settings.level, settings.tester))
             measured = FrameCost(load, level, tester)
-            yield from measured.measure(setting)
+            inside = CostInside(measured) if settings.inside else None
+            yield from (inside or measured).measure(setting)
             rows.append(_row(measured, several=len(settings.bursts) > 1))
-    remarks = (
-        [] if is_lab(setting.plan.dut) else [phrase("the tester's part was measured on a cable of the kernel's veth")]
-    )
-    return Result(measurement="cost", rows=rows, remarks=remarks)
+            if inside is not None:
+                within += _stages(inside, several=len(settings.bursts) > 1)
+                remarks += inside.remarks
+    if not is_lab(setting.plan.dut):
+        remarks.append(phrase("the tester's part was measured on a cable of the kernel's veth"))
+    result = Result(measurement="cost", rows=[*rows, *within], remarks=remarks)
+    return result.model_copy(update={"sentence": _sentence(result)}) if within else result
 
 
 def _row(measured: FrameCost, several: bool) -> Row:
@@ -100,7 +110,26 @@ def _row(measured: FrameCost, several: bool) -> Row:
     return Row(frame_bytes=load.size, figures=figures, case=case, remark=join_texts("; ", remarks))
 
 
+def _stages(inside: CostInside, several: bool) -> list[Row]:
+    """A row for each stage."""
+    load, parts = inside.cost.load, inside.parts()
+    whole = sum(part.value for part in parts.values())
+    group = phrase("Stage, in bursts of {burst}", burst=load.burst) if several else phrase("Stage")
+    return [
+        Row(
+            frame_bytes=load.size,
+            figures={"part": part, "share": part.scaled(100 / whole, "%")},
+            case=stage,
+            group=group,
+        )
+        for stage, part in parts.items()
+    ]
+
+
 def _in_pairs(settings: CostSettings) -> CostSettings:
+    """Raises PlanError for what pairs cannot say."""
+    if settings.inside:
+        raise PlanError("inside", "pairs are too short to look inside the device", "measure each side by itself")
     return settings.model_copy(
         update={key: value for key, value in PAIRED.items() if key not in settings.model_fields_set}
     )
@@ -147,13 +176,24 @@ def _sentence(result: Result) -> str:
     # Of several bursts the largest one, as in the table of sizes.
     row = [each for each in rows if each.frame_bytes == rows[0].frame_bytes][-1]
     size = phrase("{size} bytes", size=row.frame_bytes)
-    return phrase(
+    said = phrase(
         "A frame of {size} takes {own} of CPU time in the device ({whole} in all, of which {tester} are the tester's).",
         size=join_texts(", ", [size, row.case]) if row.case else size,
         own=digits.text(row.figures["cost"]),
         whole=digits.value_text(row.figures["whole"]),
         tester=digits.value_text(row.figures["tester"]),
     )
+    stages = [one for one in result.rows if "part" in one.figures and one.frame_bytes == row.frame_bytes]
+    stages = [one for one in stages if one.group == stages[-1].group]
+    if not stages:
+        return said
+    parts = [join_texts(" ", [one.case, _with_share(one)]) for one in stages]
+    return join_texts(" ", [said, phrase("Inside: {stages}.", stages=join_texts("; ", parts))])
+
+
+def _with_share(row: Row) -> str:
+    share, part = digits.value_text(row.figures["share"]), digits.text(row.figures["part"])
+    return join_texts("", [share, " (", part, ")"])
 
 
 PROCEDURE = Procedure(
@@ -172,7 +212,7 @@ PROCEDURE = Procedure(
     in_pairs=_in_pairs,
     near=_near,
     among=_among,
-    plots=(cost_plot,),
+    plots=(cost_plot, inside_plot),
     columns={phrase("CPU time a frame"): "cost", phrase("A core carries"): "core"},
     sentence=_sentence,
 )
