@@ -30,7 +30,9 @@ LEAST_OF_ENDS = 4
 """Comparisons of the ends with each other before any other commit is looked at."""
 _FREEDOM = 5.0
 """Of Student's t, as which differences scatter."""
-_DISTURBED, _DISTURBED_BY = 0.07, 0.2
+_AT_CENTRE = 8 / (3 * math.pi * math.sqrt(_FREEDOM))
+"""The density of that distribution at its centre."""
+_DISTURBED, _DISTURBED_BY = 0.1, 0.1
 """Share of the comparisons that may be disturbed, and the scale of Cauchy's distribution of these."""
 _TOLERANCE = 0.25
 """Standard deviation of the levels of commits that change nothing (a build lays out its code anew), in margins."""
@@ -38,6 +40,8 @@ _TYPICAL = 0.05
 """Scale of Cauchy's distribution of a change, before anything is measured."""
 _FINEST = 5e-4
 """Differences scatter at least so much."""
+_USUAL, _AS_MANY = 0.01, 4
+"""How much they scatter where nothing is known, which counts as so many of them."""
 _OFFSETS = np.array([-math.sqrt(3), 0.0, math.sqrt(3)]), np.array([1 / 6, 2 / 3, 1 / 6])
 """Gauss's quadrature over a normal distribution: places and weights."""
 _LIKELY = 1e-3
@@ -360,15 +364,16 @@ def _scatter(comparisons: Sequence[Comparison], resolution: float) -> Array:
         if len(own) > 1
         for one in own
     ]
-    scale = max(1.4826 * float(np.median(apart)), 2 * _FINEST) if apart else 0.02
-    scale = math.hypot(scale, resolution / math.sqrt(3))
-    return scale * np.geomspace(0.5, 2.0, 7)
+    found = max(1.4826 * float(np.median(apart)), 2 * _FINEST) if apart else _USUAL
+    # A few differences that happen to be close to each other say little.
+    scale = math.exp((len(apart) * math.log(found) + _AS_MANY * math.log(_USUAL)) / (len(apart) + _AS_MANY))
+    return math.hypot(scale, resolution / math.sqrt(3)) * np.geomspace(0.5, 3.0, 8)
 
 
 def _log_density(apart: Array, scale: Array) -> Array:
     """Logarithm of the density of a difference that is so far from what is expected."""
-    shape = math.gamma((_FREEDOM + 1) / 2) / math.gamma(_FREEDOM / 2) / math.sqrt(_FREEDOM * math.pi)
-    calm = shape / scale * (1 + (apart / scale) ** 2 / _FREEDOM) ** (-(_FREEDOM + 1) / 2)
+    spread = 1 + (apart / scale) ** 2 / _FREEDOM
+    calm = _AT_CENTRE / scale / (spread * spread * spread)  # to the power of half the freedom and one more
     disturbed = 1 / (math.pi * _DISTURBED_BY * (1 + (apart / _DISTURBED_BY) ** 2))
     found: Array = np.log((1 - _DISTURBED) * calm + _DISTURBED * disturbed)
     return found
