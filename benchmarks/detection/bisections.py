@@ -31,7 +31,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.bisection import Belief, Comparison, History, believe
+from keisoku.ground.statistics.bisection import Belief, Comparison, History
+from keisoku.ground.statistics.bisection_belief import believe
 from keisoku.running.measurement.side_runs import order
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))

@@ -15,7 +15,8 @@ from keisoku.ground.report.table import head
 from keisoku.ground.run.comparison import better
 from keisoku.ground.run.pairing import Series, causes
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.bisection import Answer, Belief, Comparison, History, believe
+from keisoku.ground.statistics.bisection import Answer, Belief, Comparison, History
+from keisoku.ground.statistics.bisection_belief import believe
 from keisoku.ground.statistics.paired import differences
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import combined
@@ -120,10 +121,7 @@ def said_so_far(found: Measured) -> str:
         return phrase("{pairs}: nothing was measured so far", pairs=pairs)
     if all(each.place == belief.history.length for each in belief.comparisons):
         return phrase("{pairs}: BAD against GOOD {change}", pairs=pairs, change=_signed(belief.change[1]))
-    first, last = belief.span
-    if first < last:
-        return phrase("{pairs}: most probably {commits}", pairs=pairs, commits=_from_to(found, first, last))
-    return phrase("{pairs}: most probably {commit}", pairs=pairs, commit=found.commits[first])
+    return phrase("{pairs}: most probably {commit}", pairs=pairs, commit=_from_to(found, *belief.span))
 
 
 def result_of(found: Measured) -> Result:
@@ -149,9 +147,7 @@ def plots(found: Measured) -> list[Plot]:
     shown = [levels[place] for place in places]
     level = Plot(
         "bisect-levels",
-        phrase(
-            "{figure} of each commit that was measured, against GOOD; lines: 95 % intervals.", figure=_figure(found)
-        ),
+        phrase("{figure} of each measured commit against GOOD, with intervals of 95 %.", figure=_figure(found)),
         {"xaxis": axis(phrase("commit after GOOD")), "yaxis": {**axis(phrase("against GOOD, %")), "zeroline": True}},
     )
     level.add(
@@ -186,7 +182,7 @@ def _sentence(found: Measured) -> str:
     """What was found, without the full stop."""
     if found.cause:
         return phrase("nothing was measured: {why}", why=found.cause)
-    belief, commits = found.belief, found.commits
+    belief = found.belief
     figure, change = _figure(found), _change(found)
     answer, probability = belief.likeliest
     sure = phrase("the probability of error is {error}", error=_percent(1 - probability))
@@ -207,30 +203,19 @@ def _sentence(found: Measured) -> str:
             **_ends(found),
         )
     if answer == "more":
-        first, second = belief.spans
+        first, second = (_from_to(found, *span) for span in belief.spans)
         return phrase(
-            "more than one change: one in {first} and one in {second}; {figure} of BAD is {change} than GOOD's; {sure} "
-            "({pairs})",
-            first=_from_to(found, *first),
-            second=_from_to(found, *second),
+            "more than one change of {figure}: in {first} and in {second}, together {change}; {sure} ({pairs})",
             figure=figure,
-            change=change,
-            sure=sure,
-            pairs=_pairs(found),
-        )
-    first, last = belief.found
-    if first == last:
-        return phrase(
-            "{commit} made {figure} {change}; {sure} ({pairs})",
-            commit=commits[first],
-            figure=figure,
+            first=first,
+            second=second,
             change=change,
             sure=sure,
             pairs=_pairs(found),
         )
     return phrase(
-        "{commits}, of which some cannot be measured, made {figure} {change}; {sure} ({pairs})",
-        commits=_from_to(found, first, last),
+        "{commit} made {figure} {change}; {sure} ({pairs})",
+        commit=_from_to(found, *belief.found),
         figure=figure,
         change=change,
         sure=sure,
@@ -263,7 +248,7 @@ def _commit_rows(found: Measured) -> list[Row]:
         if place:
             figures["probability"] = _probability(float(belief.one[place]))
         figures["pairs"] = Quantity(value=len(of), unit="", uncertainty=0.0)
-        remark = phrase("GOOD") if place == 0 else phrase("the change") if place in answered else ""
+        remark = "GOOD" if place == 0 else phrase("the change") if place in answered else ""
         rows.append(Row(figures=figures, case=str(found.commits[place]), group=phrase("Commit"), remark=remark))
     return rows
 
