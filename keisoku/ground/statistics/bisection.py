@@ -96,6 +96,12 @@ class Belief:
         return best, answers[best]
 
     @property
+    def leaning(self) -> Answer:
+        """How many changes there are most probably, wherever they are."""
+        answers: dict[Answer, float] = {"none": self.none, "one": float(self.one.sum()), "more": self.more}
+        return max(answers, key=lambda answer: answers[answer])
+
+    @property
     def answer(self) -> Answer:
         """What is certain enough; 'undecided' if nothing is."""
         best, probability = self.likeliest

@@ -150,8 +150,10 @@ class _Model:
         return np.logaddexp.reduce(found, axis=1), np.logaddexp.reduce(found, axis=0)
 
     def _likely(self, of_one: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Changes and scatters that are worth a look, by one change or by the ends alone: two changes may be why one does
-        not fit."""
+        """Changes and scatters that are worth a look, by one change or by the ends alone.
+
+        Two changes may be why one does not fit.
+        """
         ends = self.high[-1] + self.log_prior
         best = np.logaddexp(ends - ends.max(), np.logaddexp.reduce(of_one, axis=0) - of_one.max())
         of_change, of_scatter = (np.logaddexp.reduce(best, axis=axis) for axis in (1, 0))

@@ -20,7 +20,8 @@ from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase
-from keisoku.running.measurement.bisection_result import NAME, Measured, measured, plots, result_of, said_so_far
+from keisoku.running.measurement.bisected import Bisected, bisected
+from keisoku.running.measurement.bisection_result import NAME, plots, result_of, said_so_far
 from keisoku.running.measurement.bisection_settings import BisectionSettings
 from keisoku.running.measurement.commit_builds import Builds
 from keisoku.running.measurement.commit_history import Commit, Repository
@@ -88,8 +89,8 @@ class _Bisection:
             self._pair(*found.belief.next(), share)
             self._skip_without_figures()
 
-    def _found(self) -> Measured:
-        return measured(self._entry, self._work.settings, self._commits, self._runs, self._skipped)
+    def _found(self) -> Bisected:
+        return bisected(self._entry, self._work.settings, self._commits, self._runs, self._skipped)
 
     def _pair(self, place: int, against_bad: bool, share: float) -> None:
         """One pair, or the news that the commit cannot be measured."""
@@ -162,7 +163,7 @@ def _analyse(find: Find, directory: RunDirectory) -> Findings:
     settings = parsed(BisectionSettings, directory.plan)
     entry = find(settings.of)
     commits = [Commit(*each) for each in directory.facts.get("commits", [])]
-    found = measured(entry, settings, commits, _runs(entry, directory), _skipped(directory)) if commits else None
+    found = bisected(entry, settings, commits, _runs(entry, directory), _skipped(directory)) if commits else None
     if found is None or not found.pairs:
         raise PlanError("run", f"{directory.path} holds no finished pair", "continue it with 'keisoku run --resume'")
     return Findings([result_of(found)], plots(found))

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
-from keisoku.errors import PlanError
-from keisoku.ground.entry import Measurement
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour
 from keisoku.ground.report.table import head
 from keisoku.ground.run.comparison import better
-from keisoku.ground.run.pairing import Series, causes
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.bisection import Answer, Belief, Comparison, History
-from keisoku.ground.statistics.bisection_belief import believe
-from keisoku.ground.statistics.paired import differences
+from keisoku.ground.statistics.bisection import Answer
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import combined
 from keisoku.language import first_lower, phrase, plural
-from keisoku.running.measurement.bisection_settings import BisectionSettings
-from keisoku.running.measurement.commit_history import Commit
-from keisoku.running.measurement.paired_result import followed
+from keisoku.running.measurement.bisected import Bisected
 
 NAME = "bisect"
 ANSWERS: Mapping[Answer, str] = {
@@ -32,89 +23,9 @@ ANSWERS: Mapping[Answer, str] = {
     "more": phrase("more than one change"),
     "undecided": phrase("undecided"),
 }
-_SPOILED = 3
-"""Pairs without a figure after which a commit is skipped, or the ends are given up."""
-Pair = tuple[int, int]
-"""The places of the reference and of the commit."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A history, and what its pairs say."""
-
-    settings: BisectionSettings
-    commits: Sequence[Commit]
-    """From the good end to the bad one."""
-    pairs: Sequence[Pair]
-    """The complete pairs, in the order of time."""
-    series: Series | None
-    """The figure that is followed, pair by pair; None: no run had it."""
-    skipped: Mapping[int, str]
-    """Places that cannot be measured, and why."""
-    without_figures: Mapping[int, str]
-    """Places of which pairs had no figure so often that they should be skipped, and why."""
-    cause: str
-    """Why nothing can be said, if that is so."""
-    belief: Belief
-
-    @property
-    def ended(self) -> bool:
-        """Whether no further pair is needed, or would help."""
-        return bool(self.cause) or self.belief.answer != "undecided"
-
-
-def measured(
-    entry: Measurement[Any],
-    settings: BisectionSettings,
-    commits: Sequence[Commit],
-    runs: Mapping[tuple[int, int], Sequence[Result]],
-    skipped: Mapping[int, str],
-) -> Measured:
-    """What the runs say, by pair and place. Raises PlanError if they have several figures that could be followed."""
-    last = len(commits) - 1
-    of_pairs: dict[int, list[int]] = {}
-    for pair, place in runs:
-        of_pairs.setdefault(pair, []).append(place)
-    numbers = sorted(pair for pair, places in of_pairs.items() if len(places) == 2)
-    pairs = [_sides(of_pairs[pair], last) for pair in numbers]
-    a, b = ([runs[pair, both[side]] for pair, both in zip(numbers, pairs, strict=True)] for side in (0, 1))
-    found = followed(entry, settings.plan, (settings.figure,) if settings.figure else (), a, b)
-    if len(found) > 1:
-        raise PlanError(
-            "bisect", f"it follows one figure, and a run has {len(found)}", "give one frame size, and one --figure"
-        )
-    series = found[0] if found else None
-    known = [] if series is None else series.pairs
-    comparisons, lost = [], dict[int, int]()
-    for (end, place), pair in zip(pairs, known or [None] * len(pairs), strict=True):
-        if pair is not None and not any(figure.bound for figure in pair) and all(figure.value > 0 for figure in pair):
-            comparisons.append(Comparison(place, end == last, math.log(pair[1].value / pair[0].value)))
-        else:
-            lost[place] = lost.get(place, 0) + 1
-    spoiled = {place for place, count in lost.items() if count >= _SPOILED}
-    spoiled -= {each.place for each in comparisons}
-    why = _why(settings, series, [*a, *b])
-    resolution = differences(known).resolution if comparisons else 0.0
-    history = History(
-        last,
-        math.log1p(settings.margin_percent / 100),
-        settings.error_percent / 100,
-        frozenset(skipped),
-        resolution,
-    )
-    return Measured(
-        settings,
-        commits,
-        pairs,
-        series,
-        skipped,
-        {place: why for place in spoiled - {last}},
-        why if last in spoiled else "",
-        believe(history, comparisons),
-    )
-
-
-def said_so_far(found: Measured) -> str:
+def said_so_far(found: Bisected) -> str:
     """Where the search is, in a line."""
     belief, pairs = found.belief, _pairs(found)
     if not belief.comparisons:
@@ -124,7 +35,7 @@ def said_so_far(found: Measured) -> str:
     return phrase("{pairs}: most probably {commit}", pairs=pairs, commit=_from_to(found, *belief.span))
 
 
-def result_of(found: Measured) -> Result:
+def result_of(found: Bisected) -> Result:
     """The result; it failed where it is undecided, or nothing was measured."""
     belief = found.belief
     said = _sentence(found)
@@ -138,7 +49,7 @@ def result_of(found: Measured) -> Result:
     )
 
 
-def plots(found: Measured) -> list[Plot]:
+def plots(found: Bisected) -> list[Plot]:
     """The level of each commit that was measured, and the probability of each that the change is there."""
     if found.cause:
         return []
@@ -178,7 +89,7 @@ def plots(found: Measured) -> list[Plot]:
     return [level, chance]
 
 
-def _sentence(found: Measured) -> str:
+def _sentence(found: Bisected) -> str:
     """What was found, without the full stop."""
     if found.cause:
         return phrase("nothing was measured: {why}", why=found.cause)
@@ -190,7 +101,9 @@ def _sentence(found: Measured) -> str:
         so_far = {
             "none": phrase("{figure} of BAD is between {low} and {high} of GOOD's", figure=figure, **_ends(found)),
             "more": phrase("there is probably more than one change of {figure}", figure=figure),
-        }.get(answer) or phrase("the change is most probably in {commits}", commits=_from_to(found, *belief.span))
+        }.get(belief.leaning) or phrase(
+            "the change is most probably in {commits}", commits=_from_to(found, *belief.span)
+        )
         return phrase("undecided after {pairs}: {so_far}", pairs=_pairs(found), so_far=so_far)
     if answer == "none":
         return phrase(
@@ -223,7 +136,7 @@ def _sentence(found: Measured) -> str:
     )
 
 
-def _answer_row(found: Measured) -> Row:
+def _answer_row(found: Bisected) -> Row:
     """What was found of the whole history."""
     low, mean, high = (100 * math.expm1(end) for end in found.belief.change)
     figures = {
@@ -236,7 +149,7 @@ def _answer_row(found: Measured) -> Row:
     return Row(figures=figures, case=ANSWERS[found.belief.answer], group=phrase("Answer"))
 
 
-def _commit_rows(found: Measured) -> list[Row]:
+def _commit_rows(found: Bisected) -> list[Row]:
     """A row for each commit that was measured or found, in the order of the history."""
     belief, levels = found.belief, _levels(found)
     first, last = belief.found
@@ -253,7 +166,7 @@ def _commit_rows(found: Measured) -> list[Row]:
     return rows
 
 
-def _remarks(found: Measured) -> list[str]:
+def _remarks(found: Bisected) -> list[str]:
     return [
         *(
             phrase("{commit} is skipped: {why}", commit=found.commits[place], why=why)
@@ -266,7 +179,7 @@ def _remarks(found: Measured) -> list[str]:
     ]
 
 
-def _levels(found: Measured) -> dict[int, Quantity]:
+def _levels(found: Bisected) -> dict[int, Quantity]:
     """The level of each commit that was measured, in percent of the good end's."""
     belief = found.belief
     of: dict[int, list[Quantity]] = {}
@@ -280,35 +193,16 @@ def _probability(share: float) -> Quantity:
     return Quantity(value=round(100 * share, 1), unit="%", uncertainty=0.0)
 
 
-def _sides(places: Sequence[int], last: int) -> Pair:
-    """Reference and commit: the good end is always the reference, and the bad one beside all others."""
-    low, high = sorted(places)
-    return (high, low) if low and high == last else (low, high)
-
-
-def _why(settings: BisectionSettings, series: Series | None, runs: Sequence[Sequence[Result]]) -> str:
-    if series is not None and any(figure.bound for pair in series.pairs if pair for figure in pair):
-        return phrase("{figure} is only a bound", figure=first_lower(head(series.figure)))
-    known = list(dict.fromkeys(name for run in runs for each in run for row in each.rows for name in row.figures))
-    if settings.figure and known and settings.figure not in known:
-        return phrase(
-            "no run has any of the figures {figures}; there are {known}",
-            figures=settings.figure,
-            known=", ".join(known),
-        )
-    return causes(runs) or phrase("no row has a figure")
-
-
-def _figure(found: Measured) -> str:
+def _figure(found: Bisected) -> str:
     return "" if found.series is None else first_lower(head(found.series.figure))
 
 
-def _what(found: Measured) -> str:
+def _what(found: Bisected) -> str:
     methods = found.settings.plan.get("methods")
     return ", ".join(methods) if methods else found.settings.of
 
 
-def _change(found: Measured) -> str:
+def _change(found: Bisected) -> str:
     """'5.1 % higher (95 % interval 4.7 % to 5.5 %), which is worse'."""
     assert found.series is not None, "a change was found in it"
     low, mean, high = (math.expm1(end) for end in found.belief.change)
@@ -335,7 +229,7 @@ def _change(found: Measured) -> str:
     )
 
 
-def _ends(found: Measured) -> dict[str, str]:
+def _ends(found: Bisected) -> dict[str, str]:
     low, _, high = found.belief.change
     return {"low": _signed(low), "high": _signed(high)}
 
@@ -349,11 +243,11 @@ def _percent(share: float) -> str:
     return f"{digits.significant(100 * share, 2)} %"
 
 
-def _pairs(found: Measured) -> str:
+def _pairs(found: Bisected) -> str:
     return plural("{count} pair", "{count} pairs", count=len(found.pairs))
 
 
-def _from_to(found: Measured, first: int, last: int) -> str:
+def _from_to(found: Bisected, first: int, last: int) -> str:
     """'one of 3 commits from 1a2b3c to 4d5e6f'; a single one by its name."""
     if first == last:
         return str(found.commits[first])

@@ -1,4 +1,4 @@
-"""The commit that changed a figure, from drawn differences: found, none, two, skipped ones, and the error that is said."""
+"""The commit that changed a figure, from drawn differences: one, none, two, skipped ones, and the error said."""
 
 from __future__ import annotations
 
