@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import keisoku
+from support.command_line import keisoku, outcome_of, start
 
 import keisoku as ks
 from keisoku.errors import EngineError, KeisokuError, PlanError
@@ -128,6 +128,15 @@ def test_it_goes_on_where_it_was_interrupted(folder: Path) -> None:
     done = ks.resume(folder / "run")
     assert (folder / "run" / "runs.jsonl").read_bytes().startswith(kept)
     assert done.results[0].sentence == whole.results[0].sentence
+
+
+def test_the_checkout_of_a_killed_bisection_is_removed_by_the_next(folder: Path) -> None:
+    commits = history(folder, [3000, 3000, 3300])
+    line = ["bisect", commits[0], commits[-1], "trial", "--dut", "sim:gs908e", "--load", "true"]
+    killed = outcome_of(start(*line, "--build", "kill -9 $PPID", cwd=folder / "repository"))
+    assert killed.code == -9 and len(list(folder.glob("keisoku-bisect-*"))) == 1
+    bisected(folder, commits)
+    assert list(folder.glob("keisoku-bisect-*")) == []
 
 
 def test_a_budget_that_is_too_small_is_undecided(folder: Path) -> None:

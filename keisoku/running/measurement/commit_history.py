@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host import undo
+from keisoku.ground.host.temporary_folder import TemporaryFolder
 
 SHOWN = 12
 """Characters of a commit's name."""
@@ -79,15 +78,14 @@ class Repository:
     @contextmanager
     def checkout(self) -> Iterator[Checkout]:
         """A folder in which one commit after the other can be built. Raises EngineError if it cannot be made."""
-        path = Path(tempfile.mkdtemp(prefix="keisoku-bisect-"))
-        entry = undo.record("folder", path=str(path))
+        folder = TemporaryFolder("bisect")
         try:
-            inside = path / "commit"
-            top = _done(self.folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
-            _done(self.folder, "clone", "--quiet", "--shared", "--no-checkout", top, str(inside))
+            inside = folder.path / "commit"
+            common = _done(self.folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+            _done(self.folder, "clone", "--quiet", "--shared", "--no-checkout", common, str(inside))
             yield Checkout(inside)
         finally:
-            undo.undo(entry)
+            folder.remove()
 
     def _names(self, *options: str) -> list[str]:
         return _done(self.folder, "rev-list", *options).split()
