@@ -130,7 +130,7 @@ def row(name: str, kind: type[Shared], draw: Draw, histories: int, seed: int) ->
         chance = np.random.default_rng(number)
         levels, truth = draw(chance)
         belief = bisected(levels + chance.normal(0, kind.of_builds, LENGTH + 1), kind(chance), number)
-        said = belief.found[0] if belief.answer == "one" else belief.answer
+        said = belief.place[0] if belief.answer == "one" else belief.answer
         found["undecided" if said == "undecided" else "right" if said == truth else "wrong"] += 1
         pairs.append(len(belief.comparisons))
         if said != "undecided":

@@ -72,7 +72,7 @@ class Belief:
     """The level of the bad end: lower end of its interval of 95 %, mean, and upper end."""
 
     @cached_property
-    def found(self) -> tuple[int, int]:
+    def place(self) -> tuple[int, int]:
         """First and last place of the likeliest change that can be told apart from others by measuring: they differ
         where places between them are skipped."""
         best = int(np.argmax(self.one))
@@ -86,7 +86,7 @@ class Belief:
     @property
     def likeliest(self) -> tuple[Answer, float]:
         """The likeliest answer, and its probability."""
-        first, last = self.found
+        first, last = self.place
         answers: dict[Answer, float] = {
             "none": self.none,
             "one": float(self.one[first : last + 1].sum()),

@@ -128,7 +128,7 @@ def _sentence(found: Bisected) -> str:
         )
     return phrase(
         "{commit} made {figure} {change}; {sure} ({pairs})",
-        commit=_from_to(found, *belief.found),
+        commit=_from_to(found, *belief.place),
         figure=figure,
         change=change,
         sure=sure,
@@ -152,7 +152,7 @@ def _answer_row(found: Bisected) -> Row:
 def _commit_rows(found: Bisected) -> list[Row]:
     """A row for each commit that was measured or found, in the order of the history."""
     belief, levels = found.belief, _levels(found)
-    first, last = belief.found
+    first, last = belief.place
     answered = set(range(first, last + 1)) if belief.answer == "one" else set()
     rows = []
     for place in sorted({0, *levels, *answered}):

@@ -45,7 +45,7 @@ def noise(seed: int) -> Callable[[], float]:
 @pytest.mark.parametrize("size", [0.05, -0.05])
 def test_the_commit_is_found_wherever_it_is(place: int, size: float) -> None:
     belief = bisected(step(place, size), noise(place))
-    assert belief.answer == "one" and belief.found == (place, place)
+    assert belief.answer == "one" and belief.place == (place, place)
     low, _, high = belief.change
     assert low < math.log1p(size) < high
     assert len(belief.comparisons) < 60
@@ -72,18 +72,18 @@ def test_two_changes_are_no_single_one(second: int) -> None:
 
 def test_commits_that_cannot_be_measured_are_part_of_the_answer() -> None:
     belief = bisected(step(12, 0.05), noise(6), skipped=frozenset({10, 11, 12, 13, 20}))
-    assert belief.answer == "one" and belief.found == (10, 14)
+    assert belief.answer == "one" and belief.place == (10, 14)
 
 
 def test_a_history_of_one_commit_needs_only_the_ends() -> None:
     belief = bisected([0.0, 0.05], noise(7))
-    assert belief.answer == "one" and belief.found == (1, 1)
+    assert belief.answer == "one" and belief.place == (1, 1)
     assert len(belief.comparisons) >= LEAST_OF_ENDS
 
 
 def test_equal_differences_leave_no_doubt() -> None:
     belief = bisected(step(20, 0.03), lambda: 0.0)
-    assert belief.answer == "one" and belief.found == (20, 20)
+    assert belief.answer == "one" and belief.place == (20, 20)
 
 
 def test_probabilities_are_of_everything_that_is_possible() -> None:
@@ -110,6 +110,6 @@ def test_the_error_that_is_said_is_kept() -> None:
         place = 1 + seed * 7 % LENGTH
         belief = bisected(step(place, 0.04), noise(1000 + seed))
         assert belief.answer != "undecided"
-        wrong += belief.answer != "one" or belief.found != (place, place)
+        wrong += belief.answer != "one" or belief.place != (place, place)
         stated += 1 - belief.likeliest[1]
     assert wrong <= 4 and stated / 40 <= 0.05
