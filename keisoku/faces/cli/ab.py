@@ -56,8 +56,8 @@ def command(
     values = values_of(_SETTINGS, given)
     if given["against"] is not None and a is not None:
         raise PlanError("--a", "side A is the run of --against", "leave out --a")
-    sides = {} if given["against"] is not None else {"a": measured_by(context, words, a, "--a")}
-    sides["b"] = measured_by(context, words, b, "--b")
+    sides = {} if given["against"] is not None else {"a": measured_by(context, words, a, "--a", "keisoku ab")}
+    sides["b"] = measured_by(context, words, b, "--b", "keisoku ab")
     if "a" in sides and sides["a"][0] is not sides["b"][0]:
         problem = f"it is a plan of {sides['b'][0].name}, and that of A one of {sides['a'][0].name}"
         raise PlanError("--b", problem, "give plans of the same measurement")

@@ -46,7 +46,7 @@ def command(context: click.Context, /, words: Sequence[str], out: Path | None, a
     values = values_of(_SETTINGS, given)
     if not words or words[0].startswith("-"):
         words = (_MEASURED, *words)
-    entry, settings = measured_by(context, words, None, "COMMAND")
+    entry, settings = measured_by(context, words, None, "COMMAND", "keisoku bisect GOOD BAD")
     values |= {"of": entry.name, "plan": entry.in_pairs(settings).plain(), "seed": getattr(settings, "seed", 1)}
     try:
         asked = parsed(BisectionSettings, values, lambda field: _KNOWN_AS.get(field, field))

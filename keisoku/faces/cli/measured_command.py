@@ -41,9 +41,12 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
 
 
 def measured_by(
-    context: click.Context, words: Sequence[str], own: str | None, option: str
+    context: click.Context, words: Sequence[str], own: str | None, option: str, form: str
 ) -> tuple[Measurement[Any], RunSettings]:
-    """What the command measures with the options of both sides and of one. Raises PlanError if it measures nothing."""
+    """What the command measures with the options of both sides and of one; `form` is what stands before it.
+
+    Raises PlanError if it measures nothing.
+    """
     try:
         left = [*words, *shlex.split(own or "")]
     except ValueError as error:
@@ -61,7 +64,7 @@ def measured_by(
         raise PlanError(
             str(context.info_name),
             f"'{' '.join(named)}' is no command that measures",
-            f"write one first, as in '{context.info_name} throughput …'",
+            f"write it first: {form} throughput …",
         )
     # Many short runs in turn tell more in the same time than a few long ones.
     return found.asked(True, **found.make_context(" ".join(named), left, parent=context).params)

@@ -117,7 +117,7 @@ class Belief:
         ends = sum(each.place == length for each in self.comparisons)
         if ends < LEAST_OF_ENDS or self.none > self.history.error / 4:
             return length, False
-        place = max(self._measurable, key=lambda place: (round(self._unknown[place], 9), -place))
+        place = max(self._measurable, key=lambda place: (round(float(self._unknown[place]), 9), -place))
         if place == length:
             return length, False
         return place, sum(each.place == place for each in self.comparisons) % 2 == 1

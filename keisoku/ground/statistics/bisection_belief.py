@@ -130,10 +130,10 @@ class _Model:
         low, high = self.low[:, change, scatter], self.high[:, change, scatter]
         prior = self.log_prior[likely[0]] + math.log(P_MORE / (1 - P_NONE))
         level, log_level = self._middle_levels(self.changes[likely[0]])
-        sides = np.broadcast_arrays(level[:, None], self.changes[likely[0]][None])
+        levels, changes = np.broadcast_arrays(level[:, None], self.changes[likely[0]][None])
         # The bad end lies behind both changes, so nothing is between them there.
-        shape = (count - 1, *sides[0].shape, likely[1].size)
-        at = [self._at(place, *sides, self.scatter[likely[1]]) for place in self.places[:-1]]
+        shape = (count - 1, *levels.shape, likely[1].size)
+        at = [self._at(place, levels, changes, self.scatter[likely[1]]) for place in self.places[:-1]]
         middle = np.array(at).reshape(shape)
         below = np.concatenate([np.zeros((1, *low.shape[1:])), np.cumsum(low, axis=0)])
         between = np.concatenate([np.zeros((1, *middle.shape[1:])), np.cumsum(middle, axis=0)])
@@ -188,16 +188,15 @@ class _Model:
         more = np.logaddexp.reduce(first)
         whole = np.logaddexp.reduce([none, np.logaddexp.reduce(one), more])
         of_change = np.exp(np.logaddexp.reduce(of_one, axis=(0, 2)) - np.logaddexp.reduce(of_one, axis=None))
-        shares = [
-            self._spread(np.exp(each - more) if np.isfinite(more) else np.zeros(len(each))) for each in (first, second)
-        ]
+        two = [np.exp(each - more) if np.isfinite(more) else np.zeros(len(each)) for each in (first, second)]
         return Belief(
             self.history,
             tuple(self.comparisons),
             float(np.exp(none - whole)),
             self._spread(np.exp(one - whole)),
             float(np.exp(more - whole)),
-            *shares,
+            self._spread(two[0]),
+            self._spread(two[1]),
             self._interval(of_change),
         )
 

@@ -65,7 +65,7 @@ def bisected(
         of_pairs.setdefault(pair, []).append(place)
     numbers = sorted(pair for pair, places in of_pairs.items() if len(places) == 2)
     pairs = [_sides(of_pairs[pair], last) for pair in numbers]
-    a, b = ([runs[pair, both[side]] for pair, both in zip(numbers, pairs, strict=True)] for side in (0, 1))
+    a, b = ([runs[pair, sides[side]] for pair, sides in zip(numbers, pairs, strict=True)] for side in (0, 1))
     found = followed(entry, settings.plan, (settings.figure,) if settings.figure else (), a, b)
     if len(found) > 1:
         raise PlanError(
@@ -74,9 +74,9 @@ def bisected(
     series = found[0] if found else None
     known = [] if series is None else series.pairs
     comparisons, lost = [], dict[int, int]()
-    for (end, place), pair in zip(pairs, known or [None] * len(pairs), strict=True):
-        if pair is not None and not any(figure.bound for figure in pair) and all(figure.value > 0 for figure in pair):
-            comparisons.append(Comparison(place, end == last, math.log(pair[1].value / pair[0].value)))
+    for (end, place), both in zip(pairs, known or [None] * len(pairs), strict=True):
+        if both is not None and not any(figure.bound for figure in both) and all(figure.value > 0 for figure in both):
+            comparisons.append(Comparison(place, end == last, math.log(both[1].value / both[0].value)))
         else:
             lost[place] = lost.get(place, 0) + 1
     spoiled = {place for place, count in lost.items() if count >= _SPOILED}

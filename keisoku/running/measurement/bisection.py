@@ -144,7 +144,7 @@ class _Bisection:
         if not self._checked:
             self._entry.check(self._side)
             self._checked = True
-        first = [result for (of, _), found in self._runs.items() if of == 1 and pair > 1 for result in found]
+        first = [result for (of, _), found in self._runs.items() if of == 1 for result in found]
         earlier = [found for (_, of), found in self._runs.items() if of == place][-LATEST:]
         near = self._entry.among(self._entry.near(self._side, first), earlier)
         said = phrase("pair {pair}, {side}", pair=pair, side=commit.short)

@@ -28,7 +28,8 @@ class Builds:
 
     def __init__(self, repository: Repository, command: str) -> None:
         self._repository, self._command = repository, command
-        self._stack, self._opened = ExitStack(), None
+        self._stack = ExitStack()
+        self._opened: Checkout | None = None
 
     def folder(self, commit: Commit) -> Path:
         """Where the build of the commit is, or will be."""
