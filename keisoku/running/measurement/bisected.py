@@ -66,7 +66,8 @@ def bisected(
     numbers = sorted(pair for pair, places in of_pairs.items() if len(places) == 2)
     pairs = [_sides(of_pairs[pair], last) for pair in numbers]
     a, b = ([runs[pair, sides[side]] for pair, sides in zip(numbers, pairs, strict=True)] for side in (0, 1))
-    found = followed(entry, settings.plan, (settings.figure,) if settings.figure else (), a, b)
+    figure = (settings.figure,) if settings.figure else ()
+    found = followed(entry, settings.plan, figure, a, b, entry.stand_ins(settings.plan))
     if len(found) > 1:
         raise PlanError(
             "bisect", f"it follows one figure, and a run has {len(found)}", "give one frame size, and one --figure"
