@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ab": "keisoku.faces.api.measure",
+    "bisect": "keisoku.faces.api.measure",
     "measure": "keisoku.faces.api.measure",
     "resume": "keisoku.faces.api.measure",
     "load": "keisoku.faces.api.measure",
@@ -40,6 +41,7 @@ __all__ = [
     "Result",
     "__version__",
     "ab",
+    "bisect",
     "load",
     "measure",
     "resume",

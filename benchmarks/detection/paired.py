@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.paired import Differences, Judgement, Rule, judge
-from keisoku.running.measurement.paired import order
+from keisoku.running.measurement.side_runs import order
 
 BUDGET_S = 600.0
 RUN_S = 2.5

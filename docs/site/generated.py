@@ -122,7 +122,7 @@ def _entry(name: str) -> list[str]:
     entry = find(name)
     facts = [
         ("Command", f"`keisoku {name}`"),
-        ("In Python", f'`ks.measure("{name}", …)`' if name != "ab" else "`ks.ab(…)`"),
+        ("In Python", f"`ks.{name}(…)`" if name in ("ab", "bisect") else f'`ks.measure("{name}", …)`'),
         ("Figure of a criterion that names none", f"`{entry.figure}`"),
         ("An interrupted run goes on with `keisoku run --resume`", "yes" if entry.resumes else "no"),
         ("The server carries it out", "yes" if entry.from_afar else "no"),

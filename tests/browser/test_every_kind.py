@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,12 +83,22 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         )
 
 
+def commits(folder: Path, count: int) -> None:
+    """A repository with so many."""
+    git = ["git", "-C", str(folder), "-c", "user.name=keisoku", "-c", "user.email=keisoku@localhost"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    for number in range(count):
+        subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", f"change {number}"], check=True)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1200)  # two procedures wait more than once until a bridge forgets addresses, which takes 300 s
 @pytest.mark.parametrize("name", [*PROCEDURES, *OTHERS])
 def test_the_page_of_a_run_is_whole(browser: Any, tmp_path: Path, places: dict[str, str], name: str) -> None:
     given = PROCEDURES.get(name) or OTHERS.get(name, "")
     command = [*name.split(), *shlex.split(given.format(**places)), "--out", "run"]
+    if name == "bisect":
+        commits(tmp_path, 5)
     done = keisoku(*command, cwd=tmp_path, timeout_s=1100.0)
     assert done.code in (0, 2), done.stdout + done.stderr  # 2: undecided, or nothing was measured on a busy machine
     rows = [row for result in json.loads((tmp_path / "run" / "result.json").read_text()) for row in result["rows"]]

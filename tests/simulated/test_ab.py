@@ -11,7 +11,7 @@ from support.command_line import keisoku
 
 import keisoku as ks
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.running.measurement.paired import order
+from keisoku.running.measurement.side_runs import order
 
 DEVICE = """link_bits_per_second = 1e9
 [output]

@@ -74,5 +74,6 @@ OTHERS = {
     "system govern": "--system sim:e4-steps --objective sum_requests --duration 3min",
     "runs import": "{imported} --frame 64 --device vpp",
     "ab": "throughput --size 64 --duration 50ms --a '--dut sim:gs908e' --b '--dut sim:catalyst3750g' --pairs 8",
+    "bisect": "HEAD~4 HEAD throughput --size 64 --duration 50ms --dut sim:gs908e --build true --load true",
 }
 """Braces name a port of a server at the loopback, or a file."""

@@ -12,12 +12,14 @@ from keisoku.ground.entry import Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.running.measurement import carry_out
+from keisoku.running.measurement.bisection_settings import BisectionSettings
 from keisoku.running.measurement.paired_settings import PairedSettings
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
 from keisoku.subjects.device.plan.plan import Plan, plan_of
 from keisoku.subjects.device.table import PROCEDURES
 
+_OF_BISECTIONS = set(BisectionSettings.model_fields) - {"of", "plan", "seed", "repeat"}
 _OF_PAIRS = set(PairedSettings.model_fields) - {"of", "a", "b", "seed", "repeat"}
 
 
@@ -76,6 +78,22 @@ def ab(
         raise PlanError("a", "side A is the run of `against`", "leave out a")
     asked = parsed(PairedSettings, {"of": name, "seed": getattr(side_b, "seed", 1), **sides, **own})
     return Measured(carry_out.carry_out(Work(find("ab"), asked, None if out is None else Path(out))))
+
+
+def bisect(*what: str, out: Path | str | None = None, **settings: Any) -> Measured:
+    """Finds the commit that changed a figure: `ks.bisect("cost", good="v1.4", bad="HEAD", tx="veth0", rx="veth1",
+    build="make O=$KEISOKU_BUILD", load="./load.sh $KEISOKU_BUILD")`.
+
+    `what` and `settings` are those of `measure`. Settings of the bisection are `good`, `bad`, `build`, `load`, `folder`
+    (in the repository; default: the working directory), `figure`, `margin_percent`, `error_percent`, `within_s` and
+    `pairs` (docs/bisect.md). The first row of the result is the answer, with `change` (of BAD against GOOD, in %) and
+    `probability` (in %); the others are commits. Raises as `measure` does.
+    """
+    own = {key: settings.pop(key) for key in _OF_BISECTIONS if key in settings}
+    name, of = _asked(what, settings)
+    plan = find(name).in_pairs(of).plain()
+    asked = parsed(BisectionSettings, {"of": name, "plan": plan, "seed": getattr(of, "seed", 1), **own})
+    return Measured(carry_out.carry_out(Work(find("bisect"), asked, None if out is None else Path(out))))
 
 
 def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli.measuring import MeasuringCommand, settings_of, values_of
-from keisoku.faces.cli.outcome import output_options, show
+from keisoku.faces.cli.measured_command import known_as, measured_by, settings_of_whole, with_settings
+from keisoku.faces.cli.measuring import values_of
+from keisoku.faces.cli.outcome import show
 from keisoku.faces.cli.watching import watching
-from keisoku.ground.entry import Measurement, Work
-from keisoku.ground.run.settings import RunSettings, parsed
+from keisoku.ground.entry import Work
+from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
-from keisoku.running.measurement.plan_file import read
 from keisoku.running.measurement.table import find
 
-_SETTINGS = [setting for setting in settings_of(PairedSettings) if setting.name != "repeat"]
-_KNOWN_AS = {name: setting.known_as for setting in _SETTINGS for name in (setting.name, setting.stem)}
-
-
-def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(output_options()):
-        command = option(command)
-    for setting in reversed(_SETTINGS):
-        command = setting.decorated(command)
-    return command
+_SETTINGS = settings_of_whole(PairedSettings)
+_KNOWN_AS = known_as(_SETTINGS)
 
 
 @click.command("ab", context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--a", "a", metavar="OPTIONS", help="options of side A alone, in quotes; after 'run' its plan file")
 @click.option("--b", "b", metavar="OPTIONS", help="options of side B alone, in quotes; after 'run' its plan file")
-@_with_settings
+@with_settings(_SETTINGS)
 @click.pass_context
 def command(
     context: click.Context,
@@ -65,8 +56,8 @@ def command(
     values = values_of(_SETTINGS, given)
     if given["against"] is not None and a is not None:
         raise PlanError("--a", "side A is the run of --against", "leave out --a")
-    sides = {} if given["against"] is not None else {"a": _asked(context, words, a, "--a")}
-    sides["b"] = _asked(context, words, b, "--b")
+    sides = {} if given["against"] is not None else {"a": measured_by(context, words, a, "--a", "keisoku ab")}
+    sides["b"] = measured_by(context, words, b, "--b", "keisoku ab")
     if "a" in sides and sides["a"][0] is not sides["b"][0]:
         problem = f"it is a plan of {sides['b'][0].name}, and that of A one of {sides['a'][0].name}"
         raise PlanError("--b", problem, "give plans of the same measurement")
@@ -79,28 +70,3 @@ def command(
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))
-
-
-def _asked(
-    context: click.Context, words: Sequence[str], own: str | None, option: str
-) -> tuple[Measurement[Any], RunSettings]:
-    """What the command measures with the options of both sides and of one. Raises PlanError if it measures nothing."""
-    try:
-        left = [*words, *shlex.split(own or "")]
-    except ValueError as error:
-        raise PlanError(option, f"'{own}' cannot be read: {str(error).lower()}", "close the quotes") from error
-    if left[0] == "run":
-        if len(left) != 2:
-            raise PlanError(option, f"a plan file is wanted, not '{' '.join(left[1:])}'", f"write {option} PLAN.toml")
-        return read(Path(left[1]))
-    found: click.Command | None = context.find_root().command
-    named = []
-    while isinstance(found, click.Group) and left:
-        named.append(left.pop(0))
-        found = found.get_command(context, named[-1])
-    if not isinstance(found, MeasuringCommand):
-        raise PlanError(
-            "ab", f"'{' '.join(named)}' is no command that measures", "write it first: keisoku ab throughput …"
-        )
-    # Many short runs in turn tell more in the same time than a few long ones.
-    return found.asked(True, **found.make_context(" ".join(named), left, parent=context).params)

@@ -28,7 +28,7 @@ GROUPS = {
     "Paths and streams": ("line", "path", "stream"),
     "Whole systems": ("system",),
     "Clocks": ("clock",),
-    "Results": ("runs", "report", "compare", "ab", "trend", "export", "query", "analyse", "study"),
+    "Results": ("runs", "report", "compare", "ab", "bisect", "trend", "export", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
     "Services": ("serve", "port", "completion"),
@@ -54,6 +54,10 @@ _PLACES = {
     "cable-series": Place(
         "keisoku.faces.cli.cable_series",
         "Fits a line through RUNS, which are one run of 'keisoku calibrate --length LENGTH' for each cable.",
+    ),
+    "bisect": Place(
+        "keisoku.faces.cli.bisect",
+        "Finds the commit between GOOD and BAD that changed a figure, and says how sure that is.",
     ),
     "campaign": Place(
         "keisoku.faces.cli.campaign",

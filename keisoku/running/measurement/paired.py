@@ -8,20 +8,17 @@ the same frames at the same times. When to stop is decided in `keisoku/ground/st
 from __future__ import annotations
 
 import json
-import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
-from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
@@ -39,15 +36,10 @@ from keisoku.running.measurement.paired_result import (
     sentence_of,
 )
 from keisoku.running.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
-from keisoku.running.measurement.part_run import again, carried_out, results_of
 from keisoku.running.measurement.plan_values import Find
-from keisoku.running.measurement.repetition import repeated
+from keisoku.running.measurement.side_runs import LATEST, RUNS, SideRuns, order, prepare, results, used
 
-RUNS = "runs.jsonl"
-"""A line for each finished run of a side."""
 _SIDES = ("a", "b")
-_LATEST = 8
-"""Runs of a side that the next one knows of: what was long ago says little of the host."""
 _RESULTS = TypeAdapter(list[list[Result]])
 
 
@@ -66,9 +58,9 @@ def _measure(find: Find, work: Work[PairedSettings]) -> None:
         else:
             kept = _RESULTS.validate_python(known["results"])
     done = _done(work.directory) if work.directory is not None else []
-    runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
-    with closing(_Benches(entry, tuple(sides.values()), work.observer)) as benches:
-        _measure_pairs(work, entry, sides, kept, done, runs, benches)
+    runs = {(line["pair"], line["side"]): results(entry, work.directory, line) for line in done if work.directory}
+    with closing(SideRuns(work, entry, tuple(sides.values()), settings.seed)) as carried_out:
+        _measure_pairs(work, entry, sides, kept, done, runs, carried_out)
 
 
 def _measure_pairs(
@@ -78,7 +70,7 @@ def _measure_pairs(
     kept: list[list[Result]],
     done: list[dict[str, Any]],
     runs: dict[tuple[int, str], list[Result]],
-    benches: _Benches,
+    carried_out: SideRuns,
 ) -> None:
     settings = work.settings
     pair, since, checked = 0, time.monotonic(), False
@@ -91,32 +83,34 @@ def _measure_pairs(
             if not checked:
                 _check(entry, sides, settings)
                 checked = True
-            earlier = [runs[each, side] for each in range(max(first, pair - _LATEST), pair)]
+            earlier = [runs[each, side] for each in range(max(first, pair - LATEST), pair)]
             near = entry.among(entry.near(sides[side], _first(runs, first, kept)), earlier)
-            line, results = _run(work, entry, near, pair, side, _used(settings, done)[-1:], since, benches)
+            share = next(reversed(_used(settings, done)), 0.0)
+            line, found = _run(work, near, pair, side, share, since, carried_out)
             since = time.monotonic()
             done.append(line)
-            runs[pair, side] = results
+            runs[pair, side] = found
             if settings.against is not None and pair == 1:
                 assert work.directory is not None
                 work.directory.know(**_kept_as_facts(settings.against, kept))
-        used = _used(settings, done)[:pair]
+        shares = _used(settings, done)[:pair]
         a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
         b = [runs[each, "b"] for each in range(1, pair + 1)]
-        found = judged(entry, settings, a, b, used)
-        many = len({each.of.measurement for each in found}) > 1
-        said = "; ".join(sentence_of(each, settings, many) for each in found)
-        if len(found) > TOLD:
+        judgements = judged(entry, settings, a, b, shares)
+        many = len({each.of.measurement for each in judgements}) > 1
+        said = "; ".join(sentence_of(each, settings, many) for each in judgements)
+        if len(judgements) > TOLD:
             said = plural(
                 "{count} of {figures} figures is decided",
                 "{count} of {figures} figures are decided",
-                count=sum(each.said.ended for each in found),
-                figures=len(found),
+                count=sum(each.said.ended for each in judgements),
+                figures=len(judgements),
             )
         work.observer.tell(phrase("pair {pair}: {said}", pair=pair, said=said or phrase("nothing was measured so far")))
-        if used[-1] >= 1 or (found and all(each.said.ended for each in found)) or nothing_in_common(settings, a, b):
+        decided = bool(judgements) and all(each.said.ended for each in judgements)
+        if decided or shares[-1] >= 1 or nothing_in_common(settings, a, b):
             return
-        if first == 1 and not kept and only_bounds(found, entry.stand_ins(settings.b)):
+        if first == 1 and not kept and only_bounds(judgements, entry.stand_ins(settings.b)):
             sides, first = {side: entry.instead(of) for side, of in sides.items()}, pair + 1
 
 
@@ -125,11 +119,11 @@ def _analyse(find: Find, directory: RunDirectory) -> Findings:
     settings = parsed(PairedSettings, directory.plan)
     entry = find(settings.of)
     done = _done(directory)
-    runs = {(line["pair"], line["side"]): _results(entry, directory, line) for line in done}
-    used = _used(settings, done)
-    if not used:
+    runs = {(line["pair"], line["side"]): results(entry, directory, line) for line in done}
+    shares = _used(settings, done)
+    if not shares:
         raise PlanError("run", f"{directory.path} holds no finished pair", "continue it with 'keisoku run --resume'")
-    pairs = range(1, len(used) + 1)
+    pairs = range(1, len(shares) + 1)
     remarks: list[str] = []
     if settings.against is None:
         a = [runs[pair, "a"] for pair in pairs]
@@ -137,7 +131,7 @@ def _analyse(find: Find, directory: RunDirectory) -> Findings:
         a = _RESULTS.validate_python(directory.facts["against"]["results"])
         remarks = remarks_on(directory.facts["against"]["context"], directory.context, str(settings.against))
     b = [runs[pair, "b"] for pair in pairs]
-    found = judged(entry, settings, a, b, used)
+    found = judged(entry, settings, a, b, shares)
     return Findings([compared(settings, found, a, b, remarks)], plots(settings, found))
 
 
@@ -168,73 +162,31 @@ def _prepared(settings: PairedSettings, side: str) -> bool:
     command = settings.before_a if side == "a" else settings.before_b
     if command is None:
         return False
-    ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if ended.returncode:
-        why = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
-        raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
+    prepare(f"--before-{side}", command)
     return True
 
 
 def _run(
     work: Work[PairedSettings],
-    entry: Measurement[Any],
     of: RunSettings,
     pair: int,
     side: str,
-    used: list[float],
+    share: float,
     since: float,
-    benches: _Benches,
+    carried_out: SideRuns,
 ) -> tuple[dict[str, Any], list[Result]]:
     """One run of a side, and the line that is kept of it. Raises EngineError if its command fails.
 
     `since` is when the run before it was kept: its time is all that passed from then on.
     """
-    settings = work.settings
-    _prepared(settings, side)
-    share = used[0] if used else 0.0
-    drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
+    _prepared(work.settings, side)
     said = phrase("pair {pair}, {side}", pair=pair, side=side.upper())
     place = f"pair-{pair:03d}/{side}"
-    part = partial(carried_out, work, repeated(entry, of.repeat), drawn, place, (share, share), said)
-    bench = benches.opened()
-    try:
-        _, results = part(bench)
-    except EngineError:
-        if bench is None:
-            raise
-        benches.give_up()  # the command before a run may have made the ports anew
-        _, results = part()
-    seconds = round(time.monotonic() - since, 3)
-    line = {"pair": pair, "side": side, "run": place, "seconds": seconds}
+    found = carried_out.run(of, pair, place, share, said)
+    line = {"pair": pair, "side": side, "run": place, "seconds": round(time.monotonic() - since, 3)}
     assert work.directory is not None, "a part that is measured has begun the whole"
     work.directory.append_line(RUNS, json.dumps(line).encode())
-    return line, results
-
-
-class _Benches:
-    """What stays open from run to run of both sides, if they have it in common: opened when the first run begins."""
-
-    def __init__(self, entry: Measurement[Any], sides: Sequence[RunSettings], observer: Observer) -> None:
-        self._entry, self._sides, self._observer = entry, sides, observer
-        self._stack = ExitStack()
-        self._tried, self._bench = any(side.repeat for side in sides), None
-
-    def opened(self) -> Any:
-        """None where each run opens what it needs."""
-        if not self._tried:
-            self._tried = True
-            made = self._entry.bench(self._sides, self._observer)
-            self._bench = None if made is None else self._stack.enter_context(made)
-        return self._bench
-
-    def give_up(self) -> None:
-        """From now on each run opens what it needs."""
-        self._bench = None
-        self._stack.close()
-
-    def close(self) -> None:
-        """Closes what is open."""
-        self._stack.close()
+    return line, found
 
 
 def _first(runs: Mapping[tuple[int, str], list[Result]], first: int, kept: list[list[Result]]) -> list[Result]:
@@ -246,41 +198,16 @@ def _first(runs: Mapping[tuple[int, str], list[Result]], first: int, kept: list[
     return [result for side in _SIDES for result in runs.get((first, side), [])]
 
 
-def order(seed: int, pair: int) -> tuple[str, ...]:
-    """Which side is first: in two pairs that follow each other, each of them once."""
-    first = Random(f"{seed} order {(pair - 1) // 2}").random() < 0.5
-    return _SIDES if first == bool(pair % 2) else _SIDES[::-1]
-
-
 def _done(directory: RunDirectory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in directory.lines(RUNS)]
 
 
 def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
-    """The share of the budget that was used up after each complete pair, never more than 1.
-
-    The time is used up when less of it is left than half a pair takes.
-    """
+    """The share of the budget that was used up after each complete pair."""
     most, within_s = settings.pairs, settings.within_s
     if most is None and within_s is None:
         most, within_s = (None, WITHIN_S) if settings.against is None else (RUNS_AGAINST, None)
-    sides = 2 if settings.against is None else 1
-    used: list[float] = []
-    elapsed_s = 0.0
-    for place, line in enumerate(done, 1):
-        elapsed_s += line["seconds"]
-        if place % sides == 0:
-            pairs = place // sides
-            left = within_s is not None and within_s - elapsed_s < elapsed_s / pairs / 2
-            of_time = 0.0 if within_s is None else 1.0 if left else elapsed_s / within_s
-            used.append(min(1.0, max(of_time, 0.0 if most is None else pairs / most)))
-    return used
-
-
-def _results(entry: Measurement[Any], directory: RunDirectory | None, line: Mapping[str, Any]) -> list[Result]:
-    assert directory is not None
-    part = RunDirectory.open(directory.path / line["run"])
-    return results_of(repeated(entry, part.plan.get("repeat")), part)
+    return used(done, 2 if settings.against is None else 1, most, within_s)
 
 
 def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:
@@ -298,7 +225,7 @@ def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], An
         entry = find(str(directory.plan["of"]))
         parts = []
         for line in _done(directory):
-            found = figures(_results(entry, directory, line))
+            found = figures(results(entry, directory, line))
             named = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
             parts.append(named.add_column(1, "side", [[line["side"]] * found.num_rows]))
         return pa.concat_tables(parts)

@@ -44,15 +44,7 @@ def judged(
     """Every figure that is compared. `used` has the share of the budget that was used up after each pair."""
     plan = settings.b
     stand_ins = entry.stand_ins(plan)
-    others = {each.figure for each in stand_ins.values()}
-    names = {
-        name: settings.figure or (main,)
-        for result in dict.fromkeys(result.measurement for side in (*a, *b) for result in side)
-        if (name := result) and ((main := name if name in others else entry.figure_of(name, plan)) or settings.figure)
-    }
-    found = series(a, b, names)
-    if not settings.figure and settings.against is None:
-        found = _decidable(found, a, b, stand_ins)
+    found = followed(entry, plan, settings.figure, a, b, stand_ins if settings.against is None else {})
     judgements = []
     for one in found:
         known = next(figure for figure in (*one.a, *one.b) if figure is not None)
@@ -76,6 +68,25 @@ def judged(
         ]
         judgements.append(Judged(one, said, next(iter(instead), None)))
     return judgements
+
+
+def followed(
+    entry: Measurement[Any],
+    plan: Mapping[str, Any],
+    figure: Sequence[str],
+    a: Sequence[Side],
+    b: Sequence[Side],
+    stand_ins: Mapping[str, StandIn],
+) -> list[Series]:
+    """The figures of these names in all rows: if none is named, the main ones, or what stands in for them."""
+    others = {each.figure for each in entry.stand_ins(plan).values()}
+    names = {
+        name: figure or (main,)
+        for result in dict.fromkeys(result.measurement for side in (*a, *b) for result in side)
+        if (name := result) and ((main := name if name in others else entry.figure_of(name, plan)) or figure)
+    }
+    found = series(a, b, names)
+    return found if figure else _decidable(found, a, b, stand_ins)
 
 
 def _decidable(

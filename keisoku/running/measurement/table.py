@@ -38,12 +38,13 @@ MODULES = {
     DEVICE: "keisoku.subjects.device.measurement",
     "runs import": "keisoku.ground.exchange.measurement",
     "ab": "keisoku.running.measurement.paired",
+    "bisect": "keisoku.running.measurement.bisection",
     "campaign": "keisoku.running.campaign.measurement",
 }
 """'device' stands for several procedures of the table of procedures (`device/table.py`), each of which is also an entry
 by itself."""
 
-OF_RUNS = ("ab", "campaign")
+OF_RUNS = ("ab", "bisect", "campaign")
 """Entries that measure by runs of the others, each with a command of its own form. Their modules make them of what
 finds the others."""
 
