@@ -26,6 +26,8 @@ from keisoku.running.measurement.paired_settings import PairedSettings
 NAME = "ab"
 TOLD = 3
 """Figures that the sentence names."""
+_SHORT = 80
+"""Characters of commands that it repeats."""
 
 
 @dataclass(frozen=True)
@@ -304,12 +306,13 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
 
 
 def _commands(settings: PairedSettings) -> list[str]:
-    """What is carried out before the runs of each side, from the last word on that both have in common."""
-    if settings.before_a == settings.before_b:
-        return []
+    """What is carried out before the runs of each side, from the last word on that both have in common, if both have a
+    command and that is short enough for a sentence."""
     words = [(command or "").split() for command in (settings.before_a, settings.before_b)]
     common = next((n for n, (one, other) in enumerate(zip(*words, strict=False)) if one != other), min(map(len, words)))
-    a, b = (" ".join(each[max(0, common - 1) :]) or phrase("nothing") for each in words)
+    a, b = (" ".join(each[max(0, common - 1) :]) for each in words)
+    if a == b or not (a and b) or len(a) + len(b) > _SHORT:
+        return []
     return [phrase("Before A: {a}; before B: {b}.", a=a, b=b)]
 
 
