@@ -233,6 +233,8 @@ class Measurement(Generic[Settings_]):
     """Raises PlanError or EngineError if what the settings name is not there, as far as that can be known beforehand.
 
     For whoever measures several things in turn: it costs little, and nothing is sent or kept."""
+    possible: Callable[[Settings_], bool] = lambda settings: True
+    """Whether what the settings name is able to do it. It may open that, and raises EngineError if it is not there."""
     bench: Callable[[Sequence[Settings_], Observer], AbstractContextManager[Any] | None] = lambda runs, observer: None
     """Opens, once for many runs of these settings in turn, what they have in common, such as ports and their engine;
     None if they have nothing that could stay open. Raises PlanError or EngineError."""

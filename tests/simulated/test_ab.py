@@ -154,6 +154,12 @@ def test_what_single_runs_do_not_resolve_no_number_of_pairs_decides(tmp_path: Pa
     assert "Single runs resolve a difference to ± " in found.results[0].remarks[1]
 
 
+def test_without_a_command_the_one_is_chosen_that_decides_soonest(tmp_path: Path) -> None:
+    done = keisoku(*["ab", "--dut", "sim:gs908e", "--size", "64", "--pairs", "2", "--out", "run"], cwd=tmp_path)
+    assert "no command is given: throughput is compared" in " ".join((done.stdout + done.stderr).split())
+    assert (tmp_path / "run/pair-001/a/result.json").exists()
+
+
 def test_two_plan_files_are_two_sides(tmp_path: Path, devices: dict[str, str]) -> None:
     for name, dut in devices.items():
         (tmp_path / f"plan-{name}.toml").write_text(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from keisoku.faces.cli.outcome import show
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Work
 from keisoku.ground.run.settings import parsed
+from keisoku.language import phrase
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
 from keisoku.running.measurement.table import find
@@ -42,11 +44,13 @@ def command(
 ) -> None:
     """Compares two sides of a measurement by pairs of complete runs, and says whether B is worse than A.
 
-    COMMAND is any command that measures, with the options of both sides. The sides are run in turn, in a random order,
-    until the answer is certain or the time is used up. The exit code is 0 if B is not worse than A by more than the
-    margin, 1 if it is, and 2 if this could not be decided.
+    COMMAND is any command that measures, with the options of both sides. Without one it is what decides soonest: 'cost'
+    for a device that works on this host, else 'throughput'. The sides are run in turn, in a random order, until the
+    answer is certain or the time is used up. The exit code is 0 if B is not worse than A by more than the margin, 1 if
+    it is, and 2 if this could not be decided.
 
     \b
+    keisoku ab --tx veth0 --rx veth1 --margin 5% --before-a './load.sh old.o' --before-b './load.sh new.o'
     keisoku ab throughput --size 64 --duration 1s --waits 0.1s --a '--dut lab:bridge' --b '--dut lab:router'
     keisoku ab latency --tx xdp:eth1 --rx xdp:eth2 --rate 50kpps --figure p99 --margin 5% --within 5min \\
         --before-a 'ethtool -C eth1 rx-usecs 0' --before-b 'ethtool -C eth1 rx-usecs 50'
@@ -56,6 +60,7 @@ def command(
     values = values_of(_SETTINGS, given)
     if given["against"] is not None and a is not None:
         raise PlanError("--a", "side A is the run of --against", "leave out --a")
+    words, chosen = _with_command(context, words, b)
     sides = {} if given["against"] is not None else {"a": measured_by(context, words, a, "--a", "keisoku ab")}
     sides["b"] = measured_by(context, words, b, "--b", "keisoku ab")
     if "a" in sides and sides["a"][0] is not sides["b"][0]:
@@ -66,7 +71,27 @@ def command(
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))
         with watching() as display:
+            if chosen:
+                display.tell(chosen)
             outcome = carry_out(Work(find("ab"), asked, out, observer=display))
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
     sys.exit(show(outcome, as_json))
+
+
+def _with_command(context: click.Context, words: Sequence[str], b: str | None) -> tuple[Sequence[str], str]:
+    """The words with the command that decides soonest for the device of side B where they name none, and what is said
+    of that choice."""
+    if not words[0].startswith("-"):
+        return words, ""
+    with suppress(click.UsageError):  # options of another command
+        entry, settings = measured_by(context, ("cost", *words), b, "--b", "keisoku ab")
+        if entry.possible(settings):
+            return ("cost", *words), phrase(
+                "no command is given: the CPU time of a frame (cost) is compared, which decides soonest for a device on"
+                " this host"
+            )
+    return ("throughput", *words), phrase(
+        "no command is given: throughput is compared, because the CPU time of a frame in this device cannot be measured"
+        " here"
+    )

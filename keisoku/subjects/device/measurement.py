@@ -48,6 +48,12 @@ def _check(plan: Plan) -> None:
     measuring.check(plan)
 
 
+def _possible(plan: Plan) -> bool:
+    from keisoku.subjects.device import measuring
+
+    return measuring.possible(plan)
+
+
 def _seconds(plan: Plan) -> float | None:
     from keisoku.subjects.device import measuring
 
@@ -170,6 +176,7 @@ MEASUREMENT = Measurement(
     resumes=True,
     seconds=_seconds,
     check=_check,
+    possible=_possible,
     ends_in_time=True,
     from_afar=_from_afar,
     named=_run_name,

@@ -128,6 +128,16 @@ def check(plan: Plan) -> None:
     open_testbed(wanted_testbed(plan)).close()
 
 
+def possible(plan: Plan) -> bool:
+    """Whether the engine on the plan's ports has the abilities that its procedures need. Raises EngineError if a port
+    fails."""
+    try:
+        with open_engine(plan):
+            return True
+    except PlanError:
+        return False
+
+
 def seconds(plan: Plan) -> float | None:
     """Time that the plan takes at most, by what its engine can do; none in virtual time, which nobody waits for."""
     try:
