@@ -31,7 +31,7 @@ PROBE_IPV4 = IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=4000, dport=33435)
 )
 def test_errors_of_ipv6_are_told_as_those_of_ipv4(message: Packet, kind: tuple[int, int], next_mtu: int) -> None:
     data = raw(message / PROBE_IPV6)
-    assert of_ipv6(data) == QuotedProbe("fd00::9", 4000, 33435, 148, *kind, next_mtu)
+    assert of_ipv6(data) == QuotedProbe("fd00::9", 4000, 33435, 148, *kind, next_mtu, b"")
     assert of_ipv6(data[: 8 + headers(of_ipv6=True)]) == of_ipv6(data)
     assert of_ipv6(data[:20]) is None
 
@@ -45,6 +45,16 @@ def test_what_is_no_error_about_a_probe_is_none() -> None:
 
 def test_errors_of_ipv4_are_read_with_their_header() -> None:
     data = raw(IP(src="192.0.2.5") / ICMP(type=3, code=4, nexthopmtu=1400) / PROBE_IPV4)
-    assert of_ipv4(data) == QuotedProbe("192.0.2.9", 4000, 33435, 128, 3, 4, 1400)
+    assert of_ipv4(data) == QuotedProbe("192.0.2.9", 4000, 33435, 128, 3, 4, 1400, b"")
     assert of_ipv4(data[:-100]) == of_ipv4(data)
     assert of_ipv4(data[:-101]) is None
+
+
+def test_the_mark_of_a_probe_is_read_as_far_as_it_is_quoted() -> None:
+    probe = IP(dst="192.0.2.9") / UDP(sport=4000, dport=33435) / b"mark and more"
+    data = raw(IP(src="192.0.2.5") / ICMP(type=11) / probe)
+    for end, mark in ((len(data), b"mark"), (-len(b"rk and more"), b"ma"), (-len(b"mark and more"), b"")):
+        found = of_ipv4(data[:end])
+        assert found is not None and found.mark == mark
+    padded = of_ipv4(data[: -len(b"mark and more")] + bytes(100))
+    assert padded is not None and padded.mark == b"", "RFC 4884's padding is no mark"

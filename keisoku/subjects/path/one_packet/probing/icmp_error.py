@@ -12,6 +12,8 @@ from typing import NamedTuple
 UDP = 17
 IPV4_HEADER, IPV6_HEADER, UDP_HEADER, ICMP_HEADER = 20, 40, 8, 8
 UNREACHABLE, EXCEEDED, TOO_LONG = 3, 11, 4
+MARK = 4
+"""Bytes at the beginning of a payload that tell a probe from the others of its flow."""
 _ICMP = 1
 _V6_UNREACHABLE, _V6_TOO_BIG, _V6_EXCEEDED = 1, 2, 3
 _LIKE_V4 = {0: 0, 1: 13, 2: 0, 3: 1, 4: 3, 5: 13, 6: 1}
@@ -29,6 +31,9 @@ class QuotedProbe(NamedTuple):
     icmp_type: int
     icmp_code: int
     next_mtu: int
+    mark: bytes
+    """The first bytes of the probe's payload: `MARK` of them, or fewer where the router quotes no more. No
+    mark is all zeros."""
 
 
 def headers(of_ipv6: bool) -> int:
@@ -50,7 +55,9 @@ def of_ipv4(packet: bytes) -> QuotedProbe | None:
     source, port, length = struct.unpack_from("!HHH", original, header)
     destination = str(ipaddress.IPv4Address(original[16:20]))
     next_mtu = struct.unpack_from("!H", message, 6)[0]
-    return QuotedProbe(destination, source, port, header + length, message[0], message[1], next_mtu)
+    return QuotedProbe(
+        destination, source, port, header + length, message[0], message[1], next_mtu, _mark(original, header)
+    )
 
 
 def of_ipv6(message: bytes) -> QuotedProbe | None:
@@ -70,4 +77,10 @@ def of_ipv6(message: bytes) -> QuotedProbe | None:
         return None
     source, port, length = struct.unpack_from("!HHH", original, IPV6_HEADER)
     destination = str(ipaddress.IPv6Address(original[24:40]))
-    return QuotedProbe(destination, source, port, IPV6_HEADER + length, *like, next_mtu)
+    return QuotedProbe(destination, source, port, IPV6_HEADER + length, *like, next_mtu, _mark(original, IPV6_HEADER))
+
+
+def _mark(original: bytes, header: int) -> bytes:
+    """Zeros alone are the padding of a router that quotes less (RFC 4884 §5.1)."""
+    found = original[header + UDP_HEADER :][:MARK]
+    return found if any(found) else b""

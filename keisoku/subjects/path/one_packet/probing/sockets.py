@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import os
 import socket
 import time
 from collections.abc import Sequence
@@ -13,7 +14,14 @@ from typing import Self
 from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.place import Place
-from keisoku.subjects.path.one_packet.probing.icmp_error import IPV6_HEADER, QuotedProbe, headers, of_ipv4, of_ipv6
+from keisoku.subjects.path.one_packet.probing.icmp_error import (
+    IPV6_HEADER,
+    MARK,
+    QuotedProbe,
+    headers,
+    of_ipv4,
+    of_ipv6,
+)
 from keisoku.subjects.path.one_packet.probing.wire import HopPacket, HopReply
 from keisoku.subjects.path.time_source import stamps_of
 
@@ -43,6 +51,7 @@ class HopSockets:
         except EngineError as error:
             raise EngineError(f"{error}; run as root, or with CAP_NET_RAW") from error
         self._source_port = self._out.address[1]
+        self._marked = int.from_bytes(os.urandom(MARK))
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +74,9 @@ class HopSockets:
         """As `HopWire.exchange`; raises EngineError when the kernel refuses to send for want of a route."""
         self._back.receive(0, least=0)  # what is late for the packets before is late
         self._out.receive(0, least=0)  # the same errors, told to the sender: not needed
-        payloads = [bytes(packet.size_bytes - headers(self._of_ipv6)) for packet in packets]
+        marks = [self._mark() for _ in packets]
+        room = [packet.size_bytes - headers(self._of_ipv6) for packet in packets]
+        payloads = [mark.ljust(size, b"\0")[:size] for mark, size in zip(marks, room, strict=True)]
         asked = [(data, None, packet.ttl) for data, packet in zip(payloads, packets, strict=True)]
         sent = self._sent(asked, timeout_ns)
         waiting = {packet.size_bytes: number for number, packet in enumerate(packets)}
@@ -79,9 +90,19 @@ class HopSockets:
         while waiting and time.monotonic_ns() < deadline:
             for arrived in self._back.receive(deadline, least=1)[0]:
                 quoted = self._read(arrived)
-                if quoted is not None and (number := waiting.pop(quoted.size_bytes, -1)) >= 0:
-                    replies[number] = _reply(sent[number], arrived, quoted)
+                if quoted is None or quoted.size_bytes not in waiting:
+                    continue
+                place = waiting[quoted.size_bytes]
+                # Without its mark a late answer to an earlier probe of the same size would be this one's.
+                if payloads[place].startswith(quoted.mark[: room[place]]):
+                    replies[place] = _reply(sent[place], arrived, quoted)
+                    del waiting[quoted.size_bytes]
         return replies
+
+    def _mark(self) -> bytes:
+        """Of the next packet."""
+        self._marked = self._marked % (2 ** (8 * MARK) - 1) + 1
+        return self._marked.to_bytes(MARK)
 
     def _sent(self, packets: list[tuple[bytes, None, int]], timeout_ns: int) -> list[SentPacket]:
         """A shaper at this host's own port may still hold trains. A packet by itself waits for room behind them, as its
