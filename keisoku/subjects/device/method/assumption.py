@@ -54,6 +54,8 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
                 ),
             )
             lossy.append(row.frame_bytes)
+        if row.figures and (also := _also_seen(row, own)):
+            row = _said(row, also)
         if row.figures and procedure.is_steady:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
@@ -70,6 +72,19 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
             )
         )
     return result.model_copy(update={"rows": rows, "deviations": list(dict.fromkeys(deviations))})
+
+
+def _also_seen(row: Row, records: Sequence[TrialRecord]) -> str:
+    """What the accounts of its trials show and no figure of the row says: frames that arrived twice or out of order."""
+    accounts = [record.facts.tracked for record in records]
+    frames = sum(one.forwarded_frames for one in accounts)
+    twice, late = (sum(one.duplicated.count for one in accounts), sum(one.reordered.count for one in accounts))
+    seen = []
+    if twice and "duplicated" not in row.figures:
+        seen.append(phrase("{count:,} of {frames:,} frames arrived twice", count=twice, frames=frames))
+    if late and "reordered" not in row.figures:
+        seen.append(phrase("{count:,} of {frames:,} frames arrived out of order", count=late, frames=frames))
+    return join_texts("; ", seen)
 
 
 def _said(row: Row, remark: str) -> Row:
