@@ -25,3 +25,11 @@ def test_corrupt_frames_are_in_the_interval_of_the_loss(faulty: str) -> None:
         bounds = loss_of(records[0]).bounds
         hits += bounds is not None and bounds[0] <= truth <= bounds[1]
     assert hits >= 0.87 * RUNS
+
+
+def test_without_a_wait_frames_under_way_are_no_loss() -> None:
+    """With waits of 0 a device that loses nothing had a throughput of 0 and a loss of 100 %."""
+    phases = {"drain_s": 0.0, "rest_s": 0.0, "learning_wait_s": 0.0}
+    result, records = carry_out(plan("throughput", phases=phases, throughput={"trial_s": 0.05}), device(""))
+    assert not result.rows[0].figures
+    assert all("nothing waited for them: give --waits" in " ".join(one.invalid_because) for one in records)

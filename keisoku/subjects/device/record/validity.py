@@ -9,7 +9,7 @@ from __future__ import annotations
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.interference import Interference, PortCounters
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Trial, TrialRecord
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -222,6 +222,10 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
         found += unstamped(name, receiver)
         last_ns = facts.sent.last_sent_ns
         found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
+    if trial.phases.drain_ns == 0 and any(_last_is_missing(stream) for stream in facts.streams):
+        found.append(
+            phrase("the last frames are missing, and nothing waited for them: give --waits, or drain_s in a plan")
+        )
     # A device sends into a link that was taken from it until it knows: the kernel counts these frames as well, and says
     # of none which it was.
     lost = {link.port for link in facts.lost_links}
@@ -229,6 +233,11 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
         own = change.model_copy(update={"peer_tx_dropped": None}) if port in lost else change
         found += port_drops(own, foreign.get(port, 0))
     return found
+
+
+def _last_is_missing(stream: StreamFacts) -> bool:
+    tails = [one.tracked.lost.ranges()[-1:, 1] for one in stream.everywhere]
+    return any(stream.offered_frames in behind for behind in tails)
 
 
 def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_ns: int) -> list[str]:
