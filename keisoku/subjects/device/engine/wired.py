@@ -449,13 +449,14 @@ class _Running(TrialThread):
         processes = None if asked is None else (*asked, *self._processes)
         with StackSamples(self._trial, processes or ()) as samples, CpuTimes(processes) as cpu_times:
             facts = json.loads(carry())
-        listed = [port["sent"].pop("listed_batches", []) for port in facts["transmitters"]]
+        # At a host that only receives no port sends.
+        listed = [tuple(batch) for port in facts["transmitters"] for batch in port["sent"].pop("listed_batches", [])]
         for core in facts["interference"]["cores"]:
             core["of_device"] = core["cpu"] == self._device_cpu
         after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
-        beside = cpu_times.facts(sending) | samples.facts(sending, [(begun, took) for begun, took in listed[0]])
+        beside = cpu_times.facts(sending) | samples.facts(sending, listed)
         return Facts.model_validate(facts | {"counters": changes} | beside)
 
     def _open(self, stack: ExitStack) -> _Opened | None:
