@@ -13,15 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from keisoku.ground.run.result import Flag, Result, Row
+from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import phrase
 from keisoku.subjects.path.stamp.exchanges import Exchanges, exchanges
 from keisoku.subjects.path.stamp.pace import not_offered
 from keisoku.subjects.path.stamp.settings import DelaySettings
-from keisoku.subjects.path.train.skew import skew
+from keisoku.subjects.path.train.skew import MOST, skew
 from keisoku.subjects.path.unfinished import unfinished
 
 NAME = "path delay"
+_BLOCKS, _BLOCK_PACKETS = 16, 4
+"""Blocks of time, and the fewest packets of one: its least delay is close to the path's."""
 QUANTILES = {"median": 0.5, "p99": 0.99}
 
 
@@ -39,7 +43,9 @@ class Delays:
     offset_ns: float
     """Far clock minus near one, if both ways are equally long at their least."""
     skew: float
-    """Rate of the far clock minus that of the near one."""
+    """Rate of the far clock minus that of the near one; 0 where it is not known to be another."""
+    skew_half: float
+    """Half the width of its interval of 95 %."""
 
 
 def delays_of(rows: pa.Table) -> Delays | None:
@@ -53,11 +59,29 @@ def _delays(of: Exchanges) -> Delays | None:
         return None
     time_ns = (t1 - t1[0]).astype(float)
     forward, reverse = (t2 - t1).astype(float), (t4 - t3).astype(float)
-    # Either way's floor shows the rate; both together cancel what a queue left of it.
-    rate = (skew(time_ns, forward) - skew(time_ns, reverse)) / 2
+    rate, half = _rate(time_ns, forward, reverse)
     two_way = forward + reverse
     least = int(np.argmin(two_way))
-    return Delays(time_ns, forward, reverse, two_way, float(forward[least] - reverse[least]) / 2, rate)
+    return Delays(time_ns, forward, reverse, two_way, float(forward[least] - reverse[least]) / 2, rate, half)
+
+
+def _rate(
+    time_ns: NDArray[np.float64], forward: NDArray[np.float64], reverse: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Rate of the far clock minus that of the near one, and half the width of its interval of 95 % (dimensionless).
+
+    Either way's floor shows the rate, and both together cancel what a queue left of it. How sure it is, the least
+    delays of blocks of time say.
+    """
+    blocks = min(_BLOCKS, len(time_ns) // _BLOCK_PACKETS)
+    if blocks < POINTS_MIN + 1:
+        return 0.0, MOST
+    found = (skew(time_ns, forward) - skew(time_ns, reverse)) / 2
+    parts = np.array_split(np.arange(len(time_ns)), blocks)
+    leads = [(forward[part].min() - reverse[part].min()) / 2 for part in parts]
+    line = fit_line([time_ns[part].mean() for part in parts], leads)
+    half = min(MOST, student(blocks - 2) * line.slope_error + abs(found - line.slope))
+    return (found, half) if abs(found) > half else (0.0, min(MOST, abs(found) + half))
 
 
 def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
@@ -84,12 +108,14 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         least = float(found.two_way_ns.min())
         table.append(_row(phrase("two-way"), found.two_way_ns, None))
         if known_ns is None:
-            offset, bound = found.offset_ns, abs(least) / 2
+            since_ns = _since_least(found)
+            offset, drift_ns = found.offset_ns, found.skew * since_ns
+            bound = abs(least) / 2 + found.skew_half * float(np.abs(since_ns).max())
             flags.append(_not_synchronised(found, least))
         else:
-            offset, bound = 0.0, known_ns
-        table.append(_row("forward", found.forward_ns - offset - found.skew * _since_least(found), bound))
-        table.append(_row("reverse", found.reverse_ns + offset + found.skew * _since_least(found), bound))
+            offset, drift_ns, bound = 0.0, np.zeros_like(found.time_ns), known_ns
+        table.append(_row("forward", found.forward_ns - offset - drift_ns, bound))
+        table.append(_row("reverse", found.reverse_ns + offset + drift_ns, bound))
         if least < 0:
             text = phrase("a two-way delay is below zero: the timestamps of the reflector or of this host are wrong")
             flags.append(Flag(name="stamps-disagree", text=text))
@@ -154,6 +180,6 @@ def _not_synchronised(found: Delays, least_ns: float) -> Flag:
     )
     figures = {
         "far_clock_leads_by": Quantity(value=found.offset_ns, unit="ns", uncertainty=float(abs(least_ns) / np.sqrt(3))),
-        "rate_difference": Quantity(value=found.skew * 1e6, unit="ppm"),
+        "rate_difference": Quantity(value=found.skew * 1e6, unit="ppm", uncertainty=found.skew_half * 1e6),
     }
     return Flag(name="clocks-not-synchronised", text=text, figures=figures)

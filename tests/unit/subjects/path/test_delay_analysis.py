@@ -110,3 +110,34 @@ def test_lost_packets_are_counted_and_left_out() -> None:
     assert (packets["sent"].value, packets["answered"].value, packets["lost"].value) == (400, 300, 25)
     nothing = analyse(_rows(lost=400), SETTINGS)
     assert [row.case for row in nothing.rows] == ["packets"]
+
+
+@pytest.mark.parametrize("count", [20, 100, 1000])
+def test_a_rate_is_used_only_as_far_as_it_is_known(count: int) -> None:
+    """Equal clocks, and delays that scatter by 2 µs with a few late ones: the interval of the rate contains 0, and
+    those of the least and the median delay the truth."""
+    inside = {"rate": 0, "least": 0, "median": 0}
+    for seed in range(100):
+        random = np.random.default_rng([count, seed])
+        scatter = [
+            random.exponential(2_000, count) + 40_000 * (random.random(count) < 0.02) * random.random(count)
+            for _ in range(2)
+        ]
+        ways = [8_000 + scatter[0], 12_000 + scatter[1]]
+        t1 = _EPOCH_NS + np.arange(count, dtype=np.int64) * 10_000_000
+        t2 = t1 + ways[0].astype(np.int64)
+        columns = {"t1_ns": t1, "t2_ns": t2, "t3_ns": t2 + 5_000, "t4_ns": t2 + 5_000 + ways[1].astype(np.int64)}
+        same = {
+            f"{end}_{name}": np.zeros(count, np.int64)
+            for end in ("near", "far")
+            for name in ("synchronised", "error_ns")
+        }
+        rows = pa.table(columns | same | {"answers": np.ones(count, np.int64)})
+        found = analyse(rows, DelaySettings(host="far", packets=count))
+        (rate,) = (flag.figures["rate_difference"] for flag in found.flags if flag.name == "clocks-not-synchronised")
+        inside["rate"] += rate.uncertainty is not None and abs(rate.value) <= rate.uncertainty
+        forward = next(row for row in found.rows if row.case == "forward").figures
+        for name, truth in (("least", ways[0].min()), ("median", np.median(ways[0]))):
+            figure = forward[name]
+            inside[name] += figure.uncertainty is not None and abs(figure.value - truth) <= figure.uncertainty
+    assert all(hits >= 93 for hits in inside.values()), inside
