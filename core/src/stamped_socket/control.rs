@@ -1,7 +1,7 @@
 //! Control messages of `sendmsg` and `recvmsg`, which accompany the bytes of a packet.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 
 use super::address::{KernelAddress, from_kernel};
@@ -36,15 +36,33 @@ impl<'a> Writer<'a> {
     pub fn ttl(&mut self, of_ipv6: bool, ttl: u8) {
         let value = i32::from(ttl).to_ne_bytes();
         if of_ipv6 {
-            self.add(libc::SOL_IPV6, libc::IPV6_HOPLIMIT, value);
+            self.add(libc::SOL_IPV6, libc::IPV6_HOPLIMIT, &value);
         } else {
-            self.add(libc::SOL_IP, libc::IP_TTL, value);
+            self.add(libc::SOL_IP, libc::IP_TTL, &value);
         }
     }
 
     /// The number that the packet's stamps come back with.
     pub fn key(&mut self, key: u32) {
-        self.add(libc::SOL_SOCKET, SCM_TS_OPT_ID, key.to_ne_bytes());
+        self.add(libc::SOL_SOCKET, SCM_TS_OPT_ID, &key.to_ne_bytes());
+    }
+
+    /// The address that the packet leaves from; by which interface, the routes say.
+    pub fn source(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(v4) => {
+                // struct in_pktinfo: interface, local address, and one that only arrivals have.
+                let mut value = [0; 12];
+                value[4..8].copy_from_slice(&v4.octets());
+                self.add(libc::SOL_IP, libc::IP_PKTINFO, &value);
+            }
+            IpAddr::V6(v6) => {
+                // struct in6_pktinfo: local address and interface.
+                let mut value = [0; 20];
+                value[..16].copy_from_slice(&v6.octets());
+                self.add(libc::SOL_IPV6, libc::IPV6_PKTINFO, &value);
+            }
+        }
     }
 
     /// Bytes written.
@@ -52,7 +70,7 @@ impl<'a> Writer<'a> {
         self.used
     }
 
-    fn add(&mut self, level: i32, kind: i32, value: [u8; 4]) {
+    fn add(&mut self, level: i32, kind: i32, value: &[u8]) {
         const HEADER: usize = size_of::<libc::cmsghdr>();
         let header = libc::cmsghdr {
             cmsg_len: (HEADER + value.len()) as _,
@@ -63,7 +81,7 @@ impl<'a> Writer<'a> {
         let bytes: [u8; HEADER] = unsafe { std::mem::transmute(header) };
         self.room.0[self.used..self.used + HEADER].copy_from_slice(&bytes);
         self.used += HEADER;
-        self.room.0[self.used..self.used + value.len()].copy_from_slice(&value);
+        self.room.0[self.used..self.used + value.len()].copy_from_slice(value);
         // CMSG_ALIGN: the next header begins at a multiple of a pointer's size.
         self.used += value.len().next_multiple_of(size_of::<usize>());
     }
@@ -77,6 +95,8 @@ pub struct Beside {
     /// The hardware's stamp, on the clock of the port's hardware.
     pub hardware_ns: Option<u64>,
     pub ttl: Option<u8>,
+    /// The address of this host at which it arrived, of a socket that asks for it.
+    pub local: Option<IpAddr>,
     /// Packets dropped since the socket was opened.
     pub dropped: Option<u32>,
     pub error: Option<(libc::sock_extended_err, Option<SocketAddr>)>,
@@ -139,6 +159,15 @@ impl Beside {
                     }
                     (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
                         beside.ttl = u8::try_from(data.cast::<i32>().read_unaligned()).ok();
+                    }
+                    (libc::SOL_IP, libc::IP_PKTINFO) => {
+                        let told = data.cast::<libc::in_pktinfo>().read_unaligned();
+                        let octets = told.ipi_spec_dst.s_addr.to_ne_bytes();
+                        beside.local = Some(Ipv4Addr::from(octets).into());
+                    }
+                    (libc::SOL_IPV6, libc::IPV6_PKTINFO) => {
+                        let told = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                        beside.local = Some(Ipv6Addr::from(told.ipi6_addr.s6_addr).into());
                     }
                     (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
                         let error = data.cast::<libc::sock_extended_err>();

@@ -43,6 +43,11 @@ impl Options {
         self.bind.is_ipv6()
     }
 
+    /// The kernel tells at which of the host's addresses a packet arrived: an answer leaves from there.
+    fn answers(&self) -> bool {
+        self.kind == Kind::Udp && self.connect.is_none() && self.bind.ip().is_unspecified()
+    }
+
     /// The socket; the error is the kernel's.
     pub fn open(&self) -> io::Result<OwnedFd> {
         let (family, icmp) = match self.is_ipv6() {
@@ -117,6 +122,13 @@ impl Options {
             false => libc::IP_PMTUDISC_DONT,
         };
         set(socket, level, discovery, discover)?;
+        if self.answers() {
+            let (level, option) = match self.is_ipv6() {
+                true => (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),
+                false => (libc::SOL_IP, libc::IP_PKTINFO),
+            };
+            set(socket, level, option, 1)?;
+        }
         if self.kind == Kind::Udp {
             // Merged packets would share one stamp.
             set(socket, libc::SOL_UDP, libc::UDP_GRO, 0)?;

@@ -1,7 +1,7 @@
 //! Receives one packet with everything that the kernel reports about it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::clock::calibrated::Clock;
@@ -15,6 +15,8 @@ pub struct Packet {
     /// The payload of UDP; for raw IPv4 the packet with its header.
     pub data: Vec<u8>,
     pub source: Option<SocketAddr>,
+    /// The address of this host that it was sent to, where the socket is at any.
+    pub local: Option<IpAddr>,
     pub ttl: Option<u8>,
     /// CLOCK_REALTIME, when the kernel's stack received it.
     pub kernel_ns: Option<u64>,
@@ -39,6 +41,7 @@ pub fn receive(
     let packet = Packet {
         data: room[..bytes].to_vec(),
         source: source.get(),
+        local: beside.local,
         ttl: beside.ttl,
         kernel_ns: beside.kernel_ns,
         hardware_ns: beside.hardware_ns,

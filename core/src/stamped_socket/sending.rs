@@ -1,6 +1,6 @@
 //! Sends packets back-to-back and prepares everything beforehand.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, ptr};
 
@@ -34,18 +34,21 @@ pub struct Sent {
 pub struct Prepared<'a> {
     part: libc::iovec,
     address: Option<KernelAddress>,
+    source: Option<IpAddr>,
     packet: &'a Outgoing<'a>,
     of_ipv6: bool,
 }
 
 impl<'a> Prepared<'a> {
-    pub fn new(packet: &'a Outgoing<'a>, of_ipv6: bool) -> Self {
+    /// `source`: the address that it leaves from; `None`: the kernel chooses one.
+    pub fn new(packet: &'a Outgoing<'a>, source: Option<IpAddr>, of_ipv6: bool) -> Self {
         Prepared {
             part: libc::iovec {
                 iov_base: packet.data.as_ptr().cast_mut().cast(),
                 iov_len: packet.data.len(),
             },
             address: packet.destination.map(KernelAddress::of),
+            source,
             packet,
             of_ipv6,
         }
@@ -61,6 +64,9 @@ impl<'a> Prepared<'a> {
         }
         if let Some(key) = key {
             writer.key(key);
+        }
+        if let Some(source) = self.source {
+            writer.source(source);
         }
         let used = writer.used();
         // SAFETY: msghdr is integers and pointers, for which all zero is a value.

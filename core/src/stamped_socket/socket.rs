@@ -1,7 +1,8 @@
 //! A socket whose packets are stamped, for one thread that sends and one that receives.
 
+use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,8 @@ const RETRIES: usize = 8;
 /// A packet for which the send buffer has no room waits; the kernel signals when there is room, so this only limits
 /// the wait.
 const ROOM_WAIT_NS: u64 = 100_000_000;
+/// So many peers are kept in mind; then it begins again with the next ones.
+const PEERS: usize = 4096;
 /// The longest wait of `poll`, so that signals are noticed.
 const POLL_NS: u64 = 100_000_000;
 
@@ -52,6 +55,8 @@ pub struct StampedSocket {
     receive: Mutex<Receiver>,
     queue: Mutex<ErrorQueue>,
     offset: Mutex<RealtimeOffset>,
+    /// Of a socket at any address, at which of them each peer asked.
+    asked_at: Mutex<HashMap<SocketAddr, IpAddr>>,
     /// The kinds of stamps that are available, in words.
     stamps: String,
     _hardware: Vec<HardwareStamps>,
@@ -85,6 +90,7 @@ impl StampedSocket {
             }),
             queue: Mutex::new(ErrorQueue::default()),
             offset: Mutex::new(RealtimeOffset::measure()),
+            asked_at: Mutex::default(),
             stamps,
             _hardware: hardware,
         })
@@ -111,10 +117,13 @@ impl StampedSocket {
 
     /// Sends all packets back-to-back, then waits up to `stamp_wait_ns` for all their stamps.
     pub fn send(&self, packets: &[Outgoing<'_>], stamp_wait_ns: u64) -> Vec<Sent> {
+        let asked_at = lock(&self.asked_at);
+        let source = |packet: &Outgoing<'_>| asked_at.get(&packet.destination?).copied();
         let mut prepared: Vec<Prepared<'_>> = packets
             .iter()
-            .map(|packet| Prepared::new(packet, self.options.is_ipv6()))
+            .map(|packet| Prepared::new(packet, source(packet), self.options.is_ipv6()))
             .collect();
+        drop(asked_at);
         let mut sender = lock(&self.send);
         let mut sent: Vec<Sent> = Vec::with_capacity(packets.len());
         // The first call is the slowest and would delay the stamp of the first packet.
@@ -232,6 +241,7 @@ impl StampedSocket {
                     *dropped += u64::from(drops.wrapping_sub(*last_dropped));
                     *last_dropped = drops;
                 }
+                self.heard(&packet);
                 packets.push(packet);
             }
             let now_ns = monotonic_ns();
@@ -251,6 +261,17 @@ impl StampedSocket {
             } else {
                 self.poll(libc::POLLIN, until_ns - now_ns);
             }
+        }
+    }
+
+    /// Keeps in mind which address the peer asked, so that it hears from the same one.
+    fn heard(&self, packet: &Packet) {
+        if let (Some(peer), Some(local)) = (packet.source, packet.local) {
+            let mut asked_at = lock(&self.asked_at);
+            if asked_at.len() >= PEERS {
+                asked_at.clear();
+            }
+            asked_at.insert(peer, local);
         }
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -50,3 +52,21 @@ def test_no_answer_leaves_before_its_transmit_time(monkeypatch: pytest.MonkeyPat
     made.serve()
     assert len(port.answers) == 40
     assert all(answer.time_ns <= left_ns for answer, left_ns in port.answers)
+
+
+def test_a_reflector_at_any_address_answers_from_the_one_that_was_asked() -> None:
+    """It answered from another address of its host, which no sender takes for an answer."""
+    made = reflector.Reflector(Place("0.0.0.0"), 0)
+    serving = threading.Thread(target=made.serve)
+    serving.start()
+    try:
+        for asked in ("127.0.0.5", "127.0.0.9", "127.0.0.1"):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                sender.settimeout(10)
+                sender.bind(("127.0.0.1", 0))
+                sender.sendto(SenderPacket(7, time.time_ns()).pack(), (asked, made.port))
+                _, source = sender.recvfrom(2000)
+            assert source == (asked, made.port)
+    finally:
+        made.stop()
+        serving.join()
