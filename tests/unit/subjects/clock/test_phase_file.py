@@ -141,6 +141,12 @@ def test_a_decimal_comma_was_read_as_two_columns() -> None:
     assert of_file == pytest.approx(deviation(ADEV, [np.array(values) * 1e-9], 1, 1.0))
 
 
+@pytest.mark.parametrize("text", ["1,234E-9\n2,345E-9\n1,045E-9\n", "1234,567\n1234,067\n", "0,5 7,25\n1,0 3,5\n"])
+def test_numbers_that_are_no_thousands_are_read_with_their_commas(text: str) -> None:
+    meant = [float(line.split()[-1].replace(",", ".")) for line in text.splitlines()]
+    assert read(text, tau0_s=None if " " in text else 1.0).phase_s.tolist() == meant
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -166,7 +172,7 @@ def test_the_last_column_of_three_was_taken_silently() -> None:
     assert refused.value.field == "column" and "\n" not in str(refused.value)
     assert nanoseconds(read(text, "ns", column="2")) == OFFSETS
     with pytest.raises(PlanError, match="nothing says which column is the phase"):
-        read(lines("{v} {n}.5", OFFSETS), tau0_s=1.0)
+        read(lines("{v} 2{v}.5", [abs(value) for value in OFFSETS]), tau0_s=1.0)
     with pytest.raises(PlanError, match="no column '4'"):
         read(text, column="4")
 
@@ -242,11 +248,26 @@ def test_a_phase_that_was_read_late_is_brought_to_its_place() -> None:
 
 def test_times_like_mjd_are_only_taken_where_a_name_or_tau0_says_so() -> None:
     text = "".join(f"{60_676 + n / 86_400:.9f} {value}e-9\n" for n, value in enumerate(OFFSETS))
-    with pytest.raises(PlanError, match=r"may be seconds or MJD: 1.157\d*e-05 s or 1 s apart"):
+    with pytest.raises(PlanError, match=r"not named: they are 1.157\d*e-05 s or 1 s apart"):
         read(text)
     assert read(text, tau0_s=1.0).tau0_s == 1.0
     named = read("MJD phase\n" + text)
     assert (named.tau0_s, nanoseconds(named)) == (1.0, OFFSETS)
+
+
+def test_milliseconds_since_1970_were_taken_as_seconds() -> None:
+    text = "".join(f"{1_795_000_000_000 + 1000 * n} {value}e-9\n" for n, value in enumerate(OFFSETS))
+    with pytest.raises(PlanError, match="they are 1000 s or 1 s apart"):
+        read(text)
+    assert read(text, tau0_s=1.0).tau0_s == read("time_ms phase\n" + text).tau0_s == 1.0
+
+
+def test_times_behind_the_phase_are_used_too() -> None:
+    text = "".join(f"{value}e-9 {2 * n}\n" for n, value in enumerate(OFFSETS) if n != 7)
+    found = read(text)
+    assert (found.tau0_s, found.column, len(found.place), found.place[-1]) == (2.0, "1", 11, 11)
+    with pytest.raises(PlanError, match="2 s apart, not 1 s"):
+        read(text, tau0_s=1.0, column="1")
 
 
 def test_a_head_of_stable32_gives_the_interval_and_says_what_the_numbers_are() -> None:
@@ -341,7 +362,7 @@ def test_a_table_is_read_as_it_was_meant_or_refused(
     try:
         found = read(text.replace("\n", ending), "s", None if timed else 1.0)
     except PlanError as refused:
-        assert comma or "seconds or MJD" in str(refused)
+        assert comma or "unit of the file's times" in str(refused)
         return
     meant = [float(text.replace(",", ".")) for text in spelled]
     if comma and separator in (",", ", ") and timed and "." not in text:

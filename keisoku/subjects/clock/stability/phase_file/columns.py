@@ -48,6 +48,9 @@ _PHASES = (
 _FREQUENCIES = ("freq", "frequency", "y", "fractional frequency", "ffo")
 _UNIT = re.compile(r"[\s_]+(seconds|sec|s|ms|us|µs|ns|ps|days|d|mjd|ppm|ppb)$")
 _SPELLED = {"seconds": "s", "sec": "s", "µs": "us", "days": "mjd", "d": "mjd", "ppm": FREQUENCY, "ppb": FREQUENCY}
+_UTC_S = (631_152_000.0, 4_102_444_800.0)
+"""From 1990 to 2100."""
+_SAME_STEP, _SAME_MOST = 0.01, 0.5
 _DIGITS_MOST = 30
 _MJD = (30_000.0, 90_000.0)
 """From 1941 to 2105; as seconds of a day, from the morning to the night."""
@@ -192,23 +195,39 @@ def _recorded(
 
 
 def _time_column(table: Floats, bases: Sequence[tuple[str, str]]) -> int | None:
-    """The one that is called so, else the first of several if it rises throughout and is called nothing else."""
-    for number, (name, _) in enumerate(bases):
-        if name in _TIMES and len(bases) > 1:
-            return number
-    first = table[:, 0]
-    other = bases[0][0] in _PHASES + _COUNTS + _FREQUENCIES
-    return 0 if len(bases) > 1 and len(first) > 1 and not other and bool(np.all(np.diff(first) > 0)) else None
+    """The one of several that is called so, else the first if it rises throughout, else the only one in even steps."""
+    if len(bases) < 2 or len(table) < 2:
+        return None
+    if named := [number for number, (name, _) in enumerate(bases) if name in _TIMES]:
+        return named[0]
+    other = _PHASES + _COUNTS + _FREQUENCIES
+    rising = [
+        number
+        for number, (name, _) in enumerate(bases)
+        if name not in other and bool(np.all(np.diff(table[:, number]) > 0))
+    ]
+    if rising[:1] == [0]:
+        return 0
+    even = [number for number in rising if _even(table[:, number])]
+    return even[0] if len(even) == 1 else None
+
+
+def _even(times: Floats) -> bool:
+    """Whether most steps are the same, as those of a clock with gaps are and those of its phase are not."""
+    steps = np.diff(times)
+    return len(steps) > 1 and bool(np.mean(np.abs(steps / np.median(steps) - 1.0) < _SAME_STEP) > _SAME_MOST)
 
 
 def _time_units(times: Floats, unit: str) -> tuple[float, ...]:
-    """What a unit of the times may be: numbers like MJD that nothing names may be seconds."""
+    """What a unit of the times may be, in s: numbers like MJD, or like UTC in ns, that nothing names may be seconds."""
     if unit in UNITS:
         return (UNITS[unit],)
     if unit == "mjd":
         return (DAY_S,)
-    likely = _MJD[0] < times[0] and times[-1] < _MJD[1] and np.median(np.diff(times)) < 1.0
-    return (1.0, DAY_S) if likely else (1.0,)
+    if _MJD[0] < times[0] and times[-1] < _MJD[1] and np.median(np.diff(times)) < 1.0:
+        return (1.0, DAY_S)
+    since_1970 = next((scale for scale in (1e-3, 1e-6, 1e-9) if _UTC_S[0] < times[0] * scale < _UTC_S[1]), None)
+    return (1.0,) if since_1970 is None else (1.0, since_1970)
 
 
 def _last_digit(texts: Sequence[str]) -> float:

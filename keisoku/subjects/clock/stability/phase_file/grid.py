@@ -20,6 +20,8 @@ _OFF = 0.25
 """In intervals: a step that is so far from a whole number of them is uneven."""
 _UNEVEN_MOST = 0.1
 """Share of uneven steps above which times have no interval."""
+_PLACES_MOST = 2.0**53
+"""Beyond it, numbers of places are not exact."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,16 @@ def grid(times: Floats, units_s: tuple[float, ...], resolution: float, tau0_s: f
 
     Raises PlanError for times that go back, that have no interval, or that contradict `tau0_s`.
     """
-    if len(times) < 2 or not np.isfinite(times).all():
-        raise PlanError("file", "its times are no numbers", "give a file with the time of each phase")
+    if len(times) < 2:
+        raise PlanError("file", "it holds one reading", "give a log of more")
+    if not np.isfinite(times).all():
+        raise PlanError("file", "some of its times are no numbers", "give a file with the time of each phase")
     steps = np.diff(times)
     if (steps <= 0).any():
         at = int(np.flatnonzero(steps <= 0)[0])
         problem = f"its times do not rise after reading {at + 1} ({times[at]:.12g}, then {times[at + 1]:.12g})"
         raise PlanError("file", problem, "give one log in the order of time")
-    middle = float(np.median(steps))
+    middle = float(np.sort(steps)[len(steps) // 2])
     interval = float(steps[np.abs(steps / middle - 1.0) < 0.5].mean())
     counts = steps / interval
     whole = np.rint(counts)
@@ -54,6 +58,9 @@ def grid(times: Floats, units_s: tuple[float, ...], resolution: float, tau0_s: f
     if uneven > _UNEVEN_MOST:
         problem = f"its times are not at equal intervals ({steps.min():.6g} to {steps.max():.6g}, mostly {middle:.6g})"
         raise PlanError("file", problem, "give a log with one interval")
+    if whole.sum() > _PLACES_MOST:
+        problem = f"its times go from {times[0]:.6g} to {times[-1]:.6g}, in steps of {middle:.6g}"
+        raise PlanError("file", problem, "give one log")
     place = np.concatenate(([0], np.cumsum(whole))).astype(np.int64)
     late = times - times[0] - interval * place
     late -= np.median(late)
@@ -73,7 +80,9 @@ def _agreed(found: Sequence[tuple[float, float]], tau0_s: float | None) -> tuple
             raise PlanError("tau0", problem, "leave it out, or give a file without times if these are none")
         return fit[0], tau0_s
     if len(found) > 1:
-        raise PlanError("tau0", f"the file's times may be seconds or MJD: {said} apart", "give the one that is right")
+        raise PlanError(
+            "tau0", f"the unit of the file's times is not named: they are {said} apart", "give the one that is right"
+        )
     if found[0][1] < LEAST_TAU0_S:
         raise PlanError("file", f"its times are {said} apart", "give a file of readings in order")
     return found[0]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_COMMA_NUMBER = re.compile(r"(?P<whole>[+-]?\d*),(?P<part>\d+)(?:[eE][+-]?\d+)?")
+_COMMA_NUMBER = re.compile(r"(?P<whole>[+-]?\d*),(?P<part>\d+)(?P<exponent>[eE][+-]?\d+)?")
 _LEADING_ZERO = re.compile(r"0\d")
 _THOUSANDS = 3
 """Digits after the comma of "12,345", which may be 12 345."""
@@ -47,10 +47,15 @@ def spelling(lines: Sequence[str], columns: int | None = None) -> Spelling | Non
     if len(written) < commas or any("." in line for line in lines):
         return Spelling(separator or ",")
     # Every comma stands between digits, once in a number, and no number has a point.
-    grouped = all(len(one["part"]) == _THOUSANDS and one["whole"].strip("+-0") for one in written)
+    grouped = all(_may_be_thousands(one) for one in written)
     if separator is None and columns != 1 and all(len(line.split()) == 1 for line in lines):
         return _one_comma(written, len(lines), grouped, columns)
     return None if grouped else Spelling(separator, decimal_comma=True)
+
+
+def _may_be_thousands(number: re.Match[str]) -> bool:
+    whole = number["whole"].lstrip("+-")
+    return len(number["part"]) == _THOUSANDS >= len(whole) and not whole.startswith("0") and not number["exponent"]
 
 
 def _one_comma(written: Sequence[re.Match[str]], lines: int, grouped: bool, columns: int | None) -> Spelling | None:
