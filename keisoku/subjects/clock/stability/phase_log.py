@@ -139,11 +139,15 @@ def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
     return replace(_assembled(phase_s, order, tau0_s, rate, bounds_s), wide=wide)
 
 
-def from_phase(phase_s: Floats, tau0_s: float) -> PhaseLog:
-    """A log of phase at equal intervals; NaN where it is missing. Raises PlanError for fewer than eight phases."""
+def from_phase(phase_s: Floats, tau0_s: float, place: Integers | None = None) -> PhaseLog:
+    """A log of phase at equal intervals; NaN where it is missing. Raises PlanError for fewer than eight phases.
+
+    `place` is how many intervals of `tau0_s` (s) after the first each phase is, rising; None: they follow each other.
+    """
     present = np.flatnonzero(np.isfinite(phase_s))
     _enough(len(present))
-    return _assembled(phase_s[present], _Cuts(present, tau0_s), tau0_s, 1.0, None)
+    index = present if place is None else place[present]
+    return _assembled(phase_s[present], _Cuts(index, tau0_s), tau0_s, 1.0, None)
 
 
 def _enough(count: int) -> None:

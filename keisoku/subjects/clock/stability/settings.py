@@ -58,15 +58,19 @@ class PhaseSettings(RunSettings):
     """Settings of the analysis of one file."""
 
     file: str = argument()
-    """File of phases that another program logged, one value per line, or NumPy's .npy."""
-    tau0_s: float = Field(gt=0)
-    """Time from one phase of the file to the next."""
-    unit: Literal["s", "ms", "us", "ns"] = "s"
-    """Unit of the phases in the file."""
+    """Log of ptp4l, phc2sys, chrony (tracking) or ntpd (loopstats, peerstats), or columns of numbers: phase, or time
+    and phase; or NumPy's .npy."""
+    tau0_s: float | None = Field(None, gt=0)
+    """Time from one phase of the file to the next; not needed where the file has times, which it must agree with."""
+    unit: Literal["s", "ms", "us", "ns"] | None = None
+    """Unit of the phases in the file; not needed where the file says it, otherwise s."""
+    column: str | None = None
+    """Column of the phase, by its name or by its number from 1; not needed where the file says it."""
     tau: str = OCTAVE
     """Averaging times: octave (1, 2, 4 … intervals), decade (1, 2, 4, 10 …), all, or a list: 1s,10s,100s."""
 
     @model_validator(mode="after")
     def _averaging_times_are_multiples(self) -> Self:
-        check(self.tau, self.tau0_s)
+        if self.tau0_s is not None:
+            check(self.tau, self.tau0_s)
         return self

@@ -15,7 +15,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.simulated_device.device import find_device
 from keisoku.running.measurement.plan_file import read as read_plan
 from keisoku.running.study.file import find_studies
-from keisoku.subjects.clock.stability.phase_file import read_phase
+from keisoku.subjects.clock.stability.phase_file.read import read_phase
 from keisoku.subjects.device.calibration.bias import read as read_calibration
 from keisoku.subjects.device.capture.find import find
 from keisoku.subjects.device.capture.replay import replay

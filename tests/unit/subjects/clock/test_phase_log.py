@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.power_law_clocks import power_law_phase
 
 from keisoku.errors import PlanError
-from keisoku.subjects.clock.stability.phase_file import read_log, read_phase
 from keisoku.subjects.clock.stability.phase_log import PhaseLog, Readings, from_phase, phase_log
 
 TICKS_PER_S = 2_596_141_815
@@ -244,28 +242,3 @@ def test_what_is_too_short_is_said_and_left_out() -> None:
 def test_a_log_that_holds_nothing_is_refused(given: Readings, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         phase_log(given, 1.0)
-
-
-def test_phase_of_others_is_read(tmp_path: Path) -> None:
-    text = tmp_path / "tic.txt"
-    text.write_text("# counter\n0 1.5\n1 nan\n2 -2.5e3\n" + "3 0\n" * 8)
-    assert read_phase(text, "ns")[:3] == pytest.approx([1.5e-9, math.nan, -2.5e-6], nan_ok=True)
-    (tmp_path / "tic.csv").write_text("0,1\n1,2\n")
-    assert read_phase(tmp_path / "tic.csv").tolist() == [1.0, 2.0]
-    np.save(tmp_path / "tic.npy", clock())
-    assert read_log(tmp_path / "tic.npy", 0.5).readings == POINTS
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [("a b\n", "no list of numbers"), ("", "it is empty"), ("1\ninf\n", "infinite"), ("# only\n", "it is empty")],
-)
-def test_a_file_that_is_none_is_one_sentence(tmp_path: Path, content: str, said: str) -> None:
-    path = tmp_path / "phase.txt"
-    path.write_text(content)
-    with pytest.raises(PlanError, match=said):
-        read_phase(path)
-    with pytest.raises(PlanError, match="no unit 'h'"):
-        read_phase(path, "h")
-    with pytest.raises(PlanError, match="cannot read"):
-        read_phase(tmp_path / "none.txt")

@@ -262,7 +262,6 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["analyse", "."], "holds no run"),
-        (["clock", "phase", "none.txt"], "--tau0: it is not given; give it a value"),
         (["clock", "phase", "none.txt", "--tau0", "1s"], "FILE: cannot read none.txt"),
         (["clock", "phase", "none.txt", "--tau0", "1s", "--unit", "day"], "'day' is not one of 's'"),
         (["clock", "stability", "--clock", "sundial"], "'sundial' is not one of 'counter', 'realtime'"),
