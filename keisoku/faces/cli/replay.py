@@ -39,7 +39,9 @@ _FCS_BYTES = 4
 @click.option("--dut", metavar="URI", help="device under test: lab:bridge, lab:router, …")
 @click.option("--engine", type=click.Choice(["xdp", "afxdp", "packet"]), help="engine of a lab's ports (default: xdp)")
 @click.option(
-    "--interface", metavar="NAME", help="interface in FILE whose frames are sent (needed if several have frames)"
+    "--interface",
+    metavar="NAME",
+    help="interface in FILE whose frames are sent: its name, or its number from 0 (needed if several have frames)",
 )
 @click.option(
     "--scale",
