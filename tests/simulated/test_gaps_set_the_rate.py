@@ -15,7 +15,9 @@ GAPS = {"kind": "gaps", "gaps_ns": [100_000, 200_000]}
 WHAT: dict[str, Any] = {"dut": "sim:gs908e", "frame_bytes": 64, "pacing": GAPS}
 
 
-@pytest.mark.parametrize("how", [{}, {"rate_fps": 6667}, {"streams": 3}, {"ports": ["1", "2"], "pattern": "bidirectional"}])
+@pytest.mark.parametrize(
+    "how", [{}, {"rate_fps": 6667}, {"streams": 3}, {"ports": ["1", "2"], "pattern": "bidirectional"}]
+)
 def test_a_trial_has_the_rate_of_its_gaps(tmp_path: Path, how: dict[str, Any]) -> None:
     run = ks.measure("trial", **WHAT, trial_s=0.3, out=tmp_path / "run", **how)
     (record,) = run.trials
