@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapWriter
-from support.command_line import keisoku
+from support.command_line import keisoku, namespaces_of, outcome_of, start
 
 from keisoku.errors import PlanError
 from keisoku.ground.lab.device.lab import Lab
@@ -111,6 +113,27 @@ def test_a_single_frame_is_a_recording(cable: Lab) -> None:
     single = Replay(bytes(14), np.array([14], np.uint16), np.array([0], np.uint64))
     outcome = play(single, lab_port(cable.ports[0], "packet"), lab_port(cable.ports[1], "packet"))
     assert (outcome.complete, outcome.due_ns, outcome.frames_per_second) == (True, 0, None)
+
+
+def test_a_gap_of_hours_was_silent_and_ctrl_c_lost_the_counts(tmp_path: Path) -> None:
+    with PcapWriter(str(tmp_path / "night.pcap"), nano=True, linktype=1) as writer:
+        for at_s in (0, 1e-3, 2e-3, 18 * 3600):
+            packet = Ether(all_frames(recording())[0])
+            packet.time = 1_700_000_000 + at_s
+            writer.write(packet)
+    child = start("replay", "night.pcap", "--dut", "lab:cable", cwd=tmp_path)
+    assert child.stderr is not None
+    assert "4 frames in 18 h, with a gap of 18 h without a frame" in child.stderr.readline()
+    deadline = time.monotonic() + 30
+    while not namespaces_of(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    done = outcome_of(child)
+    assert done.code == 2 and done.stderr.endswith("keisoku: interrupted\n"), done.stdout + done.stderr
+    assert "sent      3 of 4 frames by t1" in done.stdout and "INCOMPLETE" in done.stdout
+    assert "arrived   3 frames at t2" in done.stdout
+    assert namespaces_of(done.pid) == []
 
 
 def test_the_command_replays_another_tool_s_file(tmp_path: Path) -> None:

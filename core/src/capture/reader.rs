@@ -16,7 +16,14 @@ use crate::error::{EngineError, Result};
 
 const BUFFER_BYTES: usize = 1 << 20;
 const LARGEST_BUFFER_BYTES: usize = 1 << 28;
-/// Option codes for which pcap-parser has no name.
+/// The obsolete Packet Block, which pcap-parser does not parse (draft-ietf-opsawg-pcapng, appendix A).
+const OBSOLETE_PACKET: u32 = 2;
+const OBSOLETE_HEADER_BYTES: usize = 20;
+const DROPS_UNKNOWN: u16 = 0xFFFF;
+/// A pcap header says with this bit that its four highest ones are the length of the FCS in words of 16 bit.
+const FCS_PRESENT: u32 = 0x0400_0000;
+const FCS_BYTES: usize = 4;
+/// Option codes for which pcap-parser has no name. The flags have one code in both kinds of packet blocks.
 const IF_FCSLEN: u16 = 13;
 const EPB_FLAGS: u16 = 2;
 const EPB_PACKETID: u16 = 5;
@@ -130,8 +137,13 @@ impl State {
                 } else {
                     1000
                 };
+                let network = header.network.0 as u32;
                 self.contents.interfaces.push(Interface {
-                    is_ethernet: header.network == Linktype::ETHERNET,
+                    is_ethernet: network & 0xFFFF == Linktype::ETHERNET.0 as u32,
+                    fcs_bytes: match network & FCS_PRESENT {
+                        0 => 0,
+                        _ => fcs_bytes(2 * (network >> 28)),
+                    },
                     ticks_per_second: 1_000_000_000,
                     ..Interface::default()
                 });
@@ -145,18 +157,12 @@ impl State {
                 bytes: frame.data,
                 direction: None,
                 identity: None,
-            },
+            }
+            .without_fcs(self.contents.interfaces[0].fcs_bytes),
             PcapBlockOwned::NG(block) => match self.block_ng(block)? {
                 Some(packet) => packet,
                 None => return Ok(ControlFlow::Continue(())),
             },
-        };
-        let fcs_bytes = self.contents.interfaces[packet.interface].fcs_bytes;
-        let length = packet.length.saturating_sub(fcs_bytes);
-        let packet = FileFrame {
-            length,
-            bytes: &packet.bytes[..packet.bytes.len().min(length)],
-            ..packet
         };
         Ok(visit(&packet, &self.contents.interfaces))
     }
@@ -181,19 +187,22 @@ impl State {
                 }
             }
             Block::EnhancedPacket(packet) => {
-                let interface = self.index(packet.if_id)?;
                 let option =
                     |code| find(&packet.options, code).and_then(|value| self.number(value));
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                return Ok(Some(FileFrame {
-                    interface,
-                    time_ns: self.contents.interfaces[interface].time_ns(ticks),
+                let frame = FileFrame {
                     length: packet.origlen as usize,
                     bytes: packet.packet_data(),
-                    direction: option(EPB_FLAGS)
-                        .and_then(|flags| Direction::try_from(flags as u32).ok()),
                     identity: option(EPB_PACKETID).filter(|_| self.ours),
-                }));
+                    ..self.frame(packet.if_id, ticks)?
+                };
+                return Ok(Some(self.flagged(frame, option(EPB_FLAGS))));
+            }
+            // pcap-parser reads the type of a block that it does not know as little-endian.
+            Block::Unknown(block)
+                if self.u32(block.block_type.to_le_bytes()) == OBSOLETE_PACKET =>
+            {
+                return self.obsolete_packet(block.data).map(Some);
             }
             Block::SimplePacket(_) => {
                 return Err("holds frames without time stamps; capture it again with them".into());
@@ -201,6 +210,62 @@ impl State {
             _ => {}
         }
         Ok(None)
+    }
+
+    fn obsolete_packet<'a>(&mut self, block: &'a [u8]) -> Result<FileFrame<'a>, String> {
+        let damaged = "has a damaged packet block";
+        let (header, rest) = block
+            .split_at_checked(OBSOLETE_HEADER_BYTES)
+            .ok_or(damaged)?;
+        let word =
+            |at: usize| self.u32([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (ticks, kept) = (
+            u64::from(word(4)) << 32 | u64::from(word(8)),
+            word(12) as usize,
+        );
+        let options = rest.get(kept.next_multiple_of(4)..).ok_or(damaged)?;
+        let frame = FileFrame {
+            length: word(16) as usize,
+            bytes: &rest[..kept],
+            ..self.frame(self.u16([header[0], header[1]]).into(), ticks)?
+        };
+        let flags = self
+            .option(options, EPB_FLAGS)
+            .and_then(|value| self.number(value));
+        let frame = self.flagged(frame, flags);
+        let drops = self.u16([header[2], header[3]]);
+        if drops != DROPS_UNKNOWN {
+            *self.contents.interfaces[frame.interface]
+                .dropped
+                .get_or_insert(0) += u64::from(drops);
+        }
+        Ok(frame)
+    }
+
+    /// A frame of an interface of the section, still without bytes.
+    fn frame<'a>(&self, interface: u32, ticks: u64) -> Result<FileFrame<'a>, String> {
+        let interface = self.index(interface)?;
+        Ok(FileFrame {
+            interface,
+            time_ns: self.contents.interfaces[interface].time_ns(ticks),
+            length: 0,
+            bytes: &[],
+            direction: None,
+            identity: None,
+        })
+    }
+
+    /// The frame with what the flags of its block say: its direction, and the length of its FCS if the block knows it.
+    fn flagged<'a>(&self, frame: FileFrame<'a>, flags: Option<u64>) -> FileFrame<'a> {
+        let flags = flags.unwrap_or_default() as u32;
+        let fcs_bytes = match flags >> 5 & 0xF {
+            0 => self.contents.interfaces[frame.interface].fcs_bytes,
+            told => fcs_bytes(told),
+        };
+        FileFrame {
+            direction: Direction::try_from(flags).ok(),
+            ..frame.without_fcs(fcs_bytes)
+        }
     }
 
     fn interface(&self, block: &InterfaceDescriptionBlock) -> Result<Interface, String> {
@@ -226,7 +291,7 @@ impl State {
                 .map_or(0, |offset| offset as i64),
             fcs_bytes: find(&block.options, IF_FCSLEN)
                 .and_then(|value| value.first())
-                .map_or(0, |bytes| usize::from(*bytes)),
+                .map_or(0, |told| fcs_bytes((*told).into())),
         })
     }
 
@@ -243,21 +308,59 @@ impl State {
 
     /// An option's value of 4 or 8 bytes.
     fn number(&self, value: &[u8]) -> Option<u64> {
-        let big = self.big_endian;
         if let Ok(four) = <[u8; 4]>::try_from(value) {
-            let value = if big {
-                u32::from_be_bytes(four)
-            } else {
-                u32::from_le_bytes(four)
-            };
-            return Some(value.into());
+            return Some(self.u32(four).into());
         }
         let eight = <[u8; 8]>::try_from(value).ok()?;
-        Some(if big {
+        Some(if self.big_endian {
             u64::from_be_bytes(eight)
         } else {
             u64::from_le_bytes(eight)
         })
+    }
+
+    fn u32(&self, value: [u8; 4]) -> u32 {
+        if self.big_endian {
+            u32::from_be_bytes(value)
+        } else {
+            u32::from_le_bytes(value)
+        }
+    }
+
+    fn u16(&self, value: [u8; 2]) -> u16 {
+        if self.big_endian {
+            u16::from_be_bytes(value)
+        } else {
+            u16::from_le_bytes(value)
+        }
+    }
+
+    /// The value of an option in a block that pcap-parser does not parse.
+    fn option<'a>(&self, mut options: &'a [u8], wanted: u16) -> Option<&'a [u8]> {
+        while let Some((&[a, b, c, d], rest)) = options.split_first_chunk() {
+            let (code, length) = (self.u16([a, b]), usize::from(self.u16([c, d])));
+            if code == wanted {
+                return rest.get(..length);
+            }
+            options = rest.get(length.next_multiple_of(4)..)?;
+        }
+        None
+    }
+}
+
+/// Bytes of the FCS at the end of each frame. Some writers count bits in place of bytes, and none has more than four.
+fn fcs_bytes(told: u32) -> usize {
+    (told as usize).min(FCS_BYTES)
+}
+
+impl FileFrame<'_> {
+    fn without_fcs(self, fcs_bytes: usize) -> Self {
+        let length = self.length.saturating_sub(fcs_bytes);
+        FileFrame {
+            length,
+            bytes: &self.bytes[..self.bytes.len().min(length)],
+            ..self
+        }
     }
 }
 

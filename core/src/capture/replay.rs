@@ -26,21 +26,31 @@ pub struct Recorded {
 
 const ETHERNET_HEADER_BYTES: usize = 14;
 
-/// Reads the frames of the interface named `port`, or of the only interface that has frames.
+/// Reads the frames of the interface `port`, or of the only interface that has frames.
+///
+/// `port` is a name, or the number of an interface in the file, counted from 0 through all of its sections.
 pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recorded> {
+    let told = |problem: String| EngineError(format!("{}: {problem}", path.display()));
+    let mut frames: Vec<usize> = Vec::new();
+    let contents = read(path, &mut |packet, interfaces| {
+        frames.resize(interfaces.len(), 0);
+        frames[packet.interface] += 1;
+        ControlFlow::Continue(())
+    })?;
+    frames.resize(contents.interfaces.len(), 0);
+    if contents.ends_early {
+        return Err(told("ends within a frame; repair it with `editcap`".into()));
+    }
+    let chosen = choose(&contents.interfaces, &frames, port).map_err(told)?;
     let mut recorded = Recorded::default();
     let mut problem = None;
-    let mut chosen: Option<usize> = None;
-    let contents = read(path, &mut |packet, interfaces| {
-        let own = &interfaces[packet.interface];
-        if port.is_some_and(|port| port != own.name) {
+    read(path, &mut |packet, interfaces| {
+        if packet.interface != chosen {
             return ControlFlow::Continue(());
         }
         let number = recorded.lengths.len() + 1;
         let length = packet.length;
-        let refusal = if chosen.is_some_and(|index| index != packet.interface) {
-            several(interfaces, port)
-        } else if !own.is_ethernet {
+        let refusal = if !interfaces[chosen].is_ethernet {
             "holds frames that are not Ethernet; only Ethernet frames can be replayed".into()
         } else if packet.bytes.len() < length {
             let kept = packet.bytes.len();
@@ -59,7 +69,6 @@ pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recor
                 limits.frames
             )
         } else {
-            chosen = Some(packet.interface);
             recorded.bytes.extend_from_slice(packet.bytes);
             recorded.lengths.push(length as u16);
             recorded.times_ns.push(packet.time_ns);
@@ -68,38 +77,67 @@ pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recor
         problem = Some(refusal);
         ControlFlow::Break(())
     })?;
-    if problem.is_none() && contents.ends_early {
-        problem = Some("ends within a frame; repair it with `editcap`".into());
-    }
-    if problem.is_none() && recorded.lengths.is_empty() {
-        problem = Some(match port {
-            Some(port) => format!(
-                "has no frame of port {port}; its ports are {}",
-                names(&contents.interfaces)
-            ),
-            None => "has no frame".into(),
-        });
-    }
     match problem {
-        Some(problem) => Err(EngineError(format!("{}: {problem}", path.display()))),
+        Some(problem) => Err(told(problem)),
         None => Ok(recorded),
     }
 }
 
-fn several(interfaces: &[Interface], port: Option<&str>) -> String {
-    match port {
-        None => format!(
-            "holds frames of several ports; choose one of {}",
-            names(interfaces)
-        ),
-        Some(port) => format!("has several ports called {port}; split it with `tshark -Y`"),
+/// The index of the interface whose frames are meant; it has frames.
+fn choose(interfaces: &[Interface], frames: &[usize], port: Option<&str>) -> Result<usize, String> {
+    let filled: Vec<usize> = (0..frames.len()).filter(|at| frames[*at] > 0).collect();
+    let Some(port) = port else {
+        return match filled[..] {
+            [] => Err("has no frame".into()),
+            [only] => Ok(only),
+            _ => Err(format!(
+                "holds frames of several ports; choose one of {}",
+                names(interfaces, &filled)
+            )),
+        };
+    };
+    let named: Vec<usize> = (0..interfaces.len())
+        .filter(|at| interfaces[*at].name == port)
+        .collect();
+    let fitting: Vec<usize> = match named[..] {
+        // No name: a number.
+        [] => filled
+            .iter()
+            .filter(|at| at.to_string() == port)
+            .copied()
+            .collect(),
+        _ => named.into_iter().filter(|at| frames[*at] > 0).collect(),
+    };
+    match fitting[..] {
+        [only] => Ok(only),
+        [] => Err(format!(
+            "has no frame of port {port}; its ports are {}",
+            names(interfaces, &filled)
+        )),
+        _ => Err(format!(
+            "has several ports called {port}; choose one by its number: {}",
+            numbers(&fitting)
+        )),
     }
 }
 
-fn names(interfaces: &[Interface]) -> String {
-    let names: Vec<&str> = interfaces
-        .iter()
-        .map(|interface| interface.name.as_str())
-        .collect();
-    names.join(", ")
+/// How each of these interfaces is chosen: by its name, or by its number where the name is missing or not its own.
+fn names(interfaces: &[Interface], filled: &[usize]) -> String {
+    let own = |at: &usize| {
+        let name = &interfaces[*at].name;
+        let alike = filled
+            .iter()
+            .filter(|other| interfaces[**other].name == *name);
+        if name.is_empty() || alike.count() > 1 {
+            at.to_string()
+        } else {
+            name.clone()
+        }
+    };
+    filled.iter().map(own).collect::<Vec<_>>().join(", ")
+}
+
+fn numbers(filled: &[usize]) -> String {
+    let numbers: Vec<String> = filled.iter().map(usize::to_string).collect();
+    numbers.join(", ")
 }

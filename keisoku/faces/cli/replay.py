@@ -12,16 +12,19 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.exit_code import FAILED, MEASURED
-from keisoku.subjects.device.capture.replay import replay
+from keisoku.subjects.device.capture.replay import Replay, replay
 from keisoku.subjects.device.engine.playback import Played, play
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.replay_ports import open_ports
 from keisoku.units import rate as frame_rate
+from keisoku.units import time_text
 
 if TYPE_CHECKING:
     from keisoku.subjects.device.record.interference import PortEngine
 
 _FCS_BYTES = 4
+_TOLD_FROM_S = 5.0
+"""Of replays that take longer, and of their longest gap, it is said how long they take before they begin."""
 
 
 @click.command("replay")
@@ -39,7 +42,9 @@ _FCS_BYTES = 4
 @click.option("--dut", metavar="URI", help="device under test: lab:bridge, lab:router, …")
 @click.option("--engine", type=click.Choice(["xdp", "afxdp", "packet"]), help="engine of a lab's ports (default: xdp)")
 @click.option(
-    "--interface", metavar="NAME", help="interface in FILE whose frames are sent (needed if several have frames)"
+    "--interface",
+    metavar="NAME",
+    help="interface in FILE whose frames are sent: its name, or its number from 0 (needed if several have frames)",
 )
 @click.option(
     "--scale",
@@ -88,6 +93,7 @@ def command(
         raise PlanError("--snap", "there is no capture", "name a file with --capture, or leave it out")
     sizes = [int(recording.lengths.max()) + _FCS_BYTES]
     between_ns = None if fixed is None else round(1e9 / fixed)
+    _announce(recording, times)
     with ExitStack() as stack:
         transmit, receive = stack.enter_context(open_ports(dut, tx, rx, engine, sizes, force))
         taken = None
@@ -98,7 +104,16 @@ def command(
         click.echo(json.dumps(_plain(played), indent=1))
     else:
         _print(played)
+    if played.interrupted:
+        raise KeyboardInterrupt
     sys.exit(MEASURED if played.complete else FAILED)
+
+
+def _announce(recording: Replay, times: int) -> None:
+    lasts_s, gap_s = times * recording.duration_ns / 1e9, int(recording.gaps_ns.max()) / 1e9
+    if lasts_s > _TOLD_FROM_S:
+        longest = f", with a gap of {time_text(gap_s)} without a frame" if gap_s > _TOLD_FROM_S else ""
+        _tell(f"replay: {times * len(recording.lengths):,} frames in {time_text(lasts_s)}{longest}; Ctrl-C ends it")
 
 
 def _print(played: Played) -> None:

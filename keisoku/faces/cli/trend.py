@@ -26,6 +26,7 @@ from keisoku.ground.report.trend import RULE, as_json, plots, sentence, table
 from keisoku.ground.run.comparison import figures_by_key
 from keisoku.ground.run.names import names_of
 from keisoku.ground.run.outcome import Outcome
+from keisoku.ground.run.start import NEVER, instant
 from keisoku.ground.run.trend import Trend, trends
 from keisoku.language import phrase, plural, translated
 from keisoku.running.measurement.carry_out import load
@@ -60,7 +61,7 @@ def command(
     keisoku trend runs/nightly-* --margin 2% --out trend.html
     keisoku trend runs/nightly-* --figure p50 --figure p99
     """
-    found = sorted(map(load, runs), key=lambda run: str(run.directory.context.get("started_at", "")))
+    found = sorted(map(load, runs), key=lambda run: instant(str(run.directory.context.get("started_at"))) or NEVER)
     names = [run.directory.path.name for run in found]
     results = common_results(found, names)
     notes = check_settings(found, names, results, find(found[0].directory.measurement).same)

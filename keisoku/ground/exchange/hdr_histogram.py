@@ -29,6 +29,10 @@ class NotAHistogram(ValueError):
     """The text is none; the message says why."""
 
 
+class OldHistogram(NotAHistogram):
+    """It is one of version 0 or 1, which is not read."""
+
+
 @dataclass(frozen=True)
 class HdrHistogram:
     """Counts of whole numbers, in buckets whose width is at most 10^-digits of their value."""
@@ -128,8 +132,10 @@ def decode(text: str) -> HdrHistogram:
             if not unpacker.eof:
                 raise NotAHistogram("it is cut off, or too long")
         elif cookie & ~0xF0 in _OLD:
-            raise NotAHistogram("it is of version 0 or 1 of HdrHistogram, and version 2 is read")
+            raise OldHistogram("it is of version 0 or 1 of HdrHistogram, and version 2 is read")
         plain, size, offset, digits, lowest, _, ratio = _HEADER.unpack_from(raw)
+    except NotAHistogram:
+        raise
     except (binascii.Error, ValueError, struct.error, zlib.error) as error:
         raise NotAHistogram(str(error) or "it is no HdrHistogram") from error
     payload = raw[_HEADER.size : _HEADER.size + size]

@@ -65,7 +65,7 @@ def _document(file: Path) -> Any:
         if file.suffix == ".gz":
             with gzip.open(file) as unpacked:
                 content = unpacked.read(_MOST_BYTES)
-        text = content.decode()
+        text = content.decode("utf-8-sig")
         return text if text.startswith("#[") else json.loads(text)
     except (ValueError, OSError, EOFError, RecursionError) as error:
         problem = f"{file} is neither JSON nor a log of HdrHistogram"

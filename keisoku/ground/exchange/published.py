@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from keisoku.ground.exchange.hdr_histogram import HdrHistogram, NotAHistogram, decode
+from keisoku.ground.exchange.hdr_histogram import HdrHistogram, NotAHistogram, OldHistogram, decode
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import student
@@ -29,6 +29,11 @@ _CSIT_UNITS = {"pps": "frames/s", "cps": "connections/s", "rps": "requests/s", "
 _LOG_FORMAT = "#[Histogram log format version 1."
 """The line behind that of the program that wrote the log, if there is one."""
 _LOG_START = re.compile(r"^#\[StartTime: (\d+(?:\.\d+)?) ", re.MULTILINE)
+_LOG_UNITS = {"ns": 1e17, "µs": 1e14, "ms": 1e11, "s": 0.0}
+"""Units of a log's start, each with the number above which it can only be that one: 1e11 s are 3000 years."""
+_LOG_UNIT_S = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+_ROUNDING_PERCENT = 0.001
+"""By how much a share that was published may differ from that of its counts."""
 
 
 @dataclass
@@ -56,8 +61,8 @@ class Published:
     def add(
         self, result: str, figures: Mapping[str, Quantity], size: int = 0, case: str = "", remark: str = ""
     ) -> None:
-        """A row of a result, if there is a figure."""
-        if not figures:
+        """A row of a result, if there is a figure, or a remark that says why there is none."""
+        if not figures and not remark:
             return
         row = Row(figures=dict(figures), frame_bytes=size, case=case, remark=remark)
         self.rows.setdefault(result, []).append(row)
@@ -82,6 +87,14 @@ def read(document: Any, frame_bytes: int = 0) -> Published:
         raise NotPublished(f"it looks like {form}'s, but {said}") from error
     if not found.rows:
         raise NotPublished(f"it looks like {form}'s, but holds no rate, loss or latency")
+    try:
+        if datetime.fromisoformat(found.started_at).tzinfo is None:
+            found.remarks = [
+                *found.remarks,
+                phrase("The document does not name the time zone of its date: it is read as UTC."),
+            ]
+    except ValueError:
+        pass  # not known, or no time
     return found
 
 
@@ -112,8 +125,10 @@ def _csit(document: Any, frame_bytes: int) -> Published:
         figure = Quantity(value=float(result["bandwidth"]["value"]), unit=_CSIT_UNITS[result["bandwidth"]["unit"]])
         found.add("throughput", {"bit_rate": figure}, size_bytes, "host stack, goodput")
     if "packet" in result.get("loss", {}):
-        lost = Quantity(value=float(result["loss"]["packet"]["value"]), unit="frames", uncertainty=0.0)
-        found.add("loss", {"lost": lost}, size_bytes, "reconfiguration")
+        told = float(result["loss"]["packet"]["value"])
+        lost = {"lost": Quantity(value=told, unit="frames")} if 0 <= told < math.inf else {}
+        remark = "" if lost else phrase("published as {count} lost frames, which is not possible", count=told)
+        found.add("loss", lost, size_bytes, "reconfiguration", remark)
     for way in ("forward", "reverse"):
         for name, numbers in result.get(f"latency_{way}", {}).items():
             percent = _CSIT_LATENCY.fullmatch(name)
@@ -154,8 +169,8 @@ def _nfvbench(document: Any, frame_bytes: int) -> Published:
                     found.add("throughput", {"throughput": figure}, size_bytes, words)
                 lost = overall.get("drop_percentage", overall.get("drop_rate_percent"))
                 if lost is not None and math.isfinite(float(lost)):
-                    share = Quantity(value=float(lost), unit="%", uncertainty=0.0)  # of counts
-                    found.add("loss", {"loss": share}, size_bytes, words)
+                    figures, remark = _nfvbench_loss(float(lost), overall)
+                    found.add("loss", figures, size_bytes, words, remark)
                 delays = overall if "avg_delay_usec" in overall else overall.get("rx", {})
                 if "avg_delay_usec" in delays:
                     names = ("min_delay_usec", "avg_delay_usec", "max_delay_usec")
@@ -169,19 +184,51 @@ def _nfvbench(document: Any, frame_bytes: int) -> Published:
     return found
 
 
+def _nfvbench_loss(percent: float, overall: Mapping[str, Any]) -> tuple[dict[str, Quantity], str]:
+    """The share that was published, exact only if the counts beside it say the same; and what is wrong with it."""
+    if not 0 <= percent <= 100:
+        return {}, phrase("published as a loss of {percent} %, which is not possible", percent=f"{percent:g}")
+    sent, received = ((overall.get(way) or {}).get("total_pkts") for way in ("tx", "rx"))
+    if sent and received is not None:
+        lost = int(sent) - int(received)
+        if not 0 <= lost <= int(sent):
+            return {}, _impossible(int(sent), int(received))
+        if abs(100 * lost / int(sent) - percent) <= _ROUNDING_PERCENT:
+            return _counted_loss(lost, int(sent)), ""
+    return {"loss": Quantity(value=percent, unit="%")}, ""
+
+
+def _impossible(sent: int, received: int) -> str:
+    return phrase(
+        "{sent:,} frames sent and {received:,} received: these counts give no loss", sent=sent, received=received
+    )
+
+
+def _counted_loss(lost: int, sent: int, other: int | None = None, certain: bool = True) -> dict[str, Quantity]:
+    """Of counts: exact if they are certain; in an interval if the frames were counted otherwise, too."""
+    how: dict[str, Any] = {"uncertainty": 0.0} if certain else {}
+    lowest, highest = sorted((lost, lost if other is None else other))
+    found = {}
+    for name, whole, unit in (("loss", 100, "%"), ("lost", sent, "frames")):
+        if lowest < highest:
+            how = {"interval": Interval(lower=lowest * whole / sent, upper=highest * whole / sent)}
+        found[name] = Quantity(value=lost * whole / sent, unit=unit, **how)
+    return found
+
+
 def _trex(document: Any, frame_bytes: int) -> Published:
     """What `get_stats()` of TRex's stateless client returns, as JSON: losses and latencies of flows."""
     found = Published("TRex", "TRex")
-    for flow, counts in document.get("flow_stats", {}).items():
-        if not flow.isdigit():
-            continue  # 'global'
-        sent, received = (int(counts[way]["total"]) for way in ("tx_pkts", "rx_pkts"))
-        if sent:
-            figures = {
-                "loss": Quantity(value=100 * (sent - received) / sent, unit="%", uncertainty=0.0),
-                "lost": Quantity(value=sent - received, unit="frames", uncertainty=0.0),
-            }
-            found.add("loss", figures, frame_bytes, f"flow {flow}")
+    errors = _trex_errors(document)
+    if errors:
+        found.remarks = [
+            phrase("TRex counted errors of its own, so its counts are not certain: {errors}", errors=errors)
+        ]
+    flows, streams = document.get("flow_stats", {}), document.get("latency", {})
+    for flow in filter(str.isdigit, {**flows, **streams}):  # not 'global'
+        counters = streams[flow].get("err_cntrs", {}) if flow in streams else {}
+        figures, remark = _trex_loss(flows.get(flow), counters, certain=not errors)
+        found.add("loss", figures, frame_bytes, f"flow {flow}", remark)
     for flow, content in document.get("latency", {}).items():
         if flow.isdigit():
             numbers = content["latency"]
@@ -190,12 +237,55 @@ def _trex(document: Any, frame_bytes: int) -> Published:
     return found
 
 
+def _trex_loss(
+    counts: Mapping[str, Any] | None, counters: Mapping[str, Any], certain: bool
+) -> tuple[dict[str, Quantity], str]:
+    """Lost frames of a flow, and what is wrong with them.
+
+    Only a latency stream has sequence numbers, and with them a second account: `dropped`, and `dup`, which hides lost
+    frames in the counts. What has only one account is not known to be exact.
+    """
+    dropped = int(counters["dropped"]) if "dropped" in counters else None
+    if counts is None:
+        return ({} if dropped is None else {"lost": Quantity(value=dropped, unit="frames")}), ""
+    sent, received = (int(counts[way]["total"]) for way in ("tx_pkts", "rx_pkts"))
+    if not sent:
+        return {}, ""
+    lost = sent - received + int(counters.get("dup", 0))
+    if received < 0 or not 0 <= lost <= sent:
+        return {}, _impossible(sent, received)
+    if dropped is None or not 0 <= dropped <= sent:
+        return _counted_loss(lost, sent, certain=False), ""
+    if dropped == lost:
+        return _counted_loss(lost, sent, certain=certain), ""
+    remark = phrase("by TRex's sequence numbers; its counts of frames say {lost:,} lost ones", lost=lost)
+    return _counted_loss(dropped, sent, lost), remark
+
+
+def _trex_errors(document: Mapping[str, Any]) -> str:
+    """What TRex counts of itself, where it is not zero: 'rx_err 3, ierrors 1'."""
+    told: Counter[str] = Counter()
+    for of_all in (document.get(kind, {}).get("global", {}) for kind in ("flow_stats", "latency")):
+        for name, count in of_all.items():
+            told[name] += sum(count.values()) if isinstance(count, Mapping) else count  # by port, or one
+    for kind, names in (("total", ("ierrors", "oerrors")), ("global", ("queue_full",))):
+        told.update({name: document.get(kind, {}).get(name, 0) for name in names})
+    return ", ".join(f"{name} {count:,}" for name, count in told.items() if count)
+
+
 def _log(document: Any, frame_bytes: int) -> Published:
     """A log of HdrHistogram; its values are taken for nanoseconds."""
     found = Published("HdrHistogram")
     found.remarks = [phrase("The log does not say its unit: its values are taken for nanoseconds.")]
     if start := _LOG_START.search(document):
-        found.started_at = datetime.fromtimestamp(float(start[1]), UTC).isoformat(timespec="seconds")
+        found.started_at, unit = _log_start(float(start[1]))
+        if unit != "s":
+            found.remarks.append(
+                phrase("The start of the log is not in seconds, as it says: it is read in {unit}.", unit=unit)
+            )
+    document, cut_off = _whole_lines(document)
+    if cut_off:
+        found.remarks.append(phrase("The log ends within its last line, which is left out."))
     lines = [
         (number, line.split(","))
         for number, line in enumerate(document.splitlines(), 1)
@@ -211,6 +301,31 @@ def _log(document: Any, frame_bytes: int) -> Published:
             continue
         found.add("latency", _of_histogram(_decoded(fields[3].strip()), 1.0), frame_bytes, case)
     return found
+
+
+def _log_start(number: float) -> tuple[str, str]:
+    """The start of a log in ISO 8601, empty if it is no time; and its unit, which some writers take for seconds."""
+    unit = next(unit for unit, above in _LOG_UNITS.items() if number >= above)
+    try:
+        begun = datetime.fromtimestamp(number * _LOG_UNIT_S[unit], UTC)
+    except (OverflowError, ValueError, OSError):
+        return "", unit
+    return begun.isoformat(timespec="seconds"), unit
+
+
+def _whole_lines(log: str) -> tuple[str, bool]:
+    """The log without its last line if the end of the program that wrote it cut that line off, and whether it did."""
+    before, _, last = log.rpartition("\n")
+    if not last or last.startswith(("#", '"')):
+        return log, False
+    fields = last.removeprefix("Tag=").split(",")
+    try:
+        decode(fields[-1].strip())
+    except OldHistogram:
+        pass
+    except NotAHistogram:
+        return before, True
+    return log, len(fields) < 4
 
 
 def _latency(

@@ -48,9 +48,12 @@ def read_bytes(field: str, path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_text(field: str, path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The whole file as text, its line ends as '\\n'. Raises PlanError as `read_bytes`, and for what is not UTF-8."""
+    """The whole file as text, its line ends as '\\n' and without a byte order mark.
+
+    Raises PlanError as `read_bytes`, and for what is not UTF-8.
+    """
     try:
-        text = read_bytes(field, path, most_bytes).decode()
+        text = read_bytes(field, path, most_bytes).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlanError(field, f"cannot read {path}: it is not UTF-8 text", "save it as UTF-8") from error
     return text.replace("\r\n", "\n")

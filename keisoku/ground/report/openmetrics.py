@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import generate_latest
@@ -19,6 +18,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.names import names_of
 from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.start import instant
 from keisoku.ground.statistics.quantity import Quantity
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -53,12 +53,8 @@ class Measured:
 def measured(run: RunDirectory) -> Measured:
     """A finished run. Raises PlanError if it is not finished."""
     results = run.results()
-    started = run.context.get("started_at")
-    try:
-        started_s = datetime.fromisoformat(str(started)).timestamp()
-    except ValueError:
-        started_s = None
-    return Measured(names_of([run], [results])[0], results, started_s)
+    began = instant(str(run.context.get("started_at")))
+    return Measured(names_of([run], [results])[0], results, began.timestamp() if began else None)
 
 
 def openmetrics(runs: Sequence[Measured]) -> str:

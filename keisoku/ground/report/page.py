@@ -25,6 +25,7 @@ from keisoku.ground.report.table import flag_text, is_words
 from keisoku.ground.report.template import environment
 from keisoku.ground.report.verdict import JUDGED, verdict_text
 from keisoku.ground.run.criterion import Verdict
+from keisoku.ground.run.start import instant
 from keisoku.language import join_texts, phrase, recorded
 
 COLOURS = 6
@@ -186,12 +187,9 @@ def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:
 def _when(runs: Sequence[RunPart]) -> str:
     """The day and the span in UTC in which the runs began."""
     starts = [run.started_at for run in runs if run.started_at]
-    try:
-        times = sorted(datetime.fromisoformat(start) for start in starts)
-    except ValueError:
+    times = sorted(time for start in starts if (time := instant(start)))
+    if len(times) < len(starts) or not times:
         return ", ".join(starts)
-    if not times:
-        return ""
     first, last = times[0], times[-1]
     if first.date() == last.date():
         return phrase("{day}, {time} UTC", day=_day(first), time=f"{first:%H:%M}")

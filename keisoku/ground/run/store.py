@@ -17,6 +17,7 @@ from typing import Literal
 
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.ground.run.directory import RUNS, RunDirectory
+from keisoku.ground.run.start import NEVER, instant
 
 MOST_KEPT = 4096
 """Runs that are kept in memory after they were read."""
@@ -37,11 +38,16 @@ class StoredRun:
     device: str = ""
     """What was measured, where the context says it."""
     started_at: str = ""
-    """UTC, ISO 8601; empty if it is not known."""
+    """ISO 8601, as it was recorded; empty if it is not known."""
     sentences: list[str] = field(default_factory=list)
     """The results in words."""
     problem: str = ""
     """Why it cannot be read; empty if it can."""
+
+    @property
+    def began(self) -> datetime:
+        """Its start as an instant; `NEVER` if it is not known."""
+        return instant(self.started_at) or NEVER
 
     @property
     def name(self) -> str:
@@ -60,7 +66,7 @@ def listed(folder: Path = RUNS) -> list[StoredRun]:
         paths = [path for path in folder.iterdir() if (path / "plan.toml").is_file()]
     except OSError:
         paths = []
-    return sorted((stored_run(path) for path in paths), key=lambda run: (run.started_at, run.name), reverse=True)
+    return sorted((stored_run(path) for path in paths), key=lambda run: (run.began, run.name), reverse=True)
 
 
 def stored_run(path: Path) -> StoredRun:
@@ -119,8 +125,8 @@ def prunable(runs: Sequence[StoredRun], rules: Prune, now: datetime) -> list[Sto
     found = []
     for run in runs:
         named = run.state in rules.states
-        if rules.older is not None and (begun := _time(run.started_at)) is not None:
-            named = named or begun < now - rules.older
+        if rules.older is not None and run.began != NEVER:
+            named = named or run.began < now - rules.older
         if rules.keep is not None and run.state == "finished":
             alike = (run.measurement, run.device)
             newer[alike] = newer.get(alike, 0) + 1
@@ -167,14 +173,6 @@ def _written_ns(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _time(started_at: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(started_at)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @lru_cache(maxsize=MOST_KEPT)

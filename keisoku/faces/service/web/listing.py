@@ -10,6 +10,7 @@ from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import NoSuchRun
 from keisoku.ground.run import store
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.start import NEVER, instant
 
 MOST = 100
 """Runs that are listed, the newest first."""
@@ -39,7 +40,7 @@ def listed(folder: Path, statuses: Sequence[RunStatus]) -> list[Listed]:
     own = {status.run: status for status in statuses}
     kept = {run.name: run for run in store.listed(folder)}
     found = [_listed(kept.get(name), own.get(name)) for name in {**own, **kept}]
-    return sorted(found, key=lambda run: (run.started_at, run.name), reverse=True)[:MOST]
+    return sorted(found, key=lambda run: (instant(run.started_at) or NEVER, run.name), reverse=True)[:MOST]
 
 
 def listed_run(folder: Path, name: str, statuses: Sequence[RunStatus]) -> Listed:

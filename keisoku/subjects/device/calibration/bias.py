@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.rates import NS_PER_S
-from keisoku.ground.host.text_file import read_bytes
+from keisoku.ground.host.text_file import read_text
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.language import phrase
@@ -212,7 +212,7 @@ def _evenness(fps: float, resolution_ns: float) -> float:
 def read(path: Path) -> Calibration:
     """Raises PlanError if the file cannot be read or is no calibration."""
     try:
-        return Calibration.model_validate_json(read_bytes("calibration", path, _MOST_BYTES))
+        return Calibration.model_validate_json(read_text("calibration", path, _MOST_BYTES))
     except (PlanError, ValidationError) as error:
         raise PlanError(
             "calibration",

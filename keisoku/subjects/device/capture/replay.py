@@ -49,8 +49,9 @@ def replay(
 ) -> Replay:
     """Read a pcap or pcapng file to be sent `scale` times as fast (2.0: in half the time), or at a fixed rate.
 
-    Rounding errors to ns do not accumulate: each frame is due within 0.5 ns of its scaled time. `port` is the name of
-    the interface in the file, needed where several have frames.
+    Rounding errors to ns do not accumulate: each frame is due within 0.5 ns of its scaled time. `port` is the
+    interface in the file, needed where several have frames: its name, or its number, counted from 0 through all
+    sections of the file, as `capinfos` does.
 
     Raises PlanError for an invalid scale or rate and for what is no regular file, EngineError for a file that is no
     capture, or has several ports, frames that were cut or are not Ethernet, or more than 65536 frames or 16 MiB.

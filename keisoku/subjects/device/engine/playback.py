@@ -68,6 +68,8 @@ def play(
 ) -> Played:
     """Send the recording `times` times; without `receive` the sending port counts what comes back to it.
 
+    Ctrl-C ends it: what was sent until then is counted, and the outcome is `interrupted`.
+
     `between_ns` is from the last frame of one time to the first of the next; None: the mean gap of the recording.
     Raises PlanError for an invalid number of times, EngineError if a port cannot be opened or fails.
     """
@@ -89,8 +91,11 @@ def play(
         before = read_all(counters, dict(wire.taken()))
         # Recorded frames have the addresses of other hosts.
         wire.start(trial.load([stream], _STREAM, promiscuous=[receiving]), [table])
-        while not wire.progress()[2]:  # finish() would delay Ctrl-C
-            time.sleep(_LOOK_S)
+        try:
+            while not wire.progress()[2]:  # finish() would delay Ctrl-C
+                time.sleep(_LOOK_S)
+        except KeyboardInterrupt:
+            wire.stop()
         facts = Facts.model_validate_json(wire.finish())
         after = read_all(counters, dict(wire.taken()))
     changes = {number: after[number].since(before[number]) for number in range(len(ports))}

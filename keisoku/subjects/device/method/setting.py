@@ -81,7 +81,10 @@ class Setting:
         stop_after_lost: int | None = None,
         **more: int,
     ) -> Trial:
-        """A trial with the plan's phases; its series has an interval a second, but at least 20 and at most 3600."""
+        """A trial with the plan's phases; its series has an interval a second, but at least 20 and at most 3600.
+
+        Raises PlanError for a load that the gaps of the plan's pacing do not make.
+        """
         duration_ns = round(seconds * NS_PER_S)
         more.setdefault(
             "interval_ns", max(1, min(NS_PER_S, round(duration_ns / 20)), -(-duration_ns // _MOST_INTERVALS))
@@ -89,7 +92,7 @@ class Setting:
         return Trial(
             purpose=purpose,
             frame_bytes=frame_bytes,
-            frames_per_second=fps,
+            frames_per_second=self.plan.paced(fps, purpose),
             duration_ns=duration_ns,
             phases=self.plan.phases.phases(),
             stop_after_lost=stop_after_lost,

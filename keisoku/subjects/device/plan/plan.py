@@ -6,6 +6,7 @@ Whether an engine can carry it out is checked by `check` against the engine's ca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -34,10 +35,12 @@ from keisoku.subjects.device.plan.settings import RFC2544_SIZES, PhaseSettings, 
 from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
-from keisoku.subjects.device.record.trial import Constant, Pacing
+from keisoku.subjects.device.record.trial import Constant, Gaps, Pacing
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import frame_sizes
 
+_PACED_WITHIN = 0.001
+"""How far a load may be from that of the gaps of the pacing, as a share of it: a rate is written rounded."""
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that together are a list of streams with one entry."""
 
@@ -382,6 +385,27 @@ class Plan(RunSettings):
         return tuple(to_networks(content, self.networks) for content in found) if self.networks > 1 else found
 
     @property
+    def paced_fps(self) -> float | None:
+        """The only load of a sending port that the gaps of the pacing make; None without gaps.
+
+        Raises PlanError for streams whose gaps and shares of their port need several loads.
+        """
+        contents = self.contents()
+        whole = sum(content.weight for content in contents)
+        loads = {
+            content.pacing.frames_per_second * content.streams * ways * whole / content.weight
+            for content in contents
+            for ways in Counter(transmit for transmit, _ in self.pairs()).values()
+            if isinstance(content.pacing, Gaps)
+        }
+        if not loads:
+            return None
+        if max(loads) > min(loads) * (1 + _PACED_WITHIN):
+            problem = "the gaps of the streams do not fit their shares of a port's load"
+            raise PlanError("pacing", problem, "give streams whose gaps make rates as their weights")
+        return min(loads)
+
+    @property
     def ip_version(self) -> str | None:
         """IP version of the first stream's outermost IP header; None if it has none."""
         return self.contents()[0].ip_version
@@ -392,8 +416,21 @@ class Plan(RunSettings):
         own = [content.frame_bytes or self.frame_bytes for content in self.contents()]
         return sorted({size for sizes in own for size in sizes})
 
+    def paced(self, fps: float, what: str) -> float:
+        """The load that frames at this one really have, which gaps determine. Raises PlanError if `what` is to have a
+        load that the gaps do not make."""
+        paced_fps = self.paced_fps
+        if paced_fps is None:
+            return fps
+        if abs(fps - paced_fps) > _PACED_WITHIN * paced_fps:
+            problem = f"{what} is to have {fps:.8g} frames/s, and the gaps make {paced_fps:.8g} frames/s at each port"
+            raise PlanError("pacing", problem, "leave the rate or the gaps out, or make them alike")
+        return paced_fps
+
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
+        if self.paced_fps is not None:
+            self._check_paced()
         for method in self.methods:
             procedure = PROCEDURES[method]
             wanted: set[Ability] = {*procedure.needs, *procedure.also_needs(self.own(method))}
@@ -432,6 +469,17 @@ class Plan(RunSettings):
                     f"{size} byte is larger than the port's MTU allows",
                     f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
                 )
+
+    def _check_paced(self) -> None:
+        """Raises PlanError for procedures whose loads are not that of the gaps. Each trial's load is checked again."""
+        for method in self.methods:
+            rate = getattr(self.own(method), "rate_fps", None)
+            if isinstance(rate, float):
+                self.paced(rate, method)
+            elif rate is None and method != "trial":  # whose only load is that of the gaps
+                problem = f"{method} chooses its loads, and gaps make only {self.paced_fps:.8g} frames/s at each port"
+                remedy = "use another pacing, 'trial', or a procedure with that --rate"
+                raise PlanError("pacing", problem, remedy)
 
     def _check_loads(self) -> None:
         """Raises PlanError for a percentage of the line, where that has no rate of its own."""

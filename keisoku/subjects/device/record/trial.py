@@ -7,6 +7,7 @@ definitions of the RFCs; everything else belongs to `analysis`. It never uses an
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
@@ -66,6 +67,12 @@ class Gaps(_Model):
 
     kind: Literal["gaps"] = "gaps"
     gaps_ns: tuple[int, ...] = Field(min_length=1)
+
+    @property
+    def frames_per_second(self) -> float:
+        """The only rate that frames with these gaps have; infinite where all are 0."""
+        whole_ns = sum(self.gaps_ns)
+        return len(self.gaps_ns) * NS_PER_S / whole_ns if whole_ns else math.inf
 
 
 Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind")]

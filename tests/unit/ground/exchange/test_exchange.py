@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from support.command_line import keisoku
 
 import keisoku as ks
 from keisoku.errors import PlanError
+from keisoku.faces.service.web import listing
 from keisoku.ground.exchange.hdr_histogram import NotAHistogram, decode, encode, gathered
 from keisoku.ground.exchange.published import NotPublished, read
+from keisoku.ground.run import store
 
 THEIRS = "HISTFAAAAEB4nJNpmSzMwMCgyQABzFCaEUzOmNZg/wEiwMnCxMwExGyMTIxMoiycQB4rE4jJBKTZWZSZBJm4gWKiLAARdwU9"
 """30 values, encoded by the Python implementation 0.10.8, which says of them: median 36, 99 % 119, mean 44.9667."""
@@ -187,6 +190,125 @@ def test_nfvbench_trex_and_logs_are_read() -> None:
     (logged,) = read(LOG).results
     assert [row.case for row in logged.rows] == ["one", "line 4"]
     assert logged.rows[0].figures["p50"].bounds == (36, 37)
+
+
+def nfvbench_loss(**overall: Any) -> Any:
+    """The row of the loss of a trial, None if it has none."""
+    chains = {"PVP": {"result": {"result": {"64": {"rate_pps": 7, "stats": {"overall": overall}}}}}}
+    results = read({"benchmarks": {"network": {"service_chain": chains}}}).results
+    return next((result.rows[0] for result in results if result.measurement == "loss"), None)
+
+
+def trex_loss(sent: int, received: int, errors: dict[str, int] | None = None, **own: Any) -> Any:
+    flow = {"tx_pkts": {"0": sent, "total": sent}, "rx_pkts": {"1": received, "total": received}}
+    document = {"flow_stats": {"7": flow, **own}}
+    if errors is not None:
+        document["latency"] = {"7": {"err_cntrs": errors, "latency": {"average": 45.0}}}
+    published = read(document)
+    (row,) = next(result.rows for result in published.results if result.measurement == "loss")
+    return row, published.remarks
+
+
+@pytest.mark.parametrize("percent", [-1.2, 429_496.7, 100.1])
+def test_a_loss_that_cannot_be_was_called_exact(percent: float) -> None:
+    row = nfvbench_loss(drop_percentage=percent)
+    assert not row.figures and f"{percent:g} %, which is not possible" in row.remark
+    for sent, received in ((1000, 1012), (1000, -3_000_000)):
+        row, _ = trex_loss(sent, received)
+        assert not row.figures and f"1,000 frames sent and {received:,} received" in row.remark
+        row = nfvbench_loss(drop_percentage=0, tx={"total_pkts": sent}, rx={"total_pkts": received})
+        assert not row.figures and "these counts give no loss" in row.remark
+    for count in (-5, math.inf):
+        (result,) = read(csit() | {"result": {"loss": {"packet": {"value": count}}}}).results
+        assert not result.rows[0].figures and "not possible" in result.rows[0].remark
+
+
+def test_losses_of_others_were_exact_without_a_second_account() -> None:
+    assert nfvbench_loss(drop_percentage=0.0005).figures["loss"].uncertainty is None
+    counts = {"tx": {"total_pkts": 1_000_000}, "rx": {"total_pkts": 999_995}}
+    assert nfvbench_loss(drop_rate_percent=0.0005, **counts).figures["lost"].bounds == (5, 5)
+    assert nfvbench_loss(drop_rate_percent=0.5, **counts).figures["loss"].uncertainty is None
+    (result,) = read(csit() | {"result": {"loss": {"packet": {"value": 5}}}}).results
+    assert result.rows[0].figures["lost"].uncertainty is None
+    row, _ = trex_loss(1000, 990)
+    assert row.figures["loss"].value == 1 and row.figures["loss"].bounds is None
+
+
+def test_trex_own_error_counters_were_not_read() -> None:
+    """Ten frames that were lost and ten that came twice: 0 lost, 'exact'."""
+    row, _ = trex_loss(1000, 1000, {"dropped": 10, "dup": 10})
+    assert row.figures["lost"].bounds == (10, 10) and row.figures["loss"].bounds == (1, 1)
+    row, _ = trex_loss(1000, 1012, {"dropped": 0, "dup": 12})
+    assert row.figures["lost"].bounds == (0, 0)
+    row, _ = trex_loss(1000, 1000, {"dropped": 10, "dup": 0})
+    assert row.figures["lost"].value == 10 and row.figures["lost"].bounds == (0, 10)
+    assert row.figures["loss"].bounds == (0, 1) and "0 lost ones" in row.remark
+    (result,) = read({"latency": {"7": {"err_cntrs": {"dropped": 10}, "latency": {}}}}).results
+    assert (result.rows[0].figures["lost"].value, result.rows[0].figures["lost"].bounds) == (10, None)
+    row, remarks = trex_loss(1000, 990, {"dropped": 10}, **{"global": {"rx_err": {"0": 3}, "tx_err": {}}})
+    assert row.figures["lost"].value == 10 and row.figures["lost"].bounds is None
+    assert "rx_err 3" in remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("start", "unit"),
+    [
+        ("1441812279.474", "s"),
+        ("1441812279474.000", "ms"),
+        ("1441812279474000.000", "µs"),
+        ("1441812279474000000.000", "ns"),
+    ],
+)
+def test_a_log_whose_start_is_not_in_seconds_ended_in_a_traceback(start: str, unit: str) -> None:
+    found = read(f"{HEAD}#[StartTime: {start} (seconds since epoch), Wed]\n0.1,1.0,2.7,{THEIRS}\n")
+    assert found.started_at == "2015-09-09T15:24:39+00:00"
+    assert [f"read in {unit}" in remark for remark in found.remarks[1:]] == ([] if unit == "s" else [True])
+    beyond = read(f"{HEAD}#[StartTime: {'9' * 400}.0 (seconds since epoch), Wed]\n0.1,1.0,2.7,{THEIRS}\n")
+    assert beyond.started_at == ""
+
+
+def test_a_log_that_a_kill_cut_off_was_refused_whole() -> None:
+    lines = f"{HEAD}Tag=one,0.000,1.000,0.119,{THEIRS}\n"
+    last = f"Tag=two,1.0,1.0,1.0,{THEIRS}"
+    for length in range(1, len(last)):
+        found = read(lines + last[:length])
+        assert [row.case for row in found.results[0].rows] == ["one"]
+        assert "ends within its last line" in found.remarks[1]
+    assert len(read(lines + last).results[0].rows) == 2 and len(read(lines + last).remarks) == 1
+    with pytest.raises(NotPublished, match="cannot be read"):
+        read(f"{lines}{last[:-9]}\n{last}\n")
+
+
+def test_documents_with_a_byte_order_mark_were_refused(tmp_path: Path) -> None:
+    for name, text in (("one.hlog", LOG), ("two.json", json.dumps(csit()))):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+        assert ks.measure("runs import", file=str(tmp_path / name), out=tmp_path / f"{name}.run").results
+
+
+def test_runs_of_several_zones_are_in_the_order_of_time_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A date without a zone beside one with it was a traceback in `report`; the rest went by the text."""
+    starts = ["2030-01-02T00:30:00+09:00", "2030-01-01T22:00:00Z", "2030-01-01 23:00:00", "2030-01-01T20:30:00-03:00"]
+    folder = tmp_path / "runs"
+    for number, start in enumerate(starts):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(csit() | {"start_time": start}))
+        found = ks.measure("runs import", file=str(path), out=folder / f"run{number}")
+        assert ("it is read as UTC" in "".join(found.results[0].remarks)) == (number == 2)
+    wanted = [f"run{number}" for number in range(4)]
+    assert [run.name for run in store.listed(folder)] == wanted[::-1]
+    assert [run.name for run in listing.listed(folder, [])] == wanted[::-1]
+    shuffled = [f"runs/run{number}" for number in (3, 1, 0, 2)]
+    trend = keisoku("trend", *shuffled, "--json", cwd=tmp_path)
+    assert list(dict.fromkeys(re.findall(r"run\d", trend.stdout))) == wanted, trend.stdout + trend.stderr
+    done = keisoku("report", shuffled[2], shuffled[3], "--out", "page.html", cwd=tmp_path)
+    assert done.code == 0 and "1 January 2030, 15:30 UTC" in (tmp_path / "page.html").read_text(), done.stderr
+    told = set()
+    for zone in ("UTC", "Asia/Tokyo"):
+        monkeypatch.setenv("TZ", zone)
+        told.add(keisoku("export", "runs/run2", "--format", "openmetrics", cwd=tmp_path).stdout)
+    assert len(told) == 1 and "1.8935388e+09" in told.pop()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from keisoku.subjects.device.calibration.bias import read as read_calibration
 from keisoku.subjects.device.capture.find import find
 from keisoku.subjects.device.capture.replay import replay
 from keisoku.subjects.device.plan.content import pacing
+from keisoku.subjects.device.record.trial import Gaps
 from keisoku.subjects.path.stamp.key import read_key
 from keisoku.subjects.system.simulated.file import read_system
 
@@ -41,6 +42,24 @@ ANY: dict[str, Callable[[Path], object]] = WHOLE | {
     "find": lambda path: find(path, "1"),
     "replay": replay,
 }
+
+
+@pytest.mark.parametrize("read", TOML.values(), ids=TOML)
+def test_a_byte_order_mark_was_called_invalid_toml(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Editors of other systems write one."""
+    said = []
+    for name, mark in (("plain.toml", b""), ("marked.toml", b"\xef\xbb\xbf")):
+        (tmp_path / name).write_bytes(mark + b'nothing = "known"\r\n')
+        with pytest.raises(PlanError) as refused:
+            read(tmp_path / name)
+        said.append(str(refused.value).replace(name, "").replace(name.removesuffix(".toml"), ""))
+    assert said[0] == said[1] and "TOML" not in said[0]
+
+
+def test_a_byte_order_mark_was_taken_for_a_gap_and_refused_in_a_token(tmp_path: Path) -> None:
+    (tmp_path / "gaps").write_bytes("\ufeff100\n200\n".encode())
+    assert pacing("pacing", f"gaps:{tmp_path / 'gaps'}") == Gaps(gaps_ns=(100, 200))
+    assert read_text("tokens", tmp_path / "gaps") == "100\n200\n"
 
 
 @pytest.mark.parametrize("read", TOML.values(), ids=TOML)

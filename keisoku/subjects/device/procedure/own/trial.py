@@ -30,7 +30,7 @@ class TrialSettings(Settings):
 
     trial_s: float = Field(1.0, gt=0)
     rate_fps: Load | None = None
-    """Load of each sending port (default: 99.98 % of the link's maximum)."""
+    """Load of each sending port (default: 99.98 % of the link's maximum, or that of the gaps of the pacing)."""
 
 
 _CEILING = 0.9998
@@ -49,7 +49,8 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = []
     for size in setting.plan.frame_bytes:
         line_fps = setting.line_fps(size)
-        rate = setting.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
+        usual = setting.plan.paced_fps or (line_fps and line_fps * _CEILING)
+        rate = setting.fps(settings.rate_fps, size) or usual
         if not rate:
             raise PlanError("trial.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
         record = yield setting.latency_trial(f"{size} byte", size, rate, settings.trial_s)
