@@ -92,8 +92,8 @@ def sentence_case(text: str) -> str:
 
 
 def first_lower(text: str) -> str:
-    """With a small letter at its beginning, as it continues an English sentence."""
-    return _cased(text, text[:1].lower() + text[1:])
+    """With a small letter at its beginning, as it continues an English sentence; an abbreviation stays as it is."""
+    return text if text[:2].isupper() else _cased(text, text[:1].lower() + text[1:])
 
 
 def lower_case(text: str) -> str:

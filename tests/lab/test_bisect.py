@@ -57,5 +57,5 @@ def test_the_commit_that_costs_more_is_named(slower: str, tmp_path: Path, monkey
         assert "undecided after " in said, done.stdout + done.stderr
     else:
         assert done.code == 0, done.stdout + done.stderr
-        assert said.startswith(f"{slower[:12]} (change 3) made cost ") and "which is worse" in said
+        assert said.startswith(f"{slower[:12]} (change 3) made CPU time a frame ") and "which is worse" in said
     assert list(tmp_path.glob("keisoku-bisect-*")) == []

@@ -25,6 +25,7 @@ from keisoku.language import (
     ENGLISH,
     LANGUAGES,
     catalogue,
+    first_lower,
     join_texts,
     language,
     phrase,
@@ -273,3 +274,8 @@ def test_what_is_put_together_stays_translatable() -> None:
     with speaking("ja"):
         assert translated(phrase("measured") + "; " + phrase("no loss")) == "測定済み; 損失なし"
         assert translated("eth1: " + phrase("measured")) == "eth1: 測定済み"
+
+
+def test_an_abbreviation_stays_at_the_beginning_of_what_continues_a_sentence() -> None:
+    """It said 'made cPU time a frame 63 % higher'."""
+    assert first_lower("CPU time a frame") == "CPU time a frame" and first_lower("Throughput") == "throughput"

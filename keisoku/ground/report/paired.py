@@ -38,7 +38,7 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     name = (
         phrase("{figure} % quantile", figure=figure[1:]) if figure[1:2].isdigit() and figure != "p50" else head(figure)
     )
-    name = name if name[:2].isupper() else first_lower(name)
+    name = first_lower(name)
     what = phrase("B's {name}{place}", name=name, place=place)
     low, high = found.shown
     if found.verdict == "not measured":
