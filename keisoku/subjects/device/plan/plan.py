@@ -417,8 +417,9 @@ class Plan(RunSettings):
         return sorted({size for sizes in own for size in sizes})
 
     def paced(self, fps: float, what: str) -> float:
-        """The load that frames at this one really have, which gaps determine. Raises PlanError if `what` is to have a
-        load that the gaps do not make."""
+        """The load in frames/s that frames at this one really have, which gaps determine.
+
+        Raises PlanError if `what` is to have a load that the gaps do not make."""
         paced_fps = self.paced_fps
         if paced_fps is None:
             return fps
