@@ -73,7 +73,7 @@ def measured(plan: Plan, out: Path) -> tuple[Outcome, list[str]]:
     [
         name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.long)
         for name in PROCEDURES
-        if name not in NO_RESETS
+        if name not in NO_RESETS and name != "cost"  # which takes the CPU time of a real device
     ],
 )
 def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_path: Path) -> None:
