@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli.measured_command import known_as, measured_by, settings_of_whole, with_settings
-from keisoku.faces.cli.measuring import values_of
+from keisoku.faces.cli.measured_command import measured_by, settings_of_whole, with_settings
+from keisoku.faces.cli.measuring import known_as, values_of
 from keisoku.faces.cli.outcome import show
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Work

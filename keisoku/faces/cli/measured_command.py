@@ -22,11 +22,6 @@ def settings_of_whole(kind: type[RunSettings]) -> list[Setting]:
     return [setting for setting in settings_of(kind) if setting.name != "repeat"]
 
 
-def known_as(settings: Sequence[Setting]) -> dict[str, str]:
-    """How the user knows each setting, by the names that errors give it."""
-    return {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
-
-
 def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives a command these settings, and the options for its result."""
 

@@ -7,7 +7,7 @@ with the value. Only typed options enter the settings. It measures nothing itsel
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 from types import UnionType
@@ -202,6 +202,11 @@ def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, An
     return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
 
 
+def known_as(settings: Sequence[Setting]) -> dict[str, str]:
+    """How the user knows each setting, by the names that errors give it."""
+    return {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
+
+
 class MeasuringCommand(click.Command):
     """A command that measures."""
 
@@ -222,7 +227,7 @@ def command(name: str) -> click.Command:
     refused = {_LENGTH if field == _LENGTH_OF_TRIALS else field: why for field, why in measurement.refuses.items()}
     # Errors name the settings of a plan as plans do: commands and plan files have them in common.
     own = () if measurement.offers else settings
-    known_as = {name: setting.known_as for setting in own for name in (setting.name, setting.stem)}
+    names = known_as(own)
 
     def asked(soon: bool, **given: Any) -> tuple[Measurement[Any], RunSettings]:
         for option, (problem, remedy) in refused.items():
@@ -231,14 +236,14 @@ def command(name: str) -> click.Command:
         values = values_of(settings, given)
         if soon:
             values |= measurement.waited_for(values)
-        return measurement, measurement.settings_of(values, lambda field: known_as.get(field, field))
+        return measurement, measurement.settings_of(values, lambda field: names.get(field, field))
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
                 outcome = carry_out(Work(*asked(somebody_waits(), **given), out, observer=display, waited_s=waited_s()))
         except PlanError as error:
-            raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
+            raise PlanError(names.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))
 
     run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()

@@ -16,7 +16,6 @@ from typing import Any
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase
@@ -27,7 +26,17 @@ from keisoku.running.measurement.commit_builds import Builds
 from keisoku.running.measurement.commit_history import Commit, Repository
 from keisoku.running.measurement.paired_settings import WITHIN_S
 from keisoku.running.measurement.plan_values import Find
-from keisoku.running.measurement.side_runs import LATEST, RUNS, SideRuns, order, prepare, results, used
+from keisoku.running.measurement.side_runs import (
+    LATEST,
+    RUNS,
+    SideRuns,
+    finished,
+    order,
+    prepare,
+    results,
+    table_of_pairs,
+    used,
+)
 
 SKIPPED = "skipped.jsonl"
 """A line for each commit that cannot be measured, with the cause."""
@@ -69,7 +78,7 @@ class _Bisection:
         self._work, self._entry, self._side, self._commits = work, entry, side, commits
         self._builds, self._carried_out = builds, carried_out
         directory = work.directory
-        self._done = _lines(directory, RUNS) if directory is not None else []
+        self._done = finished(directory) if directory is not None else []
         self._skipped = _skipped(directory) if directory is not None else {}
         self._runs: Runs = _runs(entry, directory) if directory is not None else {}
         self._checked = False
@@ -177,32 +186,22 @@ def _used(settings: BisectionSettings, done: list[dict[str, Any]]) -> float:
     return next(reversed(used(done, 1, None if most is None else 2 * most, within_s)), 0.0)
 
 
-def _lines(directory: RunDirectory, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in directory.lines(name)]
-
-
 def _runs(entry: Measurement[Any], directory: RunDirectory) -> Runs:
-    return {(line["pair"], line["place"]): results(entry, directory, line) for line in _lines(directory, RUNS)}
+    return {(line["pair"], line["place"]): results(entry, directory, line) for line in finished(directory)}
 
 
 def _skipped(directory: RunDirectory) -> dict[int, str]:
-    return {line["place"]: line["why"] for line in _lines(directory, SKIPPED)}
+    return {line["place"]: line["why"] for line in map(json.loads, directory.lines(SKIPPED))}
 
 
 def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
     """`pairs`: the figures of every run, with its pair and commit."""
 
-    def table() -> Any:
-        import pyarrow as pa
+    def commit(line: Mapping[str, Any]) -> str:
+        return str(directory.facts["commits"][line["place"]][0])
 
-        entry = find(str(directory.plan["of"]))
-        parts = []
-        for line in _lines(directory, RUNS):
-            found = figures(results(entry, directory, line))
-            named = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
-            commit = directory.facts["commits"][line["place"]][0]
-            parts.append(named.add_column(1, "commit", [[commit] * found.num_rows]))
-        return pa.concat_tables(parts)
+    def table() -> Any:
+        return table_of_pairs(find(str(directory.plan["of"])), directory, "commit", commit)
 
     return {"pairs": table}
 

@@ -20,7 +20,6 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
 from keisoku.language import phrase, plural
@@ -37,7 +36,17 @@ from keisoku.running.measurement.paired_result import (
 )
 from keisoku.running.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
 from keisoku.running.measurement.plan_values import Find
-from keisoku.running.measurement.side_runs import LATEST, RUNS, SideRuns, order, prepare, results, used
+from keisoku.running.measurement.side_runs import (
+    LATEST,
+    RUNS,
+    SideRuns,
+    finished,
+    order,
+    prepare,
+    results,
+    table_of_pairs,
+    used,
+)
 
 _SIDES = ("a", "b")
 _RESULTS = TypeAdapter(list[list[Result]])
@@ -57,7 +66,7 @@ def _measure(find: Find, work: Work[PairedSettings]) -> None:
             check_this_machine(settings.against)
         else:
             kept = _RESULTS.validate_python(known["results"])
-    done = _done(work.directory) if work.directory is not None else []
+    done = finished(work.directory) if work.directory is not None else []
     runs = {(line["pair"], line["side"]): results(entry, work.directory, line) for line in done if work.directory}
     with closing(SideRuns(work, entry, tuple(sides.values()), settings.seed)) as carried_out:
         _measure_pairs(work, entry, sides, kept, done, runs, carried_out)
@@ -118,7 +127,7 @@ def _analyse(find: Find, directory: RunDirectory) -> Findings:
     """The comparison from the runs that are finished. Raises PlanError if no pair is."""
     settings = parsed(PairedSettings, directory.plan)
     entry = find(settings.of)
-    done = _done(directory)
+    done = finished(directory)
     runs = {(line["pair"], line["side"]): results(entry, directory, line) for line in done}
     shares = _used(settings, done)
     if not shares:
@@ -198,10 +207,6 @@ def _first(runs: Mapping[tuple[int, str], list[Result]], first: int, kept: list[
     return [result for side in _SIDES for result in runs.get((first, side), [])]
 
 
-def _done(directory: RunDirectory) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in directory.lines(RUNS)]
-
-
 def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
     """The share of the budget that was used up after each complete pair."""
     most, within_s = settings.pairs, settings.within_s
@@ -220,15 +225,7 @@ def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], An
     """`pairs`: the figures of every run, with its pair and side."""
 
     def table() -> Any:
-        import pyarrow as pa
-
-        entry = find(str(directory.plan["of"]))
-        parts = []
-        for line in _done(directory):
-            found = figures(results(entry, directory, line))
-            named = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
-            parts.append(named.add_column(1, "side", [[line["side"]] * found.num_rows]))
-        return pa.concat_tables(parts)
+        return table_of_pairs(find(str(directory.plan["of"])), directory, "side", lambda line: str(line["side"]))
 
     return {"pairs": table}
 

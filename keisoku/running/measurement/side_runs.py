@@ -5,9 +5,10 @@ Where the sides ask for the same ports and frames, their runs share one open eng
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.ground.run.figure_table import figures
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings
 from keisoku.running.measurement.part_run import again, carried_out, results_of
@@ -92,6 +94,25 @@ def order(seed: int, pair: int) -> tuple[str, ...]:
     """Which side is first: in two pairs that follow each other, each of them once."""
     first = Random(f"{seed} order {(pair - 1) // 2}").random() < 0.5
     return _SIDES if first == bool(pair % 2) else _SIDES[::-1]
+
+
+def finished(directory: RunDirectory) -> list[dict[str, Any]]:
+    """The lines of all finished runs, in the order of time."""
+    return [json.loads(line) for line in directory.lines(RUNS)]
+
+
+def table_of_pairs(
+    entry: Measurement[Any], directory: RunDirectory, column: str, named: Callable[[Mapping[str, Any]], str]
+) -> Any:
+    """An Arrow table of the figures of every run, with its pair, and what `named` says of its line in `column`."""
+    import pyarrow as pa
+
+    parts = []
+    for line in finished(directory):
+        found = figures(results(entry, directory, line))
+        with_pair = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
+        parts.append(with_pair.add_column(1, column, [[named(line)] * found.num_rows]))
+    return pa.concat_tables(parts)
 
 
 def results(entry: Measurement[Any], directory: RunDirectory, line: Mapping[str, Any]) -> list[Result]:

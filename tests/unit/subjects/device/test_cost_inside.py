@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import pytest
-from support.simulated_trials import carry_out, device, plan
+from support.cost_template import cost_template
 from support.trials import record_of
 
 from keisoku.errors import PlanError
@@ -136,19 +136,7 @@ BRIDGE = 0.4
 
 @pytest.fixture(scope="module")
 def template() -> tuple[Facts, Capabilities]:
-    """Facts of any trial of one stream."""
-    _, records = carry_out(plan("trial", trial={"trial_s": 0.01, "rate_fps": 1000}), device(""))
-    capabilities = Capabilities(
-        engine="xdp",
-        link_bits_per_second=None,
-        min_frame_bytes=64,
-        max_frame_bytes=1518,
-        simulated=False,
-        transmit_stamp="",
-        receive_stamp="",
-        abilities=frozenset({"cost"}),
-    )
-    return Facts.model_validate(records[0].facts.model_dump()), capabilities
+    return cost_template()
 
 
 def looked(trial: Trial, batch_ns: int, number: int) -> Stacks:
