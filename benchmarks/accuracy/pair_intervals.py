@@ -1,11 +1,13 @@
 """How often the interval of `path packet-pair` contains the capacity, and how wide it is, on random synthetic paths.
 
-`python benchmarks/accuracy/pair_intervals.py [FIRST LAST [dense]]` (seeds; default 7000 7120; dense: only the paths of
-the first row). Paths have one to four links, the narrow one of 2 Mb/s to 10 Gb/s, loads of 0 to 80 % at each by packets
-of 64 to 1500 bytes, clocks that differ by up to 50 ppm, and stamps with a noise of 20 ns to 20 µs. Constants were
-chosen on seeds 0 to 60 and 5000 to 5120. Paths whose narrow link carries packets of 64 bytes alone for half of its time
-or more have a row of their own: such a load is like a slower link to a train, and no train shows it. `warned` are those
-whose flags say that the capacity may be too low for this reason.
+`python benchmarks/accuracy/pair_intervals.py [FIRST LAST [dense|gathered]]` (seeds; default 7000 7120; dense: only the
+paths of the first row; gathered: on each path the narrow link, a link before it or the receiver lets go of arrivals at
+the ticks of a timer, and `bounds` counts those whose long trains contradict the pairs). Paths have one to four links,
+the narrow one of 2 Mb/s to 10 Gb/s, loads of 0 to 80 % at each by packets of 64 to 1500 bytes, clocks that differ by up
+to 50 ppm, and stamps with a noise of 20 ns to 20 µs. Constants were chosen on seeds 0 to 60 and 5000 to 5120. Paths
+whose narrow link carries packets of 64 bytes alone for half of its time or more have a row of their own: such a load is
+like a slower link to a train, and no train shows it. `warned` are those whose flags say that the capacity may be too
+low for this reason.
 """
 
 from __future__ import annotations
@@ -51,13 +53,26 @@ def path(seed: int) -> tuple[SyntheticPath, float]:
     return SyntheticPath(links, seed=seed, skew=skew, noise_ns=noise_ns, send_gap_ns=min(2000, service_ns / 5)), narrow
 
 
+def gathered(seed: int) -> tuple[SyntheticPath, float]:
+    """One of these paths with a timer of 0.3 to 6 times what a packet takes on the narrow link."""
+    synthetic, narrow = path(seed)
+    chance = random.Random(f"gathered {seed}")
+    tick_ns = 8e9 * IP_BYTES / narrow * 10 ** chance.uniform(-0.5, 0.8)
+    place = next(number for number, link in enumerate(synthetic.links) if link.bps == narrow)
+    if chance.random() < 0.3:
+        synthetic.coalesce_ns = tick_ns
+    else:
+        synthetic.links[chance.randint(0, place)].gather_ns = tick_ns
+    return synthetic, narrow
+
+
 def main() -> None:
     """Prints the table."""
     first, last = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (FIRST, LAST)
     found: dict[str, list[tuple[bool, bool, float, float]]] = {}
     bounds: list[bool] = []
     for seed in range(first, last):
-        synthetic, truth = path(seed)
+        synthetic, truth = gathered(seed) if "gathered" in sys.argv else path(seed)
         narrow = next(link for link in synthetic.links if link.bps == truth)
         dense = narrow.cross_bytes == 64 and narrow.share >= 0.5
         if "dense" in sys.argv and not dense:

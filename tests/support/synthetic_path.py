@@ -21,6 +21,8 @@ class Link:
     share: float = 0.0
     cross_bytes: int = 1000
     stages: int = 1
+    gather_ns: float = 0.0
+    """Arrivals wait for the next tick of a timer before they queue."""
 
 
 @dataclass
@@ -69,6 +71,8 @@ class SyntheticPath:
             self.trains.append(Train(len(self.trains), stage, way, ip_bytes, *stamps, ttl))
 
     def _through(self, link: Link, arrivals: np.ndarray, ip_bytes: int) -> np.ndarray:
+        if link.gather_ns:
+            arrivals = np.ceil(arrivals / link.gather_ns) * link.gather_ns
         service = 8e9 * ip_bytes / link.bps
         cross_service = 8e9 * link.cross_bytes / link.bps
         begin, end = arrivals[0] - 200 * cross_service, arrivals[-1] + 1

@@ -15,8 +15,9 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import join_texts, phrase, plural, recorded
 from keisoku.subjects.path.packet_pair.bucket import find_bucket
+from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
 from keisoku.subjects.path.packet_pair.direction import PairDirection
-from keisoku.subjects.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
+from keisoku.subjects.path.packet_pair.flags import contradicted, flags_of, queued_throughout, too_coarse
 from keisoku.subjects.path.packet_pair.kind import best_kind, contributions
 from keisoku.subjects.path.packet_pair.minimum_sum import Capacity, capacity
 from keisoku.subjects.path.packet_pair.modes import Mode, local_modes
@@ -41,7 +42,8 @@ def analyse(
     noise = noise_ns.get(settings.stamps)
     ways = [way for direction in DIRECTIONS if (way := way_of(direction, trains, noise)) is not None]
     rows = [_row(way) for way in ways if way.capacity or way.adr_bps]
-    rows += [_size_row(way, size, found) for way in ways for size, found in way.sweep.items()]
+    # Where pairs do not show the capacity, those of no size do.
+    rows += [_size_row(way, size, found) for way in ways if not contradicted(way) for size, found in way.sweep.items()]
     rows += [_mode_row(way, mode) for way in ways for mode in way.modes]
     return Result(
         measurement=NAME,
@@ -65,6 +67,7 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     found = best.capacity if best else None
     long = [train for train in mine if train.stage == "train"]
     sweep = [train for train in mine if train.stage == "sweep"]
+    gathered = find_coalescence(long)
     sizes = sorted({train.ip_bytes for train in sweep})
     by_size = {size: capacity(dispersions([train for train in sweep if train.ip_bytes == size])) for size in sizes}
     return PairDirection(
@@ -76,7 +79,8 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
         capacity=found,
         clock_share=best.clock_share if best else None,
         bucket=find_bucket(long) if long else None,
-        adr_bps=_adr(long),
+        coalescence=gathered,
+        adr_bps=_adr(long, gathered.period_ns if gathered else 0.0),
         modes=local_modes(spread.rates_bps),
         sweep={size: one for size, one in by_size.items() if one is not None},
         serialisation=serialisation(taken_alone(sweep, found.bps)) if found else None,
@@ -85,15 +89,19 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     )
 
 
-def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
-    rates = [
-        8e9 * train.ip_bytes * (train.received - 1) / np.ptp(arrived)
+def _adr(trains: Sequence[Train], gathered_ns: float) -> tuple[float, float] | None:
+    """The mean rate of long trains and its 95 % half width; a train whose packets are stamped together may have been
+    longer or shorter by `gathered_ns`."""
+    spans = [
+        (train, float(np.ptp(arrived)))
         for train in trains
         if train.received > 1 and np.ptp(arrived := train.received_ns[train.received_ns > 0]) > 0
     ]
-    if len(rates) < 2:
+    if len(spans) < 2:
         return None
-    return float(np.mean(rates)), half_width(rates)
+    rates = [8e9 * train.ip_bytes * (train.received - 1) / span for train, span in spans]
+    mean = float(np.mean(rates))
+    return mean, half_width(rates) + mean * gathered_ns / min(span for _, span in spans)
 
 
 def _unfinished(ways: Sequence[PairDirection], facts: Mapping[str, object]) -> list[Flag]:
@@ -148,10 +156,10 @@ def _row(way: PairDirection) -> Row:
 
 
 def _capacity(way: PairDirection, found: Capacity) -> Quantity:
-    """The figure; only a bound where trains met queues that are about as long as their dispersion."""
-    figure = budget.figure(found.bps, "bit/s", contributions(found, way.clock_share))
-    if not queued_throughout(way):
-        return figure
+    """The figure; only a bound where trains met queues that are about as long as their dispersion, and where long
+    trains are faster."""
+    if not (queued_throughout(way) or contradicted(way)):
+        return budget.figure(found.bps, "bit/s", contributions(found, way.clock_share))
     # Other traffic spreads a long train: it is never faster than the narrow link for long.
     mean, error = way.adr_bps or (0.0, 0.0)
     return Quantity(value=max(mean - error, 0.0), unit="bit/s", bound="at least")
@@ -164,6 +172,10 @@ def _limit(way: PairDirection, found: Capacity) -> str:
     if queued_throughout(way):
         return phrase(
             "hardly a train met no queue: the capacity is not known, only that it is at least the rate of long trains"
+        )
+    if contradicted(way):
+        return phrase(
+            "long trains arrived faster than the pairs: the capacity is not known, only that it is at least their rate"
         )
     return phrase("the sender was slower than the path: a lower bound") if found.limited_by_sender else ""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keisoku.subjects.path.packet_pair.bucket import Bucket
+from keisoku.subjects.path.packet_pair.coalescence import Coalescence
 from keisoku.subjects.path.packet_pair.minimum_sum import Capacity
 from keisoku.subjects.path.packet_pair.modes import Mode
 from keisoku.subjects.path.packet_pair.serialisation import Serialisation
@@ -28,8 +29,9 @@ class PairDirection:
     clock_share: float | None
     """Relative standard deviation that timestamp noise adds to a single train's rate; None: not known."""
     bucket: Bucket | None
+    coalescence: Coalescence | None
     adr_bps: tuple[float, float] | None
-    """Average dispersion rate of long trains with its standard error."""
+    """Average dispersion rate of long trains with its 95 % half width."""
     modes: list[Mode]
     sweep: dict[int, Capacity]
     serialisation: Serialisation | None

@@ -10,7 +10,6 @@ from keisoku.ground.run.result import Flag
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, recorded
-from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
 from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.kind import USELESS, contributions
 from keisoku.subjects.path.packet_pair.minimum_sum import CHECK
@@ -52,6 +51,7 @@ def flags_of(way: PairDirection, settings: PacketPairSettings) -> list[Flag]:
         _bucket(way),
         _sender(way),
         _coalescence(way),
+        _spread(way),
         _clock(way),
         _stages(way, settings),
         _busy(way),
@@ -73,6 +73,30 @@ def queued_throughout(way: PairDirection) -> bool:
         return False
     uncertainty = 2 * budget.standard_uncertainty(contributions(found, way.clock_share))
     return uncertainty > USELESS * found.bps
+
+
+def contradicted(way: PairDirection) -> bool:
+    """Long trains passed faster than pairs say that any link lets them: something on the path gathers packets and lets
+    go of them at times of its own, so that those pairs that seem undelayed are spread by it.
+
+    Before a link of the capacity C no long train gets faster than C (Dovrolis et al., ToN 2004, section IV).
+    """
+    found = way.capacity
+    if found is None or way.adr_bps is None or _limited(way):
+        return False
+    mean, error = way.adr_bps
+    uncertainty = 2 * budget.standard_uncertainty(contributions(found, way.clock_share))
+    return mean - error > found.bps + uncertainty
+
+
+def _limited(way: PairDirection) -> bool:
+    """A bucket, the sender or the timestamps decide what pairs show."""
+    return way.bucket is not None or too_coarse(way) or (way.capacity is not None and way.capacity.limited_by_sender)
+
+
+def _unusual(way: PairDirection) -> bool:
+    """Pairs are not spread by the narrow link alone."""
+    return _limited(way) or contradicted(way)
 
 
 def _bucket(way: PairDirection) -> Flag | None:
@@ -107,7 +131,7 @@ def _sender(way: PairDirection) -> Flag | None:
 
 
 def _coalescence(way: PairDirection) -> Flag | None:
-    found = find_coalescence([train for train in way.trains if train.stage == "train"])
+    found = way.coalescence
     if found is None or way.bucket is not None:
         return None
     figures = {
@@ -120,6 +144,21 @@ def _coalescence(way: PairDirection) -> Flag | None:
         direction=recorded(way.direction),
     )
     return Flag(name="interrupt-coalescence", text=text, figures=figures)
+
+
+def _spread(way: PairDirection) -> Flag | None:
+    if not contradicted(way) or way.capacity is None or way.adr_bps is None:
+        return None
+    figures = {
+        "pairs": Quantity(value=way.capacity.bps, unit="bit/s"),
+        "average_dispersion_rate": Quantity(value=way.adr_bps[0], unit="bit/s", uncertainty=way.adr_bps[1]),
+    }
+    text = phrase(
+        "{direction}: long trains arrived faster than the pairs: something on the path gathers packets, and spreads"
+        " pairs; the capacity is not measured",
+        direction=recorded(way.direction),
+    )
+    return Flag(name="spread-pairs", text=text, figures=figures)
 
 
 def _clock(way: PairDirection) -> Flag | None:
@@ -140,7 +179,7 @@ def _clock(way: PairDirection) -> Flag | None:
 
 def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
     """Packets are stored more often than there are IP links, or our rate is a multiple of the one-packet rate."""
-    if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender or too_coarse(way):
+    if way.capacity is None or _unusual(way):
         return None
     if settings.one_packet_bps is not None and way.direction == "forward":
         ratio = way.capacity.bps / settings.one_packet_bps
@@ -180,7 +219,7 @@ def _busy(way: PairDirection) -> Flag | None:
     """First packets show a queue, whatever they are followed by; trains that leave no room between their packets do
     not: nothing can come between them."""
     found = way.capacity
-    if found is None or way.bucket is not None or found.limited_by_sender or too_coarse(way):
+    if found is None or _unusual(way):
         return None
     waiting, gathered = _waiting(way, found.bps)
     delayed = found.check_excess > CHECK + EVERY_ERRORS * (way.clock_share or 0.0)
@@ -206,7 +245,7 @@ def _busy(way: PairDirection) -> Flag | None:
 def _hidden(way: PairDirection) -> Flag | None:
     """Packets of others that are so short that no stamp shows a wait for them: some of them may be in every train."""
     found = way.capacity
-    if found is None or way.bucket is not None or found.limited_by_sender or too_coarse(way) or way.stamp_ns is None:
+    if found is None or _unusual(way) or way.stamp_ns is None:
         return None
     short_ns = 8e9 * SHORT_BYTES / found.bps
     if short_ns > SHORT_NOISES * way.stamp_ns:

@@ -109,6 +109,32 @@ def test_gathered_interrupts_are_found_with_their_period_and_nothing_else_is_tak
         assert find_coalescence(other.trains) is None
 
 
+@pytest.mark.parametrize(("narrow", "gather_us"), [(6e7, 394.0), (4.5e7, 400.0), (1e7, 1800.0)])
+def test_a_capacity_that_long_trains_contradict_is_not_measured(narrow: float, gather_us: float) -> None:
+    """Pairs that were let go of at two ticks of a timer had the least delay sum, and gave half of the capacity."""
+    gathering = Link(narrow, gather_ns=1000 * gather_us)
+    path = SyntheticPath([Link(2 * narrow), gathering], noise_ns=100.0)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 200)
+    for size in (200, 600, 1000, 1500):
+        path.send("sweep", size, 2, 20)
+    observed = _observed(path, noise_ns=100.0)
+    figure = observed.rows[0].figures["capacity"]
+    assert figure.bound == "at least" and 0.9 * narrow < figure.value <= narrow
+    assert {flag.name for flag in observed.flags} == {"spread-pairs"}
+    assert not [row for row in observed.rows if row.group == "Packet size"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_where_no_tick_parts_the_pairs_long_trains_agree_with_them(share: float) -> None:
+    path = SyntheticPath([Link(GIGABIT), Link(FAST, share, gather_ns=30_000)], noise_ns=100.0)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 400)
+    observed = _observed(path, noise_ns=100.0)
+    assert not observed.flagged("spread-pairs")
+    assert observed.rows[0].figures["capacity"].value == pytest.approx(FAST, rel=0.02)
+
+
 def test_modes_are_where_the_pairs_are() -> None:
     random = np.random.default_rng(1)
     rates = np.concatenate(
