@@ -7,28 +7,30 @@ kernel writes and are read when it is over. An idle CPU is not sampled.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
-import platform
 import struct
 import time
 from collections.abc import Iterator
-from fcntl import ioctl
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from keisoku.errors import PlanError
+from keisoku.ground.host import perf_event
+from keisoku.ground.host.perf_event import (
+    DISABLED,
+    NO_USER_CHAIN,
+    NOT_IDLE,
+    OWN_CLOCK,
+    SOFTWARE,
+    Attributes,
+    open_event,
+)
 
-_CALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "armv7l": 364}
-"""Numbers of perf_event_open."""
-_SOFTWARE, _CPU_CLOCK = 1, 0
+_CPU_CLOCK = 0
 _TASK, _TIME, _CHAIN = 1 << 1, 1 << 2, 1 << 5
 """What each sample holds: process and thread, the time, and the chain of calls (PERF_SAMPLE_*)."""
-_DISABLED, _NOT_IDLE, _NO_USER_CHAIN, _OWN_CLOCK = 1 << 0, 1 << 7, 1 << 22, 1 << 25
-_CLOSE_ON_EXEC = 8
-_ENABLE, _DISABLE = 0x2400, 0x2401
 _LOST, _SAMPLE = 2, 9
 _HEAD, _OFFSET = 1024, 1040
 """Where the first page says how far the kernel wrote, and where the records begin."""
@@ -50,26 +52,6 @@ class CpuSample(NamedTuple):
     thread: int
     calls: tuple[int, ...]
     """Addresses in the kernel, the innermost first; empty in a program of a user."""
-
-
-class _Attributes(ctypes.Structure):
-    """The beginning of `struct perf_event_attr` (PERF_ATTR_SIZE_VER3)."""
-
-    _fields_ = (
-        ("kind", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("event", ctypes.c_uint64),
-        ("period", ctypes.c_uint64),
-        ("sample", ctypes.c_uint64),
-        ("read", ctypes.c_uint64),
-        ("flags", ctypes.c_uint64),
-        ("wake_up", ctypes.c_uint32),
-        ("breakpoint", ctypes.c_uint32),
-        ("rest", ctypes.c_uint64 * 3),
-        ("registers", ctypes.c_uint64),
-        ("user_stack", ctypes.c_uint32),
-        ("clock", ctypes.c_int32),
-    )
 
 
 class CpuSamples:
@@ -105,14 +87,14 @@ class CpuSamples:
 
     def __enter__(self) -> Self:
         for event, _ in self._events.values():
-            ioctl(event, _ENABLE)
+            perf_event.enable(event)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for event, _ in self._events.values():
-            ioctl(event, _DISABLE)
+            perf_event.disable(event)
         for cpu, (_, room) in self._events.items():
             (written,), (begin,) = struct.unpack_from("Q", room, _HEAD), struct.unpack_from("Q", room, _OFFSET)
             for kind_of, record in records(room[begin : begin + written]):
@@ -148,23 +130,15 @@ def _sample(cpu: int, record: bytes) -> CpuSample:
 
 def _opened(cpu: int, period_ns: int) -> int:
     """Raises OSError if the kernel refuses."""
-    attributes = _Attributes(
-        kind=_SOFTWARE,
-        size=ctypes.sizeof(_Attributes),
+    attributes = Attributes(
+        kind=SOFTWARE,
         event=_CPU_CLOCK,
         period=period_ns,
         sample=_TASK | _TIME | _CHAIN,
-        flags=_DISABLED | _NOT_IDLE | _NO_USER_CHAIN | _OWN_CLOCK,
+        flags=DISABLED | NOT_IDLE | NO_USER_CHAIN | OWN_CLOCK,
         clock=time.CLOCK_MONOTONIC,
     )
-    call = _CALL.get(platform.machine())
-    if call is None:
-        raise OSError(0, f"not known how to ask a kernel for {platform.machine()}")
-    library = ctypes.CDLL(None, use_errno=True)
-    event = library.syscall(call, ctypes.byref(attributes), -1, cpu, -1, ctypes.c_ulong(_CLOSE_ON_EXEC))
-    if event < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return int(event)
+    return open_event(attributes, -1, cpu)
 
 
 def _online() -> list[int]:

@@ -23,6 +23,8 @@ from keisoku._core import Wire
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 from keisoku.ground.frame.variants import Frames
+from keisoku.ground.host.cpu_counters import CpuCounters, counted
+from keisoku.ground.host.cpu_time import of_processes
 from keisoku.ground.host.full_speed import FullSpeed
 from keisoku.subjects.device.engine.address_filter import filtered_at
 from keisoku.subjects.device.engine.connecting import INITIATOR, PLACES, Connecting
@@ -447,7 +449,11 @@ class _Running(TrialThread):
         before = read_all(self._counters, dict(self._wire.taken()))
         asked = self._trial.processes
         processes = None if asked is None else (*asked, *self._processes)
-        with StackSamples(self._trial, processes or ()) as samples, CpuTimes(processes) as cpu_times:
+        with (
+            StackSamples(self._trial, processes or ()) as samples,
+            CpuTimes(processes) as cpu_times,
+            CpuCounters(self._threads(processes)) as counters,
+        ):
             facts = json.loads(carry())
         # At a host that only receives no port sends.
         listed = [tuple(batch) for port in facts["transmitters"] for batch in port["sent"].pop("listed_batches", [])]
@@ -456,8 +462,15 @@ class _Running(TrialThread):
         after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
-        beside = cpu_times.facts(sending) | samples.facts(sending, listed)
+        beside = cpu_times.facts(sending) | samples.facts(sending, listed) | {"cpu_counters": counters.found}
         return Facts.model_validate(facts | {"counters": changes} | beside)
+
+    def _threads(self, processes: Sequence[str] | None) -> list[int]:
+        """Those whose instructions belong to the frames of a trial that times batches: of this process, of the kernel
+        where it carries packets, and of `processes`."""
+        if self._trial.batch_frames is None or self._trial.sample_every_ns is not None or not counted():
+            return []
+        return [thread for _, thread, _ in of_processes([str(os.getpid()), *(processes or ())])]
 
     def _open(self, stack: ExitStack) -> _Opened | None:
         """Opens the connections, and establishes them if that is asked for. The load is made of them; `stack` closes

@@ -39,6 +39,9 @@ PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 2, "reopens": False}
 LOST = 1e-3
 """Share of the frames that may be lost without a word."""
 
+COUNTED = ("instructions", "cycles", "cache_misses")
+"""By the processor, in the order of what they say: a neighbour changes no number of instructions."""
+
 Place = Literal["device", "cable"]
 
 
@@ -89,8 +92,8 @@ class FrameCost:
     def figures(self) -> dict[str, Quantity]:
         """'cost' (ns a frame in the device), 'whole' (with the tester's part), 'tester', 'batches' (the part of the
         whole in the sender's core), 'elsewhere' (the rest, if there is any), 'core' (frames/s that a core carries
-        through the device alone), 'calm' (% of the batches), 'lost' (frames). Empty where the host left no calm
-        moment."""
+        through the device alone), 'instructions', 'cycles', 'cache_misses' (a frame in the device, where the machine
+        counts them), 'calm' (% of the batches), 'lost' (frames). Empty where the host left no calm moment."""
         found = self._calm()
         if any(not level.calm_runs for level in found.values()):
             return {}
@@ -104,6 +107,7 @@ class FrameCost:
             figures["elsewhere"] = others
         if (core := _per_core(own)) is not None:
             figures["core"] = core
+        figures |= self._counted()
         figures["calm"] = Quantity(value=100 * found["device"].share, unit="%")
         figures["lost"] = Quantity(value=self._lost, unit="frames", uncertainty=0.0)
         return figures
@@ -130,6 +134,22 @@ class FrameCost:
             found.append(
                 phrase("{share:.2g} % of the frames were lost and cost less: give a lower --rate", share=share)
             )
+        return found
+
+    def _counted(self) -> dict[str, Quantity]:
+        """What the processor counted of a frame in the device: of all runs, as a neighbour takes none of it."""
+        found = {}
+        for name in COUNTED:
+            places = [
+                [
+                    Quantity(value=record.facts.cpu_counters[name] / frames, unit="")
+                    for record in self.runs[place]
+                    if name in record.facts.cpu_counters and (frames := record.facts.tracked.forwarded_frames)
+                ]
+                for place in ("device", "cable")
+            ]
+            if all(len(levels) > 1 for levels in places):
+                found[name] = difference(*(combined(levels, least=0.0) for levels in places))
         return found
 
     @property

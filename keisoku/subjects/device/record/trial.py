@@ -477,6 +477,9 @@ class Facts(_Model):
     """CPU time of threads beside the sender's, by name, where the trial reads it."""
     soft_interrupts_ns: dict[int, int] = {}
     """The same of soft interrupts on each CPU on which no sender works, outside those threads, in steps of 10 ms."""
+    cpu_counters: dict[str, int] = {}
+    """'cycles', 'instructions' and 'cache_misses' of the tester's threads, those of the kernel that carry packets, and
+    the device's processes, in a trial that times batches; empty where the machine does not count them."""
     stacks: Stacks | None = None
     """Where in the kernel the CPUs were, where the trial looks at that."""
 

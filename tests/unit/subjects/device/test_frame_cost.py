@@ -48,14 +48,20 @@ def with_batches(facts: Facts, trial: Trial, frame_ns: float, **more: Any) -> Fa
 
 
 def found(
-    template: tuple[Facts, Capabilities], times: Times = steady, of: Plan | None = None, **more: Any
+    template: tuple[Facts, Capabilities],
+    times: Times = steady,
+    of: Plan | None = None,
+    counts: Callable[[Trial, int], dict[str, int]] = lambda trial, number: {},
+    **more: Any,
 ) -> tuple[Result, list[TrialRecord]]:
     facts, capabilities = template
     method: Generator[Trial, TrialRecord, Result] = cost(Setting(of or parse(LAB), capabilities, Bias(exact=True)))
     records: list[TrialRecord] = []
     trial = next(method)
     while True:
-        own = with_batches(facts, trial, times(trial, len(records)), **({} if trial.on_cable else more))
+        counted = {"cpu_counters": counts(trial, len(records))}
+        beside = counted if trial.on_cable else counted | more
+        own = with_batches(facts, trial, times(trial, len(records)), **beside)
         records.append(record_of(trial, own, index=len(records), method="cost"))
         try:
             trial = method.send(records[-1])
@@ -94,6 +100,26 @@ def test_threads_that_work_for_the_device_count(template: tuple[Facts, Capabilit
     assert row.figures["cost"].value == pytest.approx(DEVICE_NS + 400, rel=0.005)
     few, _ = found(template, threads_ns={"ksoftirqd/1": forwarded})
     assert "elsewhere" not in few.rows[0].figures, "less than a hundredth comes from elsewhere"
+
+
+def test_what_the_processor_counts_of_a_frame_is_without_the_tester_s_part(
+    template: tuple[Facts, Capabilities],
+) -> None:
+    facts, capabilities = template
+    forwarded = facts.streams[0].tracked.forwarded_frames
+
+    def counted(trial: Trial, number: int) -> dict[str, int]:
+        each = 1500 if trial.on_cable else 5200
+        return {"instructions": (each + number % 3) * forwarded, "cycles": 4 * each * forwarded}
+
+    result, _ = found((facts, capabilities), counts=counted)
+    (row,) = result.rows
+    own = row.figures["instructions"]
+    assert own.bounds is not None and own.bounds[0] <= 3700 <= own.bounds[1] and own.bounds[1] - own.bounds[0] < 10
+    assert row.figures["cycles"].value == pytest.approx(4 * 3700)
+    assert "cache_misses" not in row.figures and not result.remarks
+    without, _ = found(template)
+    assert without.remarks == ["the processor counts no instructions here, as in most virtual machines"]
 
 
 def test_a_given_load_is_sent_in_bursts_by_the_clock(template: tuple[Facts, Capabilities]) -> None:

@@ -98,6 +98,8 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 remarks += inside.remarks
     if not is_lab(setting.plan.dut):
         remarks.append(phrase("the tester's part was measured on a cable of the kernel's veth"))
+    if rows and not any("instructions" in row.figures for row in rows) and settings.reopens:
+        remarks.append(phrase("the processor counts no instructions here, as in most virtual machines"))
     result = Result(measurement="cost", rows=[*rows, *within], remarks=remarks)
     return result.model_copy(update={"sentence": _sentence(result)}) if within else result
 
