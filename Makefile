@@ -6,6 +6,9 @@ PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
 # Where a shell forbids it, each of the thousands of child processes of the tests compiles the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
+# Processors for which wheels are made.
+PROCESSORS := $(shell uname -m)
+ALL_PROCESSORS := x86_64 aarch64
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
 .PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb test-install release audit oldest
@@ -146,14 +149,14 @@ bench-scale: $(BUILT)
 	@./setup.sh check
 	$(PY) benchmarks/speed/scale.py --write
 
-# Wheels that need neither a compiler nor this machine's C library, for both processors (glibc 2.17 and newer), with the
-# pages of the manual.
+# Wheels that need neither a compiler nor this machine's C library (glibc 2.17 and newer), with the pages of the manual:
+# for this machine's processor, or for PROCESSORS="x86_64 aarch64".
 wheel: $(BUILT)
 	@./setup.sh wheel
 	@./setup.sh web
-	@for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do \
+	@for processor in $(PROCESSORS); do \
 		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --quiet --zig \
-			--compatibility manylinux2014 --target $$target --out dist || exit 1; \
+			--compatibility manylinux2014 --target $$processor-unknown-linux-gnu --out dist || exit 1; \
 	done
 	@$(PY) docs/site/manual.py dist/keisoku-*.whl
 	@ls -l dist/keisoku-*.whl
@@ -163,7 +166,8 @@ deb: wheel
 	@packaging/deb.sh
 
 # Installs the wheel and the Debian package in clean Debian roots, without a compiler, and measures there.
-test-install: deb
+test-install:
+	@$(MAKE) deb PROCESSORS="$(ALL_PROCESSORS)"
 	@./setup.sh install
 	$(PY) -m pytest -rs packaging
 
@@ -171,7 +175,7 @@ test-install: deb
 release:
 	@rm -rf dist
 	@./setup.sh release
-	@$(MAKE) deb
+	@$(MAKE) deb PROCESSORS="$(ALL_PROCESSORS)"
 	$(PY) packaging/release.py
 	@ls -l dist
 

@@ -41,17 +41,18 @@ def built(pattern: str) -> Path:
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CleanRoot]:
     with clean_root(tmp_path_factory.mktemp("root") / "debian") as made:
+        (made.path / "tmp" / "dist").mkdir()
         for file in (built(f"keisoku-*_{platform.machine()}.whl"), built("keisoku_*.deb")):
-            shutil.copy(file, made.path / "tmp")
+            shutil.copy(file, made.path / "tmp" / "dist")
         yield made
 
 
 @pytest.fixture(scope="module")
 def wheel(root: CleanRoot) -> str:
     """The folder of the commands of a virtual environment with the wheel."""
-    name = next((root.path / "tmp").glob("keisoku-*.whl")).name
+    name = next((root.path / "tmp" / "dist").glob("keisoku-*.whl")).name
     root.done("python3", "-m", "venv", "/opt/keisoku")
-    root.done("/opt/keisoku/bin/pip", "install", "--quiet", f"/tmp/{name}")
+    root.done("/opt/keisoku/bin/pip", "install", "--quiet", f"/tmp/dist/{name}")
     return "/opt/keisoku/bin"
 
 
@@ -150,7 +151,7 @@ def test_the_commands_of_the_readme_do_what_it_says_word_by_word(root: CleanRoot
 
 def test_the_debian_package_leaves_nothing(root: CleanRoot) -> None:
     if root.run("dpkg", "--status", "keisoku").returncode != 0:  # the commands of the README install it
-        root.done("sh", "-c", "apt-get install -y /tmp/keisoku_*.deb")
+        root.done("sh", "-c", "apt-get install -y /tmp/dist/keisoku_*.deb")
     measured(root, "/usr/bin/keisoku")
     files = root.done("dpkg", "-L", "keisoku").split()
     assert "/usr/share/man/man1/keisoku-throughput.1.gz" in files
