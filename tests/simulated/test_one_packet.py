@@ -10,6 +10,7 @@ from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc44
 
 from keisoku.errors import EngineError
 from keisoku.ground.run.result import Result
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.path.one_packet.judgement import path as judgement
 from keisoku.subjects.path.one_packet.judgement.analysis import HOP, analyse
 from keisoku.subjects.path.one_packet.judgement.path import PathFit, fit_path
@@ -381,7 +382,7 @@ def test_a_router_that_takes_longer_above_512_bytes_read_34_for_50_without_a_fla
     hops: tuple[VirtualHop, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here its round trips do not tell."""
-    monkeypatch.setattr(judgement, "slower_above", lambda hop, apart: None)
+    monkeypatch.setattr(judgement, "kink_of", lambda hop, apart: None)
     run = Campaign(*hops, jitter_ns=3000.0)
     assert run.flags() == ["slow-router"]
     assert said in run.answer.flags[0].text
@@ -424,10 +425,42 @@ def test_a_host_that_takes_longer_above_512_bytes_was_measured_too_slow_without_
     """No train shows 12 of 80 ns a byte, and behind the host is no hop: but its lines meet at 512 bytes, not at 548."""
     run = Campaign(VirtualHop(100 * M, extra_above=(512, 12.0), bucket=bucket), jitter_ns=300.0)
     (flag,) = [flag for flag in run.answer.flags if flag.name == "slow-router"]
-    slower = re.search(r"takes ([\d.]+) ± [\d.]+ ns longer for each byte above 512", flag.text)
+    slower = re.search(r"each byte above about 512 takes \+([\d.]+) ± [\d.]+ ns more", flag.text)
     assert slower is not None
     assert float(slower[1]) == pytest.approx(12, rel=0.1)
     assert ("token-bucket" in run.flags()) == (bucket is not None)
+
+
+def _inside(figure: Quantity, truth: float) -> bool:
+    assert figure.bounds is not None
+    return figure.bounds[0] <= truth <= figure.bounds[1]
+
+
+@pytest.mark.parametrize(("edge", "more"), [(1000, 60.0), (1000, 20.0), (900, 30.0)])
+def test_a_change_of_slope_at_1000_bytes_was_one_at_512_and_made_the_next_hop_wrong(edge: int, more: float) -> None:
+    hops = (VirtualHop(50 * M, extra_above=(edge, more)), VirtualHop(100 * M), VirtualHop(50 * M))
+    run = Campaign(*hops, jitter_ns=2000.0, budget_s=30.0, seed=4)
+    (flag,) = run.answer.flags
+    assert flag.name == "kink" and run.path.kinks[1].from_bytes == pytest.approx(edge, abs=80)
+    assert flag.figures["slower"].value == pytest.approx(more, rel=0.1)
+    for row, hop in zip(run.answer.rows, hops, strict=False):
+        assert _inside(row.figures["forward"], hop.forward)
+
+
+@pytest.mark.parametrize("edge", [700, 512])
+def test_next_to_a_router_that_is_slower_for_long_packets_rates_are_bounds(
+    edge: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its change of slope is not found, and trains or the next hop tell of it."""
+    monkeypatch.setattr(judgement, "kink_of", lambda hop, apart: None)
+    hops = (VirtualHop(50 * M, extra_above=(edge, 30.0)), VirtualHop(20 * M), VirtualHop(50 * M))
+    run = Campaign(*hops, jitter_ns=2000.0, budget_s=30.0)
+    assert run.flags() == ["slow-router"]
+    bounds = [row.figures["forward"].bound for row in run.answer.rows[:3]]
+    assert bounds == ["at least", "at most", ""]
+    for row, hop in zip(run.answer.rows, hops, strict=False):
+        assert _inside(row.figures["forward"], hop.forward)
+        assert _inside(row.figures["reverse"], hop.forward)
 
 
 def test_gathered_interrupts_are_no_hidden_stages() -> None:

@@ -6,6 +6,7 @@ It sends nothing and formats no figure; `keisoku/subjects/path/one_packet/probin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -80,6 +81,8 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
                 figures[name] = Quantity(value=_ways(name) * BITS / span.upper, unit="bit/s", bound="at least")
             continue
         figures[name] = _rate_figure(span, _ways(name), gain, noise)
+        if name != "if_symmetric":
+            figures |= {name: figure} if (figure := _bound(path, segment, name, figures.pop(name))) else {}
     if segment.both is not None:
         said.append(
             phrase("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
@@ -109,6 +112,19 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         said.append(phrase("hidden stages not checked: {why}", why=verdict.why))
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
     return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark=join_texts("; ", said))
+
+
+def _bound(path: PathFit, segment: Segment, name: str, figure: Quantity) -> Quantity | None:
+    """What is known of a rate where this hop's router, or the one before, takes longer for longer packets: with that
+    a link seems slower on the way out and faster on the way back, and the next one the other way round."""
+    here, before = segment.last_hop in path.slower, segment.first_hop - 1 in path.slower
+    if not (here or before):
+        return figure
+    if (here and before) or figure.bounds is None:
+        return None
+    bound: Literal["at least", "at most"] = "at least" if here == (name == "forward") else "at most"
+    value = figure.bounds[0 if bound == "at least" else 1]
+    return Quantity(value=value, unit=figure.unit, bound=bound)
 
 
 def _ways(name: str) -> float:

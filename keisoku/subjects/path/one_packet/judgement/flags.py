@@ -38,9 +38,8 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             flags.append(Flag(name="hidden-stages", text=text, figures=stage))
         elif verdict.kind == "slow-router":
             text = phrase(
-                "{where}: the way out seems to be slower than the way back, but {why}: the router takes longer above "
-                "about {above} byte, so its forward rate is too low and its reverse rate too high, and those of the "
-                "next hop the other way round",
+                "{where}: the way out seems to be slower than the way back, but {why}: the router takes longer for "
+                "packets above {above} byte or more, so its rates and those of the next hop are only bounds",
                 where=where,
                 why=verdict.why,
                 above=SLOWER_ABOVE_BYTES,
@@ -67,30 +66,25 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                     rate=train.rate / 1e6,
                 )
             flags.append(Flag(name="not-serialising", text=text))
-        if verdict.slower is not None:
-            text = phrase(
-                "{where}: the router takes {slower:.3g} ± {error:.2g} ns longer for each byte above {above}, as round "
-                "trips just below the length at which its replies stop growing show: its forward rate is too low and "
-                "its reverse rate too high, and those of the next hop the other way round",
-                where=where,
-                slower=verdict.slower.value,
-                error=verdict.slower.half_width,
-                above=SLOWER_ABOVE_BYTES,
-            )
-            slower = Quantity(value=verdict.slower.value, unit="ns/byte", uncertainty=verdict.slower.half_width)
-            flags.append(Flag(name="slow-router", text=text, figures={"slower": slower}))
     for hop in path.fits:
         if (kink := path.kinks.get(hop.samples.hop)) is not None:
+            change = kink.change
+            taken = phrase("this is taken out of the rates of this hop and the next")
+            if not kink.placed:
+                taken = phrase("where it begins is not seen, so the rates of this hop and the next are only bounds")
             text = phrase(
-                "hop {hop} ({replier}): the slope changes at about {kink} byte by {kink2:+.2f} ns "
-                "per byte, which the lengths of its replies do not explain; its figures are means "
-                "over all sizes",
+                "hop {hop} ({replier}): each byte above about {above} takes {change:+.3g} ± {error:.2g} ns more, which "
+                "no link and no length of a reply explains: its router or host is slower there; {taken}",
+                taken=taken,
                 hop=hop.samples.hop,
                 replier=hop.samples.replier,
-                kink=kink[0],
-                kink2=kink[1],
+                above=kink.from_bytes,
+                change=change.value,
+                error=change.half_width,
             )
-            flags.append(Flag(name="kink", text=text))
+            name = "slow-router" if kink.from_bytes == SLOWER_ABOVE_BYTES else "kink"
+            more = Quantity(value=change.value, unit="ns/byte", uncertainty=change.half_width)
+            flags.append(Flag(name=name, text=text, figures={"slower": more}))
         if (odd := _theil_sen_differs(hop)) is not None:
             flags.append(Flag(name="fits-disagree", text=odd))
     if mixed := [_ways(samples) for samples in path.hops if samples.mixed]:

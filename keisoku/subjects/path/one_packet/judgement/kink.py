@@ -9,11 +9,14 @@ points near the best one (Huber and Ronchetti 2009, §7).
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.uncertainty import student
-from keisoku.subjects.path.one_packet.fit.segment import HopFit, Span
+from keisoku.subjects.path.one_packet.fit.covariance import FORWARD, Covariance
+from keisoku.subjects.path.one_packet.fit.segment import HopFit, Span, fit_hop
 from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats
 from keisoku.subjects.path.one_packet.probing.sizes import QUOTE_BYTES, SLOWER_ABOVE_BYTES
 
@@ -34,12 +37,38 @@ LEAST_SLOWER_NS = 3.0
 LEAST_POINTS = 4
 _ABOVE_COLUMNS = 4
 """Of the design of `_above`."""
+EDGE_STEP_BYTES = 16
+"""Sizes at which the slope is tried to change lie so far apart, whether they were probed or not; a byte apart around
+the best one."""
+EFFICIENCY = 2 / np.pi
+"""Of least absolute deviations where errors are normal: the variance of least squares over theirs."""
 STEPS = 15
 LEAST_SCATTER_NS = 1.0
 
 
-def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
-    """The size and the change in ns per byte; None if a plane explains all.
+@dataclass(frozen=True)
+class Kink:
+    """A change of a hop's slope."""
+
+    from_bytes: int
+    """The probe size at which it begins."""
+    change: Span
+    """In ns per byte."""
+    misfit_ns: float
+    """What a plane with this change leaves unexplained: the sum of the distances of all cells from it."""
+    placed: bool = True
+    """It begins between sizes at which it can be looked for, and not at the first or last of them."""
+
+
+def kink_of(hop: HopFit, apart: Span | None) -> Kink | None:
+    """The change that explains a hop's round trips best, of those of `unexplained_kink` and `slower_above`; None if a
+    plane explains all."""
+    found = [kink for kink in (slower_above(hop, apart), unexplained_kink(hop)) if kink is not None]
+    return min(found, key=lambda kink: kink.misfit_ns, default=None)
+
+
+def unexplained_kink(hop: HopFit) -> Kink | None:
+    """None if a plane explains all.
 
     Where replies grow up to 548 bytes a change at 512 is that of `slower_above`.
     """
@@ -50,40 +79,55 @@ def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     plane = np.column_stack(columns)
     if sizes.size <= plane.shape[1] + LEAST_POINTS:
         return None
-    edges = np.unique(sizes)[LEAST_POINTS:-LEAST_POINTS]
-    heights = sizes.max() - edges
-    hinges = np.maximum(0.0, sizes - edges[:, None]) / heights[:, None]
-    beside = hinges.T - plane @ np.linalg.lstsq(plane, hinges.T, rcond=None)[0]
-    usable = (np.abs(beside).max(axis=0) >= APART) & (heights >= APART * np.ptp(sizes))
-    if not usable.any():
+    ends = np.unique(sizes)[[LEAST_POINTS, -LEAST_POINTS - 1]]
+    edges = np.arange(ends[0], ends[1] + 1, EDGE_STEP_BYTES)
+    beside = _hinges(sizes, edges)
+    beside = beside - plane @ np.linalg.lstsq(plane, beside, rcond=None)[0]
+    edges = edges[(np.abs(beside).max(axis=0) >= APART) & (sizes.max() - edges >= APART * np.ptp(sizes))]
+    if not edges.size:
         return None
-    edges, heights, hinges = edges[usable], heights[usable], hinges[usable]
-    designs = np.concatenate([np.broadcast_to(plane, (edges.size, *plane.shape)), hinges[:, :, None]], axis=2)
-    level = float(np.median(hop.fitted))
-    residuals = _residuals(designs, hop.fitted - level)
-    best = int(np.argmin(np.abs(residuals).sum(axis=1)))
-    change, error = _change(designs[best], hop.fitted - level, residuals[best])
-    least = max(LEAST_NS * float(heights[best]), LEAST_SHARE * abs(hop.fit.forward) * float(heights[best]))
+    values = hop.fitted - float(np.median(hop.fitted))
+    near = edges[_best(plane, sizes, edges, values)[0]]
+    placed = bool(edges[0] < near < edges[-1])
+    edges = np.arange(max(near - EDGE_STEP_BYTES, edges[0]), min(near + EDGE_STEP_BYTES, edges[-1]) + 1)
+    best, designs, residuals = _best(plane, sizes, edges, values)
+    height = float(sizes.max() - edges[best])
+    change, error = _change(designs[best], values, residuals[best])
+    least = max(LEAST_NS, LEAST_SHARE * abs(hop.fit.forward)) * height
     if abs(change) < max(ERRORS * error, least):
         return None
-    return int(edges[best]), change / float(heights[best])
+    misfit_ns = float(np.abs(residuals[best]).sum())
+    return Kink(int(edges[best]), _span(hop, designs.shape[2], change / height, error / height), misfit_ns, placed)
 
 
-def slower_above(hop: HopFit, apart: Span | None) -> Span | None:
-    """By how many ns per byte a router takes longer above 512 bytes, where replies grow up to little more; None if a
-    plane explains all. Only the bytes from the longest size that is no longer than that to where replies stop count.
+def _hinges(sizes: Floats, edges: Floats) -> Floats:
+    """A column for each edge, from 0 at it to 1 at the longest size."""
+    hinges: Floats = np.maximum(0.0, sizes[:, None] - edges) / (sizes.max() - edges)
+    return hinges
+
+
+def _best(plane: Floats, sizes: Floats, edges: Floats, values: Floats) -> tuple[int, Floats, Floats]:
+    """The place of the edge whose hinge explains most beside the plane, and the designs and residuals of all."""
+    hinges = _hinges(sizes, edges).T[:, :, None]
+    designs = np.concatenate([np.broadcast_to(plane, (edges.size, *plane.shape)), hinges], axis=2)
+    residuals = _residuals(designs, values)
+    return int(np.argmin(np.abs(residuals).sum(axis=1))), designs, residuals
+
+
+def slower_above(hop: HopFit, apart: Span | None) -> Kink | None:
+    """A router that takes longer above 512 bytes, where replies grow up to little more; None if a plane explains all.
+    Only the bytes from the longest size that is no longer than that to where replies stop count.
 
     `apart` is the slope out less the slope back of the links to it. Such a router makes it twice what it adds itself,
     which a faster way back does not: fewer errors are enough where both agree.
     """
     if (found := _above(hop)) is None:
         return None
-    change, error = found
+    change, error, misfit_ns = found
     agree = apart is not None and apart.lower > 0 and abs(change - apart.value / 2) < AGREE_ERRORS * error
     if change < max((ERRORS_AGREEING if agree else ERRORS) * error, LEAST_SLOWER_NS):
         return None
-    half = student(hop.samples.sizes.size - _ABOVE_COLUMNS) * error
-    return Span(change, change - half, change + half)
+    return Kink(SLOWER_ABOVE_BYTES, _span(hop, _ABOVE_COLUMNS, change, error), misfit_ns)
 
 
 def unseen_above(hop: HopFit) -> float:
@@ -91,13 +135,42 @@ def unseen_above(hop: HopFit) -> float:
     two standard errors; 0 where such a change is no other than any (`unexplained_kink`)."""
     if (found := _above(hop)) is None:
         return 0.0
-    change, error = found
+    change, error, _ = found
     return max(change, 0.0) + 2 * error
 
 
-def _above(hop: HopFit) -> tuple[float, float] | None:
-    """How much longer the router takes above 512 bytes, in ns per byte, and the standard error, by the foot of the
-    change; None where replies do not grow up to little more."""
+def straightened(hop: HopFit, kink: Kink) -> HopFit:
+    """The hop without the change, which its own router or host makes: packets that it only hands on have none of it.
+
+    Its slopes are less well known by what the fit of the change and of its place takes (least squares with the
+    derivatives by both as further columns: Seber and Wild, Nonlinear Regression, 9.4), and more so by `EFFICIENCY`,
+    as both are fitted by least absolute deviations.
+    """
+    samples, change = hop.samples, kink.change.value
+    above = np.maximum(0.0, samples.sizes - kink.from_bytes)
+    cells = tuple(cell - change * late for cell, late in zip(samples.samples, above, strict=True))
+    fitted = fit_hop(replace(samples, samples=cells))
+    kept = fitted.fit.kept
+    columns = [np.ones_like(above), samples.sizes] + ([samples.replies] if fitted.fit.kind == "both" else [])
+    plane = np.column_stack(columns)[kept]
+    bent = np.column_stack([plane, above[kept], change * (above[kept] > 0)])
+    inverse, whole = np.linalg.pinv(plane.T @ plane), np.linalg.pinv(bent.T @ bent)
+    own = slice(0, plane.shape[1])
+    matrix = fitted.known.matrix.copy()
+    matrix[own, own] += (whole[own, own] - inverse) * (
+        matrix[FORWARD, FORWARD] / inverse[FORWARD, FORWARD] / EFFICIENCY
+    )
+    return replace(fitted, known=Covariance(matrix, fitted.known.freedom - 2))
+
+
+def _span(hop: HopFit, columns: int, change: float, error: float) -> Span:
+    half = student(hop.samples.sizes.size - columns) * error
+    return Span(change, change - half, change + half)
+
+
+def _above(hop: HopFit) -> tuple[float, float, float] | None:
+    """How much longer the router takes above 512 bytes, in ns per byte, the standard error, by the foot of the change,
+    and the misfit in ns; None where replies do not grow up to little more."""
     sizes, replies = hop.samples.sizes, hop.samples.replies
     above = replies == replies.max()
     growing = np.unique((replies - sizes)[~above])
@@ -108,8 +181,9 @@ def _above(hop: HopFit) -> tuple[float, float] | None:
         return None
     design = np.column_stack([np.ones_like(sizes), sizes / sizes.max(), replies / replies.max(), above])
     values = hop.fitted - float(np.median(hop.fitted))
-    change, error = _change(design, values, _residuals(design[None], values)[0])
-    return change / between, error / between
+    residuals = _residuals(design[None], values)[0]
+    change, error = _change(design, values, residuals)
+    return change / between, error / between, float(np.abs(residuals).sum())
 
 
 def _change(design: Floats, values: Floats, residuals: Floats) -> tuple[float, float]:

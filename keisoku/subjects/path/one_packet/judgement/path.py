@@ -9,7 +9,7 @@ import numpy as np
 
 from keisoku.subjects.path.one_packet.fit.minimum import HopSamples, hop_samples
 from keisoku.subjects.path.one_packet.fit.segment import HopFit, Segment, fit_hops, segments
-from keisoku.subjects.path.one_packet.judgement.kink import slower_above, unexplained_kink, unseen_above
+from keisoku.subjects.path.one_packet.judgement.kink import Kink, kink_of, straightened, unseen_above
 from keisoku.subjects.path.one_packet.judgement.quoting import Quoting, classify
 from keisoku.subjects.path.one_packet.judgement.train import Dispersion, dispersions
 from keisoku.subjects.path.one_packet.judgement.verdict import PathVerdict, verdicts
@@ -39,35 +39,42 @@ class PathFit:
     verdicts: list[PathVerdict]
     trains: dict[int, Dispersion]
     quoting: dict[int, Quoting]
-    kinks: dict[int, tuple[int, float]]
-    """By hop: the size from which the slope changes, and by how many ns per byte."""
+    kinks: dict[int, Kink]
+    """By hop."""
+    slower: set[int]
+    """Hops whose router takes longer for longer packets, which is in their slopes: as it takes none of it for packets
+    that it hands on, the slopes of the next hop have the opposite of it."""
     unseen: dict[int, Unseen]
     """By hop: by how much its router may take longer above 512 bytes unseen, where that is worth a word."""
 
 
 def fit_path(probes: Sequence[HopProbe]) -> PathFit:
-    """Computes the fits, the differences between hops, and the verdicts from trains."""
+    """Computes the fits, the differences between hops, and the verdicts from trains.
+
+    A change of slope is its router's own, and in no difference to the next hop: it is taken out.
+    """
     hops = hop_samples(probes)
     fits = fit_hops(hops)
-    found = segments(fits)
+    apart = {segment.last_hop: segment.apart for segment in segments(fits)}
+    kinks = {hop.samples.hop: kink for hop in fits if (kink := kink_of(hop, apart[hop.samples.hop])) is not None}
+    placed = {hop: kink for hop, kink in kinks.items() if kink.placed}
+    found = segments([straightened(hop, placed[hop.samples.hop]) if hop.samples.hop in placed else hop for hop in fits])
     trains = dispersions(probes)
     quoting = {
         samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
         for samples in hops
     }
-    apart = {segment.last_hop: segment.apart for segment in found}
-    slower = {hop.samples.hop: more for hop in fits if (more := slower_above(hop, apart[hop.samples.hop])) is not None}
-    rest = [hop for hop in fits if hop.samples.hop not in slower]
-    kinks = {hop.samples.hop: kink for hop in rest if (kink := unexplained_kink(hop)) is not None}
     delays = {hop.samples.hop: _delay_ns(hop.samples) for hop in fits}
-    judged = verdicts(found, trains, delays, set(kinks), slower)
+    judged = verdicts(found, trains, delays, set(kinks))
     said = {
         one.last_hop
         for one, verdict in zip(found, judged, strict=True)
         if verdict.kind == "slow-router" or verdict.shared_rate is not None
     }
-    unseen = _unseen([hop for hop in rest if hop.samples.hop not in said | set(kinks)], found)
-    return PathFit(hops, fits, found, judged, trains, quoting, kinks, unseen)
+    unseen = _unseen([hop for hop in fits if hop.samples.hop not in said | set(kinks)], found)
+    slow = {one.last_hop for one, verdict in zip(found, judged, strict=True) if verdict.kind == "slow-router"}
+    slow |= {hop for hop, kink in kinks.items() if not kink.placed and kink.change.value > 0}
+    return PathFit(hops, fits, found, judged, trains, quoting, kinks, slow, unseen)
 
 
 def _unseen(hops: Sequence[HopFit], found: Sequence[Segment]) -> dict[int, Unseen]:

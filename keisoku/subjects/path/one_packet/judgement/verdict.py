@@ -46,8 +46,6 @@ class PathVerdict:
     shared_rate: float | None = None
     """bit/s each way if its router takes longer above 512 bytes; None: the way back is not surely the faster one, or a
     train shows that the way out is as slow as that."""
-    slower: Span | None = None
-    """ns per byte by which its router takes longer above 512 bytes, where its round trips show that by themselves."""
 
 
 def verdicts(
@@ -55,12 +53,11 @@ def verdicts(
     trains: Mapping[int, Dispersion],
     delay_ns: Mapping[int, float],
     kinked: Collection[int],
-    slower: Mapping[int, Span],
 ) -> list[PathVerdict]:
     """One for each segment, in order.
 
-    `delay_ns` is the delay above the minimum that one in ten single packets to a hop met; `kinked` are hops whose slope
-    is not that of a link, `slower` those whose router takes longer above 512 bytes, with by how much.
+    `delay_ns` is the delay above the minimum that one in ten single packets to a hop met; `kinked` are hops whose
+    slope changes with the size.
     """
     result: list[PathVerdict] = []
     explained = _Explained()
@@ -69,9 +66,7 @@ def verdicts(
         noise = NOISES * delay_ns.get(segment.last_hop, 0.0)
         explained = explained.with_segment(segment)
         verdict = _verdict(segment, train, explained, noise, segment.last_hop in kinked)
-        if segment.last_hop in slower:
-            verdict = replace(verdict, slower=slower[segment.last_hop])
-        elif verdict.kind != "hidden-stages" and segment.last_hop not in kinked:
+        if verdict.kind != "hidden-stages" and segment.last_hop not in kinked:
             bucket = verdict.kind == "token-bucket"  # its train says nothing of the link
             slow = None if bucket else _slow_router(segment, following, train, noise)
             verdict = slow or replace(verdict, shared_rate=_shared_rate(segment, None if bucket else train, noise))
