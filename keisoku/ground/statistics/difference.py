@@ -31,19 +31,24 @@ def without_rounding(figure: Quantity) -> Quantity:
 def difference(one: Quantity, other: Quantity) -> Quantity:
     """`one` - `other` with its expanded uncertainty (GUM 5.1.2), which is not known if either's is not.
 
-    With a bound it is a bound itself, where there is one. Raises ValueError for figures of different units.
+    Where either interval is not symmetrical, each end is that of its own side (MOVER: Donner and Zou, 2012). With a
+    bound it is a bound itself, where there is one. Raises ValueError for figures of different units.
     """
     if one.unit != other.unit:
         raise ValueError(f"{one.unit} cannot be subtracted from {other.unit}")
     if one.bound or other.bound:
         return _bounded(one, other)
-    mine, its = _side(one, other), _side(other, one)
-    uncertainty = None if mine is None or its is None else math.hypot(mine, its)
     value = one.value - other.value
     if abs(value) <= _rounding(one, other):
         value = 0.0
     covers = one.covers or other.covers
-    return Quantity(value=value, unit=one.unit, uncertainty=uncertainty, covers=covers)
+    if one.bounds is None or other.bounds is None or covers == "observed":
+        return Quantity(value=value, unit=one.unit, covers=covers)
+    (low, high), (its_low, its_high) = one.bounds, other.bounds
+    down = math.hypot(one.value - low, its_high - other.value)
+    up = math.hypot(high - one.value, other.value - its_low)
+    ends = None if math.isclose(down, up) else Interval(lower=value - down, upper=value + up)
+    return Quantity(value=value, unit=one.unit, uncertainty=max(down, up), interval=ends, covers=covers)
 
 
 def ratio(one: Quantity, other: Quantity) -> Quantity | None:
@@ -136,15 +141,17 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     found = difference(new, old)
     if (new.bound or old.bound) and new.bounds and old.bounds:
         return _change_of_bound(found, old, better, margin)
-    if found.uncertainty is None or not math.isfinite(found.value):
+    if found.bounds is None or not math.isfinite(found.value):
         return "cannot be judged"
-    worse = {"lower": found.value, "higher": -found.value, "neither": abs(found.value)}[better]
-    uncertainty = found.uncertainty + _rounding(new, old)
-    if worse - uncertainty > margin.of(old):
+    rounding = _rounding(new, old)
+    low, high = found.bounds[0] - rounding, found.bounds[1] + rounding
+    least_worse = {"lower": low, "higher": -high, "neither": max(low, -high)}[better]
+    least_better = {"lower": -high, "higher": low, "neither": -math.inf}[better]
+    if least_worse > margin.of(old):
         return "regression"
-    if worse - uncertainty > 0:
+    if least_worse > 0:
         return "worse within the margin"
-    if -worse - uncertainty > 0:
+    if least_better > 0:
         return "better"
     return "equal" if found.uncertainty == 0 else "cannot be told apart"
 

@@ -1,0 +1,50 @@
+"""The interval of a difference, whose ends are each of their own side."""
+
+from __future__ import annotations
+
+import random
+from statistics import mean
+
+import pytest
+
+from keisoku.ground.statistics.difference import Margin, change, difference
+from keisoku.ground.statistics.quantity import Interval, Quantity
+
+
+def between(value: float, lower: float, upper: float) -> Quantity:
+    ends = Interval(lower=lower, upper=upper)
+    return Quantity(value=value, unit="ns", uncertainty=max(value - lower, upper - value), interval=ends)
+
+
+def test_the_far_side_of_an_interval_was_not_in_a_difference() -> None:
+    """5.0 ± 0.7 µs was said of 5.3 µs that may have been 10."""
+    found = difference(between(5300.0, 4600.0, 10_000.0), Quantity(value=300.0, unit="ns", uncertainty=2.0))
+    assert found.bounds == pytest.approx((4300.0, 9700.0), abs=1)
+    assert found.uncertainty == pytest.approx(4700.0, abs=1)
+
+
+def test_equal_sides_have_one_uncertainty() -> None:
+    found = difference(*(Quantity(value=value, unit="ns", uncertainty=3.0) for value in (10.0, 4.0)))
+    assert found.interval is None and found.uncertainty == pytest.approx(18**0.5)
+
+
+def test_a_change_is_judged_by_the_side_that_reaches_the_margin() -> None:
+    old = Quantity(value=100.0, unit="ns", uncertainty=1.0)
+    assert change(between(110.0, 108.0, 200.0), old, "lower", Margin(share=0.05)) == "regression"
+    assert change(between(110.0, 103.0, 111.0), old, "lower", Margin(share=0.05)) == "worse within the margin"
+    assert change(between(90.0, 20.0, 92.0), old, "lower", Margin()) == "better"
+    assert change(between(90.0, 89.0, 130.0), old, "lower", Margin()) == "cannot be told apart"
+
+
+def test_it_contains_the_true_difference_of_skewed_figures_as_often_as_each_does() -> None:
+    chance = random.Random(5)
+    inside = []
+    for _ in range(2000):
+        sides = []
+        for _ in range(2):
+            late = chance.expovariate(1.0)  # within (0.025, 3.69) in 95 %
+            sides.append(between(100 + late, 100 + late - 3.69, 100 + late - 0.025))
+        found = difference(*sides)
+        assert found.bounds
+        inside.append(found.bounds[0] <= 0 <= found.bounds[1])
+    assert 0.93 < mean(inside) < 0.99
