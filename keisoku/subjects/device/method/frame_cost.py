@@ -6,6 +6,7 @@ before it asks for the next batch. So the time from batch to batch is the CPU ti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -15,7 +16,7 @@ from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.difference import difference
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import FROM_ORDER, combined
-from keisoku.language import phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.calm import Calm, calm
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.interference import Speed
@@ -36,6 +37,8 @@ PIECES = 3
 """Fewer pieces of work than this say nothing of a core's speed."""
 PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 2, "reopens": False}
 """Of a `BatchLoad` on one side of a pair, where many pairs follow each other on the same ports."""
+POLLING = 0.5
+"""A thread polls that takes this share of all threads' CPU time also where no frame comes."""
 LOST = 1e-3
 """Share of the frames that may be lost without a word."""
 
@@ -102,6 +105,8 @@ class FrameCost:
         whole = batches if others is None else _sum(batches, others)
         tester = self.tester or self._a_frame("cable", found["cable"])
         own = difference(whole, tester)
+        if self._polling and not self._overloaded:
+            own, whole = (Quantity(value=one.value, unit=one.unit, bound="at most") for one in (own, whole))
         figures = {"cost": own, "whole": whole, "tester": tester, "batches": batches}
         if others is not None:
             figures["elsewhere"] = others
@@ -128,8 +133,23 @@ class FrameCost:
                         place=said,
                     )
                 )
-        sent = sum(record.facts.sent.offered_frames for record in self.runs["device"])
-        if self._lost > LOST * sent:
+        if self._polling:
+            names = join_texts(", ", self._polling)
+            found.append(
+                phrase(
+                    "{names} also takes its CPU time where no frame comes: all of it counts, as the load was more than "
+                    "it carries",
+                    names=names,
+                )
+                if self._overloaded
+                else phrase(
+                    "{names} also takes its CPU time where no frame comes: give no --rate, or one that it does not "
+                    "carry",
+                    names=names,
+                )
+            )
+        elif self._overloaded:
+            sent = sum(record.facts.sent.offered_frames for record in self.runs["device"])
             share = 100 * self._lost / sent
             found.append(
                 phrase("{share:.2g} % of the frames were lost and cost less: give a lower --rate", share=share)
@@ -151,6 +171,17 @@ class FrameCost:
             if all(len(levels) > 1 for levels in places):
                 found[name] = difference(*(combined(levels, least=0.0) for levels in places))
         return found
+
+    @property
+    def _polling(self) -> list[str]:
+        """Names of threads that take much CPU time while no frame comes: they look for frames all the time."""
+        idle, loaded = (_threads(self.runs[place]) for place in ("cable", "device"))
+        return sorted(name for name, ns in idle.items() if loaded and ns > POLLING * loaded.total())
+
+    @property
+    def _overloaded(self) -> bool:
+        """More frames came than the device carries."""
+        return self._lost > LOST * sum(record.facts.sent.offered_frames for record in self.runs["device"])
 
     @property
     def _lost(self) -> int:
@@ -218,7 +249,8 @@ class FrameCost:
                 "reopens": opens and number > 1,
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
-                "processes": load.processes if place == "device" else None,
+                # Over the cable no frame comes to them: what they take then, they take for nothing.
+                "processes": load.processes if place == "device" or load.processes else None,
                 # Another one in each run: in no two of them it keeps step with the batches alike.
                 "sample_every_ns": load.sample_ns and round(load.sample_ns * (1 + 0.037 * (number % 8))),
                 "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),
@@ -231,6 +263,14 @@ class FrameCost:
                 ),
             }
         )
+
+
+def _threads(records: Sequence[TrialRecord]) -> Counter[str]:
+    """CPU time of threads beside the sender's by name, in ns a run."""
+    taken: Counter[str] = Counter()
+    for record in records:
+        taken.update(record.facts.threads_ns)
+    return Counter({name: ns // len(records) for name, ns in taken.items()})
 
 
 def _speeds(records: Sequence[TrialRecord]) -> list[Speed]:

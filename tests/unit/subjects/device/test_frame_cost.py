@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import pytest
@@ -52,6 +52,7 @@ def found(
     times: Times = steady,
     of: Plan | None = None,
     counts: Callable[[Trial, int], dict[str, int]] = lambda trial, number: {},
+    idle: Mapping[str, Any] = {},
     **more: Any,
 ) -> tuple[Result, list[TrialRecord]]:
     facts, capabilities = template
@@ -60,7 +61,7 @@ def found(
     trial = next(method)
     while True:
         counted = {"cpu_counters": counts(trial, len(records))}
-        beside = counted if trial.on_cable else counted | more
+        beside = counted | (dict(idle) if trial.on_cable else more)
         own = with_batches(facts, trial, times(trial, len(records)), **beside)
         records.append(record_of(trial, own, index=len(records), method="cost"))
         try:
@@ -100,6 +101,29 @@ def test_threads_that_work_for_the_device_count(template: tuple[Facts, Capabilit
     assert row.figures["cost"].value == pytest.approx(DEVICE_NS + 400, rel=0.005)
     few, _ = found(template, threads_ns={"ksoftirqd/1": forwarded})
     assert "elsewhere" not in few.rows[0].figures, "less than a hundredth comes from elsewhere"
+
+
+@pytest.mark.parametrize(("lost", "bound"), [(5, ""), (0, "at most")])
+def test_a_thread_that_polls_is_measured_only_where_it_is_overloaded(
+    template: tuple[Facts, Capabilities], lost: int, bound: str
+) -> None:
+    """Its CPU time was that of the frames that it carried, and a lower --rate, which was advised, made it more."""
+    facts, capabilities = template
+    forwarded = facts.streams[0].tracked.forwarded_frames
+    (stream,) = facts.streams
+    tracked = stream.tracked.model_copy(update={"lost_frames": lost})
+    facts = facts.model_copy(update={"streams": [stream.model_copy(update={"tracked": tracked})]})
+    polls = {"threads_ns": {"dpdk-worker1": 400 * forwarded, "dpdk-main": 1000}}
+    of = parse({**LAB, "cost": {"process": ["dpdk-testpmd"]}})
+    result, records = found(
+        (facts, capabilities), of=of, idle={"threads_ns": {"dpdk-worker1": 350 * forwarded}}, **polls
+    )
+    assert {record.trial.processes for record in records} == {("dpdk-testpmd",)}
+    (row,) = result.rows
+    assert row.figures["cost"].bound == bound
+    assert (
+        row.remark.startswith("dpdk-worker1 also takes its CPU time where no frame comes") and "lower" not in row.remark
+    )
 
 
 def test_what_the_processor_counts_of_a_frame_is_without_the_tester_s_part(
