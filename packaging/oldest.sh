@@ -10,6 +10,8 @@ $uv venv --quiet --clear --python .venv/bin/python "$place"
 $uv pip compile --quiet --resolution lowest-direct --python-version "$python" --extra serve --extra notebook --extra board \
     --extra cluster pyproject.toml --output-file "$place/requirements.txt"
 $uv pip install --quiet --python "$place" --requirement "$place/requirements.txt" pytest pytest-timeout hypothesis
+# What a test compares with.
+$uv pip install --quiet --python "$place" --no-deps --requirement tests/requirements.lock
 # What the core's build says of keisoku itself, such as its version.
 cp -r .venv/lib/python"$python"/site-packages/keisoku-*.dist-info "$place/lib/python$python/site-packages/"
 echo "keisoku: $(grep -c == "$place/requirements.txt") packages at their lowest versions:"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from keisoku.errors import EngineError
 from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase, plural
 from keisoku.subjects.path.stamp.analysis import NAME, delays_of
 from keisoku.subjects.path.stamp.analysis import analyse as analyse_rows
+from keisoku.subjects.path.stamp.exchanges import exchanges
 from keisoku.subjects.path.stamp.key import read_key
 from keisoku.subjects.path.stamp.plot import delay_plot
 from keisoku.subjects.path.stamp.sender import DelaySender
@@ -19,18 +21,23 @@ TABLE = "packets"
 
 
 def measure(work: Work[DelaySettings]) -> None:
-    """Sends the packets and keeps a row for each. Raises EngineError if none of them is answered."""
-    settings, kept = work.settings, 0
+    """Sends the packets and keeps a row for each. Raises EngineError if none of them is answered, or no answer can be
+    used."""
+    settings, kept = work.settings, list[pa.Table]()
 
     def keep(part: pa.Table) -> None:
-        nonlocal kept
         # With the first part, so that a reflector that never answers leaves nothing.
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
-        kept += part.num_rows
-        work.observer.came_to(kept, settings.packets, plural("{count} packet", "{count} packets", count=kept))
+        kept.append(part)
+        count = sum(one.num_rows for one in kept)
+        work.observer.came_to(count, settings.packets, plural("{count} packet", "{count} packets", count=count))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
+    used = exchanges(pa.concat_tables(kept))
+    if not len(used.t1_ns):
+        said = "; ".join(flag.text for flag in used.flags()) or "no packet has a timestamp of the kernel"
+        raise EngineError(f"nothing was measured: {said}")
 
 
 def analyse(directory: RunDirectory) -> Findings:

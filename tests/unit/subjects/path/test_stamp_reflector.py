@@ -5,14 +5,17 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import keisoku as ks
+from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.stamp import reflector
-from keisoku.subjects.path.stamp.packet import ReflectedPacket, SenderPacket
+from keisoku.subjects.path.stamp.packet import ErrorEstimate, ReflectedPacket, SenderPacket, reflect
 
 
 class Port:
@@ -70,3 +73,31 @@ def test_a_reflector_at_any_address_answers_from_the_one_that_was_asked() -> Non
     finally:
         made.stop()
         serving.join()
+
+
+def test_a_run_of_which_every_answer_is_left_out_is_no_measurement(tmp_path: Path) -> None:
+    """It ended with 0, and said that 60 packets (exact) were answered."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
+        far.bind(("127.0.0.1", 0))
+        far.settimeout(10)
+
+        def answer() -> None:
+            for _ in range(5):
+                data, source = far.recvfrom(2000)
+                came_ns = time.time_ns()
+                early = reflect(data, came_ns, came_ns - 1_000_000_000, 64, ErrorEstimate())
+                far.sendto(early, source)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(EngineError, match=r"^nothing was measured: 5 answers are left out: by the reflector's"):
+            ks.measure(
+                "path delay",
+                host="127.0.0.1",
+                port=far.getsockname()[1],
+                packets=5,
+                interval_s=0.01,
+                out=tmp_path / "run",
+            )
+        answering.join()
+    assert list((tmp_path / "run" / "packets").glob("*.parquet")), "what was measured is kept"
