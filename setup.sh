@@ -30,11 +30,34 @@ debian() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $absent >/dev/null
 }
 
+# What a build cannot do without, before anything is installed: one sentence each, with the command.
+tools() {
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        { say "Python 3.11 or newer is needed: apt install python3, on Debian 12 or newer"; exit 1; }
+    if command -v rustup >/dev/null && ! rust_is_new "$wanted"; then
+        say "installing Rust's stable tool chain by rustup, for this folder"
+        rustup toolchain install --profile minimal --no-self-update stable >/dev/null 2>&1 || true
+        rustup override set stable >/dev/null 2>&1 || true
+    fi
+    rust_is_new "$wanted" && return 0
+    found=$(rustc --version 2>/dev/null | cut -d' ' -f2) || true
+    say "Rust $wanted or newer is needed${found:+, and this is $found}: apt install rustup && rustup default stable" \
+        "(Debian 13), or see rustup.rs"
+    exit 1
+}
+
+# Whether cargo and rustc work and are of at least this version.
+rust_is_new() {
+    cargo --version >/dev/null 2>&1 || return 1
+    version=$(rustc --version 2>/dev/null | cut -d' ' -f2)
+    [ "$(printf '%s\n%s\n' "$1" "$version" | sort -V | head -n 1)" = "$1" ]
+}
+
 case "${1:-build}" in
 build)
+    tools
     debian "the xdp engine will be left out" clang libbpf-dev linux-libc-dev gcc libc6-dev
-    command -v cargo >/dev/null || { say "no Rust tool chain: install one (rustc and cargo 1.88 or newer)"; exit 1; }
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { say "Python 3.11 or newer is needed"; exit 1; }
     python3 -c 'import ensurepip' 2>/dev/null || debian "no virtual environment can be made" python3-venv
     [ -x .venv/bin/pip ] || { say "making the virtual environment .venv"; python3 -m venv .venv; }
     say "installing Python packages pinned in requirements.lock"
