@@ -39,7 +39,7 @@ MOST = {
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 592
+FIRST_FRAME = 593
 WHOLE_TRIAL = 695
 COUNTED = """
 import atexit, sys

@@ -17,6 +17,7 @@ import click
 from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
+from keisoku.faces.cli.help_sections import ManyOptions
 from keisoku.faces.cli.outcome import output_options, show
 from keisoku.faces.cli.waiting_time import waited_s
 from keisoku.faces.cli.watching import watching
@@ -207,7 +208,7 @@ def known_as(settings: Sequence[Setting]) -> dict[str, str]:
     return {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
 
 
-class MeasuringCommand(click.Command):
+class MeasuringCommand(ManyOptions):
     """A command that measures."""
 
     asked: Callable[..., tuple[Measurement[Any], RunSettings]]

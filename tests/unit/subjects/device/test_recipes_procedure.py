@@ -22,7 +22,7 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 
 def test_it_is_a_command_with_an_option_for_each_setting() -> None:
-    shown = " ".join(run("part-load", "--help").split())
+    shown = " ".join(run("part-load", "--help-all").split())
     assert "The frame loss at one share of the link's maximum. (no standard)" in shown
     assert "--load PERCENT load, as a share of the maximum of the link (default: 50 %)" in shown
 
