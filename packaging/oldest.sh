@@ -9,7 +9,7 @@ python=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 $uv venv --quiet --clear --python .venv/bin/python "$place"
 $uv pip compile --quiet --resolution lowest-direct --python-version "$python" --extra serve --extra notebook --extra board \
     --extra cluster pyproject.toml --output-file "$place/requirements.txt"
-$uv pip install --quiet --python "$place" --requirement "$place/requirements.txt" pytest pytest-timeout hypothesis
+$uv pip install --quiet --python "$place" --requirement "$place/requirements.txt" pytest pytest-timeout hypothesis cryptography
 # What a test compares with.
 $uv pip install --quiet --python "$place" --no-deps --requirement tests/requirements.lock
 # What the core's build says of keisoku itself, such as its version.

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from keisoku.faces.cli.main import GROUPS, keisoku
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, suites
 
 LIGHT = 156
 """Commands that list or tell."""
@@ -24,6 +24,7 @@ PROCEDURE = 490
 """Commands of procedures: their options, and the generator and the plots that stand in the same entry."""
 MOST = {
     "latency": PROCEDURE,
+    **dict.fromkeys(suites(), 500),  # the entries of all procedures of a document
     "--help": LIGHT,
     "system": LIGHT,
     "clock": LIGHT,

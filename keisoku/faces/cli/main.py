@@ -12,7 +12,7 @@ from keisoku.faces.cli.exit_code import FAILED
 from keisoku.faces.cli.folding import fold
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
 from keisoku.subjects.device.table import GROUPS as PROCEDURES_IN
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, suites
 
 
 def _of(group: str) -> tuple[str, ...]:
@@ -23,6 +23,7 @@ def _of(group: str) -> tuple[str, ...]:
 GROUPS = {
     "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "clean"),
     "RFC 2544 and its successors": (*_of("RFC 2544 and its successors"), "cable-series"),
+    "Whole documents": tuple(suites()),
     "Switches": _of("Switches"),
     "NATs and firewalls": _of("NATs and firewalls"),
     "Paths and streams": ("line", "path", "stream"),
@@ -173,7 +174,7 @@ _ALONE = "keisoku.alone"
 
 
 class Commands(LazyGroup):
-    """All commands: those with a module of their own, and one for each procedure."""
+    """All commands: those with a module of their own, one for each procedure, and one for all of a document."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, sorted."""
@@ -207,8 +208,8 @@ class Commands(LazyGroup):
 
 
 def _procedures() -> dict[str, str]:
-    """All procedures by the names of their commands."""
-    return {name.replace("_", "-"): name for name in PROCEDURES}
+    """All procedures, and all of a document together, by the names of their commands."""
+    return {name.replace("_", "-"): name for name in (*PROCEDURES, *suites())}
 
 
 @click.group(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from keisoku.errors import PlanError
 from keisoku.running.measurement.plan_values import DEVICE
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, suites
 
 if TYPE_CHECKING:
     from keisoku.ground.entry import Measurement
@@ -51,11 +51,13 @@ finds the others."""
 
 def find(name: str) -> Measurement[Any]:
     """The entry of a name; words may be joined by '-' or '_' as well. Raises PlanError if there is none."""
-    plain, names = _plain(name), {_plain(known): known for known in (*MODULES, *PROCEDURES)}
+    plain, names = _plain(name), {_plain(known): known for known in (*MODULES, *PROCEDURES, *suites())}
     if (known := names.get(plain)) is not None:
         home = import_module(MODULES.get(known, MODULES[DEVICE]))
         if known in OF_RUNS:
             return cast("Measurement[Any]", home.of_runs(find))
+        if known in suites():
+            return cast("Measurement[Any]", home.suite(known))
         return cast("Measurement[Any]", home.MEASUREMENT if known in MODULES else home.alone(known))
     close = get_close_matches(plain, list(names), n=1)
     remedy = f"did you mean '{names[close[0]]}'?" if close else f"use one of {', '.join(MODULES)}"

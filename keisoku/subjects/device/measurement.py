@@ -27,7 +27,7 @@ from keisoku.subjects.device.plan.plan import Plan, plan_of
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plan.uri import is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, suites
 
 
 def _measure(work: Work[Plan]) -> None:
@@ -208,6 +208,24 @@ def alone(name: str) -> Measurement[Plan]:
         made=lambda given, named: plan_of((name,), given),
         waited_for=_waited_for,
         refuses=refused,
+    )
+
+
+@cache
+def suite(document: str) -> Measurement[Plan]:
+    """All procedures of a document as an entry, one after the other in one run."""
+    names = suites()[document]
+    title = f"{document[:3].upper()} {document[3:]}"
+    listed = ", ".join(names).replace("_", "-")
+    ports = max((PROCEDURES[name].least_ports for name in names), default=2)
+    device = f"--dut lab:bridge --ports {','.join(map(str, range(1, ports + 1)))}" if ports > 2 else "--dut lab:bridge"
+    return replace(
+        MEASUREMENT,
+        summary=f"All procedures of {title} in one run: {listed}.",
+        help=f"\b\nkeisoku {document} {device} --profile quick",
+        offers=(Plan,),
+        made=lambda given, named: plan_of((document,), given),
+        waited_for=_waited_for,
     )
 
 

@@ -62,6 +62,12 @@ def measure(work: Work[Plan]) -> None:
     with nullcontext(bench.engine) if bench else _engine(work, plan) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, bench.look if bench else None
+        plan, left_out = plan.able(capabilities)
+        wanted = wanted and plan
+        for method, error in left_out.items():
+            work.observer.warn(
+                phrase("{method} is left out: {why}", method=method.replace("_", "-"), why=error.problem)
+            )
 
         def spent_s() -> float:
             return 0.0 if virtual else work.waited_s() + started_s

@@ -57,7 +57,7 @@ def open_engine(
         stack.enter_context(closing(engine))
         for remark in testbed.remarks:
             tell(remark)
-        plan.check(engine.capabilities)
+        plan.able(engine.capabilities)
         yield engine
 
 

@@ -34,6 +34,16 @@ class _Procedures(Mapping[str, "Procedure"]):
 PROCEDURES = _Procedures()
 
 
+def suites() -> dict[str, tuple[str, ...]]:
+    """Documents with several procedures by their names ('rfc2544'), each with them in the order of the table."""
+    found: dict[str, tuple[str, ...]] = {}
+    for names in GROUPS.values():
+        for name, module in names.items():
+            document = module.split(".")[-2]
+            found[document] = (*found.get(document, ()), name)
+    return {document: names for document, names in found.items() if len(names) > 1 and document.startswith("rfc")}
+
+
 @cache
 def _loaded(name: str) -> Procedure:
     modules = {known: module for names in GROUPS.values() for known, module in names.items()}

@@ -36,7 +36,7 @@ from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.record.trial import Constant, Gaps, Pacing
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, suites
 from keisoku.units import frame_sizes
 
 _PACED_WITHIN = 0.001
@@ -75,6 +75,8 @@ class Plan(RunSettings):
     model_config = ConfigDict(extra="allow")
 
     methods: tuple[str, ...] = not_an_option(min_length=1)
+    document: str = not_an_option("")
+    """The document of which they are all procedures; those that the device cannot take part in are left out."""
     """Names of procedures (`keisoku/subjects/device/__init__.py`)."""
     dut: Annotated[str | None, Option("URI")] = None
     """Device under test: lab:bridge, lab:router, sim:gs908e, sim:FILE.toml."""
@@ -157,7 +159,7 @@ class Plan(RunSettings):
             close = get_close_matches(unknown, [*cls.model_fields, *PROCEDURES], n=1)
             remedy = f"did you mean '{close[0]}'?" if close else "remove it or correct its spelling"
             raise PlanError(unknown, "there is no such setting", remedy)
-        found = _sized(completed(source))
+        found = _sized(completed(_listed(source)))
         names = dict.fromkeys((*found, *procedures_of(found)))
         tables = [name for name in names if name in PROCEDURES and name not in cls.model_fields]
         return found | {name: _table(name, found.get(name, {})) for name in tables}
@@ -187,7 +189,9 @@ class Plan(RunSettings):
     def _known(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
         unknown = next((method for method in methods if method not in PROCEDURES), None)
         if unknown is not None:
-            raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, list(PROCEDURES)))
+            names = [*PROCEDURES, *suites()]
+            remedy = "a document stands alone" if unknown in suites() else instead(unknown, names)
+            raise PlanError("methods", f"there is no method '{unknown}'", remedy)
         return methods
 
     @field_validator("methods", "frame_bytes")
@@ -428,6 +432,23 @@ class Plan(RunSettings):
             raise PlanError("pacing", problem, "leave the rate or the gaps out, or make them alike")
         return paced_fps
 
+    def able(self, capabilities: Capabilities) -> tuple[Plan, dict[str, PlanError]]:
+        """The plan with those of a document's procedures that the device can take part in, and why of the others.
+
+        Raises PlanError if it is none of them, or anything else is wrong. A plan that names its procedures stays.
+        """
+        why: dict[str, PlanError] = {}
+        if self.document:
+            for method in self.methods:
+                try:
+                    self.model_copy(update={"methods": (method,)}).check(capabilities)
+                except PlanError as error:
+                    why[method] = error
+        left = tuple(method for method in self.methods if method not in why)
+        plan = self.model_copy(update={"methods": left or self.methods})
+        plan.check(capabilities)
+        return plan, why
+
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
         if self.paced_fps is not None:
@@ -507,9 +528,10 @@ def plan_of(methods: Sequence[str], keys: Mapping[str, Any]) -> Plan:
     """
     if not methods:
         raise PlanError("methods", "no method is given", f"use one of {', '.join(PROCEDURES)}")
-    if unknown := next((method for method in methods if method not in PROCEDURES), None):
-        raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, list(PROCEDURES)))
-    only = methods[0] if len(methods) == 1 else ""
+    names = [*PROCEDURES, *suites()]
+    if unknown := next((method for method in methods if method not in names), None):
+        raise PlanError("methods", f"there is no method '{unknown}'", instead(unknown, names))
+    only = methods[0] if len(methods) == 1 and methods[0] in PROCEDURES else ""
     own = PROCEDURES[only].settings.model_fields if only else {}
     given = {key: value for key, value in keys.items() if value is not None}
     known = [*Plan.model_fields, *PROCEDURES, *own]
@@ -530,6 +552,14 @@ def _values(key: str, value: Any) -> Any:
     if key == "ports" and not isinstance(value, str):
         return tuple(str(port) for port in value)
     return (value,) if key in ("require", "modify", "ports") and isinstance(value, str) else value
+
+
+def _listed(source: dict[str, Any]) -> dict[str, Any]:
+    """A document in place of procedures is all of its procedures."""
+    methods = source.get("methods", ())
+    if not isinstance(methods, (list, tuple)) or len(methods) != 1 or methods[0] not in suites():
+        return source
+    return source | {"methods": suites()[methods[0]], "document": methods[0]}
 
 
 def _sized(source: dict[str, Any]) -> dict[str, Any]:

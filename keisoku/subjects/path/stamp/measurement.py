@@ -36,7 +36,7 @@ def measure(work: Work[DelaySettings]) -> None:
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
     used = exchanges(pa.concat_tables(kept))
     if not len(used.t1_ns):
-        said = "; ".join(flag.text for flag in used.flags()) or "no packet has a timestamp of the kernel"
+        said = "; ".join(flag.text for flag in used.flags()) or phrase("no packet has a timestamp of the kernel")
         raise EngineError(f"nothing was measured: {said}")
 
 
