@@ -98,9 +98,7 @@ def other(command: list[str], sides: Sides) -> tuple[str, float]:
 def main() -> None:
     """Compares with all testers in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--tries", type=int, default=5, help="of each tester, and as many equal ones"
-    )
+    parser.add_argument("--tries", type=int, default=5, help="of each tester, and as many equal ones")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     missing = [name for name in TESTERS if shutil.which(name) is None]
