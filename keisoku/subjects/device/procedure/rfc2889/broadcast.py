@@ -10,9 +10,11 @@ from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
+from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import BroadcastSettings
 from keisoku.subjects.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
@@ -97,8 +99,8 @@ def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
         figures["loss"] = rfc2889.percent(_missing(record, stream), record.facts.sent.offered_frames)
     latency = stream.tracked.latency
     if latency is not None and record.valid:
-        for name, value_ns in (("min", latency.min_ns), ("mean", latency.mean_ns), ("max", latency.max_ns)):
-            figures[name] = setting.bias.corrected(value_ns, size, rate, single_frame=name != "mean")
+        samples = [samples_of(record, stream.tracked)]
+        figures |= latency_figures(setting.bias, [latency], size, rate, percents={}, samples=samples)
     return Row(
         frame_bytes=size,
         case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),

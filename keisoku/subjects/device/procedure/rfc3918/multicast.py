@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
+from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import MulticastSettings
@@ -207,9 +209,8 @@ def _port(setting: Setting, size: int, case: _Case, record: TrialRecord, branch:
         figures["unicast_loss"] = rfc2889.percent(missing, forwarded + missing)
     latency = branch.tracked.latency
     if latency is not None:
-        for name, value_ns in (("min", latency.min_ns), ("mean", latency.mean_ns), ("max", latency.max_ns)):
-            bias, rate = setting.bias, record.offered_fps
-            figures[name] = bias.corrected(value_ns, size, rate, single_frame=name != "mean")
+        samples = [samples_of(record, branch.tracked)]
+        figures |= latency_figures(setting.bias, [latency], size, record.offered_fps, percents={}, samples=samples)
     name = setting.plan.port_fields()[branch.receive][1]
     return Row(
         frame_bytes=size,

@@ -15,6 +15,7 @@ from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.latency_figures import observed
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import (
@@ -157,9 +158,9 @@ class _Bursts:
             latency = self.passed.facts.tracked.latency
             figures["offered"] = Quantity(value=self.passed.offered_fps, unit="frames/s")
             if latency is not None:
-                figures["max"] = self.setting.bias.corrected(
-                    latency.max_ns, size, self.passed.offered_fps, single_frame=True
-                )
+                rate = self.passed.offered_fps
+                longest = self.setting.bias.corrected(latency.max_ns, size, rate, single_frame=True)
+                figures["max"] = observed(longest)
             starts = [sender.sent.first_sent_ns for sender in self.passed.senders]
             if max(starts) > min(starts):
                 remarks.append(
