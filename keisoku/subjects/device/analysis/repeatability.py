@@ -15,7 +15,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, standard_error_of_mean, student
+from keisoku.ground.statistics.uncertainty import (
+    CONFIDENCE,
+    COVERAGE_FACTOR,
+    deviation,
+    standard_error_of_mean,
+    student,
+)
 from keisoku.subjects.device.analysis.behaviour import correlation
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, BucketShape, bucket_shape, percentile, position
@@ -35,6 +41,10 @@ FAR_ALIKE = 0.001
 EXTREME = 1.35
 """The smallest of n values lies above the least possible one by an exponential deviate: 2.7 of its means cover 93 %."""
 
+TAIL_LEAST, TAIL_MOST, TAIL_SHARE = 10, 200, 20
+"""How many of the longest latencies show how they fall off: a twentieth of all."""
+TAIL_WIDEST = 10.0
+"""Beyond the longest latency lies so many times its part of the mean at most; a power of 1 would have no mean."""
 OF_RISE = 0.25
 LATER_LEAST = 4
 """Intervals that are in the order of their least latencies by chance in one of 120 trials, with the first one."""
@@ -55,6 +65,28 @@ def of_mean(means: Sequence[float], samples: Sequence[Sequence[Sample]]) -> floa
     within = math.hypot(within, of_start(statistics.fmean(means), samples))
     between = standard_error_of_mean(means) if len(means) > 1 else 0.0
     return _pooled(between, len(means) - 1, within, freedom) if len(means) > 1 or freedom else 0.0
+
+
+def of_tail(latencies: Sequence[Latency]) -> float:
+    """What latencies longer than all that came may add to the mean, in ns.
+
+    Where they fall off by a power of their length (Pareto), a few of the longest decide the mean, and those that did
+    not come yet are longer still: beyond the longest of n lies its a / (a − 1) n-th part, with the power a by the
+    longest ones (Hill 1975). Of other latencies it is hardly anything.
+    """
+    known = moments(latencies)
+    whole = merged([one.histogram for one in latencies])
+    longest = min(TAIL_MOST, known.count // TAIL_SHARE)
+    power = math.inf
+    if longest >= TAIL_LEAST and not whole.negative:
+        counts, upper_ns = np.asarray(whole.counts)[::-1], np.asarray(whole.upper_ns, float)[::-1]
+        upper_ns[0] = known.max_ns
+        taken = np.diff(np.minimum(np.cumsum(counts), longest), prepend=0)
+        least_ns = float(upper_ns[np.flatnonzero(taken)[-1]])
+        logs = float((taken * np.log(upper_ns / least_ns)).sum()) / longest if least_ns > 0 else 0.0
+        power = 1 / logs if logs > 0 else math.inf
+    beyond = 1 + 1 / max(1 / (TAIL_WIDEST - 1), power - 1) if math.isfinite(power) else 1.0
+    return (known.max_ns - known.mean_ns) * beyond / known.count
 
 
 def of_percentile(
@@ -102,6 +134,13 @@ def _never_came_back(trial: Sequence[Sample]) -> bool:
     if first >= min(later):
         return False
     return min(later) - first > max(later) - min(later) or all(low <= high for low, high in pairwise(later))
+
+
+def is_reached(percent: float, latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> bool:
+    """Whether so many frames are independent of each other that hardly ever (2.5 %) all are below the percentile: else
+    the longest of them says nothing of how far above it may be."""
+    independent = sum(one.count for one in latencies) / frames_alike(latencies, samples)
+    return 0 < percent < 100 and independent * math.log(percent / 100) < math.log((1 - CONFIDENCE) / 2)
 
 
 def of_trials(values_ns: Sequence[float]) -> float:
@@ -170,8 +209,14 @@ def _of_rank(
     at = position(whole, percent, *ends)
     share = percent / 100
     spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
-    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
-    own_error = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    # Between two peaks a percentile may be in either, so that one side is longer than the other.
+    low, middle, high = (
+        percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside)
+        for way in (-student(math.inf), 0, student(math.inf))
+    )
+    own_error = 0.0
+    if low is not None and middle is not None and high is not None:
+        own_error = max(middle.value_ns - low.value_ns, high.value_ns - middle.value_ns) / student(math.inf)
     extremes = [at.inside * at.last, (1 - at.inside) * at.first]
     own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
     if inside.shape is not None:

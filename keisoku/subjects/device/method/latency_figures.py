@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -60,6 +61,7 @@ def latency_figures(
     inside = bucket_shape(latencies)
     repeated = len(latencies) > 1 or any(len(trial) > 1 for trial in samples)
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
+    of_mean = math.hypot(of_mean, repeatability.of_tail(latencies))
     scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {
         "min": single(minimum, _of_least(latencies, samples)),
@@ -68,7 +70,8 @@ def latency_figures(
         ),
         "max": single(maximum),
     }
-    if not repeated or maximum - minimum > bias.resolution_ns:
+    varies = maximum - minimum > bias.resolution_ns
+    if varies or not repeated:
         # One observation. No interval would hold how much longer the next one is: of the distribution only this bound
         # is known.
         figures["max"] = observed(figures["max"])
@@ -86,8 +89,11 @@ def latency_figures(
             own = of_percentile(found.half_width_ns, repeats)
             steps = bias.percentile_share(found.value_ns, fps, latencies)
             figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent), steps)
+            if varies and not repeatability.is_reached(percent, latencies, samples):
+                figures[name] = observed(figures[name])
     if "p99.9" in figures:
-        figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
+        pdv = _variation(figures["p99.9"], figures["min"], bias)
+        figures["pdv"] = pdv.model_copy(update={"covers": figures["p99.9"].covers})
     return figures
 
 
