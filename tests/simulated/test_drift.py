@@ -12,6 +12,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.simulated_device.device import find_device
 from keisoku.ground.statistics.change_points import noise, penalty, pieces
 from keisoku.subjects.device.analysis.behaviour import Behaviour, Sample, behaviour
+from keisoku.subjects.device.analysis.drift import drift
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.plan import Plan
@@ -403,3 +404,71 @@ def test_the_devices_of_e3_have_the_published_minima_and_drifts(name: str, ports
         assert at_rate["mismatch"].value == pytest.approx(ppm or 0, rel=0.01, abs=0.1)
         # 0.2 ppm; below the line rate a clock cannot be seen.
         assert abs(row(result, "99.4 %", size).figures["slope"].value) < 200
+
+
+def test_a_faster_port_is_not_called_exact() -> None:
+    """A port 134 ppm fast was "at most 0.0000004 ppm", without a word."""
+    for ppm in (134.0, 20.0):
+        result = mismatch(slow_port(ppm, 4_000_000), ports_plan(2, [512], **SHORT))
+        found = row(result, "throughput rate, 1 to 2", 512)
+        assert found.figures["mismatch"].bound == "at most" and "faster than the load" in found.remark
+    slow = row(mismatch(slow_port(-134.0, 4_000_000), ports_plan(2, [512], **SHORT)), "throughput rate, 1 to 2", 512)
+    assert "faster" not in slow.remark
+
+
+def wandering(least_ppm: float, most_ppm: float, seconds: float, noise_ns: float, seed: int) -> list[Sample]:
+    """Latency at a port whose clock goes from one rate to the other and back during a trial of 100 samples."""
+    chance, edges = np.random.default_rng(seed), np.linspace(0, seconds, 101)
+    middle, swing = (least_ppm + most_ppm) / 2, (most_ppm - least_ppm) / 2
+    place = 2 * np.pi * edges / seconds
+    queue_ns = 1e3 * (middle * edges + swing * seconds / (2 * np.pi) * (1 - np.cos(place)))
+    means = (queue_ns[1:] + queue_ns[:-1]) / 2 + noise_ns * chance.standard_normal(100)
+    return [
+        Sample(start, end, mean, mean - 10, mean + 10, 1000, 0)
+        for start, end, mean in zip(edges[:-1].tolist(), edges[1:].tolist(), means.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("noise_ns", [0.0, 50.0])
+def test_a_clock_that_wanders_has_the_range_of_its_rates(noise_ns: float) -> None:
+    """One that wandered by ± 50 ppm was 44.6 ± 1.6."""
+    for seed in range(20):
+        found = drift([wandering(10.0, 110.0, 10.0, noise_ns, seed)])
+        assert found is not None and found.wander and found.is_there
+        assert found.ppm - 2 * found.ppm_error < 20 and found.ppm + 2 * found.ppm_error > 100
+        steady = drift([wandering(60.0, 60.0, 10.0, noise_ns, seed)])
+        assert steady is not None and not steady.wander and steady.ppm_error < 0.1
+
+
+@pytest.mark.parametrize(
+    ("link", "toml", "size", "share", "settings"),
+    [
+        (1e7, "[output]\nservice_bits_per_second = 7022978.0\nbuffer_bytes = 334", 64, 0.70232219, {"trial_s": 20}),
+        (
+            1e9,
+            "clock_offset_ppm = { 2 = -14.92 }\n[output]\nbuffer_bytes = 969",
+            64,
+            1.0,
+            {"trial_s": 1.344, "sample_s": 0.01344},
+        ),
+        (
+            1e8,
+            'jitter = { distribution = "normal", spread_ns = 2098.8 }\nclock_offset_ppm = { 2 = -65.12 }\n'
+            "[output]\nbuffer_bytes = 14289",
+            1024,
+            1.0,
+            {"trial_s": 20, "sample_s": 0.1},
+        ),
+    ],
+)
+def test_the_saw_tooth_of_a_full_buffer_is_no_stall(
+    link: float, toml: str, size: int, share: float, settings: dict[str, float]
+) -> None:
+    """Each frame that was lost was a "periodic stall"."""
+    own = settings | {"rate_fps": share * link / 8 / (size + 20)}
+    text = f"link_bits_per_second = {link}\n{toml}\n"
+    result, records = carry_out(
+        plan("buffer_over_time", frame_bytes=size, seed=170, buffer_over_time=own), device(text)
+    )
+    assert records[0].facts.tracked.lost_frames > 2
+    assert not [row.case for row in result.rows if "stall" in row.case]

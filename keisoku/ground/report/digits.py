@@ -76,8 +76,8 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     """Rounds `quantity` to its uncertainty, in `unit` (a name of `SCALES`) or the one that suits it.
 
     The uncertainty keeps one significant digit, two if it starts with 1 or 2 (GUM 7.2.6). One that is only from the
-    arithmetic is none. A bound is rounded to the side on which it remains true. A value that is not finite is shown as
-    a dash. Raises KeyError if `unit` is of another kind.
+    arithmetic is not shown. A bound is rounded to the side on which it remains true. A value that is not finite is
+    shown as a dash. Raises KeyError if `unit` is of another kind.
     """
     power, name = _scale(quantity.unit, unit, _magnitude(quantity))
     if not math.isfinite(quantity.value):
@@ -86,14 +86,15 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     mark = _COVERED.get(quantity.covers, "")
     if quantity.bound:
         return Digits(_rounded_bound(value, quantity.bound), "", name, mark, bound=quantity.bound)
-    quantity = without_rounding(quantity)
     if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name, mark)):
         return shown
     uncertainty = quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
         return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
-    if uncertainty == 0:
-        return Digits(_significant(value, DIGITS_EXACT), "", name, EXACT_MARK)
+    if without_rounding(quantity).uncertainty == 0:
+        # What is computed from points without scatter is no count.
+        mark = mark or (RESOLUTION_MARK if uncertainty else EXACT_MARK)
+        return Digits(_significant(value, DIGITS_EXACT), "", name, mark)
     error = Decimal(repr(uncertainty)).scaleb(-power)
     place = _place(error)
     return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, mark)
@@ -102,10 +103,11 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
 def text(quantity: Quantity) -> str:
     """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)',
     'at least 570.5 kframes/s', '571 kframes/s (resolution ± 2 %)', '0.42 ± 0.01 ms, observed'."""
-    if quantity.covers == "observed":
-        return phrase("{figure}, observed", figure=text(quantity.model_copy(update={"covers": ""})))
     shown = digits(quantity)
-    if shown.mark == RESOLUTION_MARK and shown.bound:
+    if quantity.covers == "observed":
+        figure = text(quantity.model_copy(update={"covers": ""})) if shown.uncertainty or shown.ends else ""
+        return phrase("{figure}, observed", figure=figure or f"{shown.value} {shown.unit}")
+    if shown.mark == RESOLUTION_MARK and not (shown.uncertainty or shown.ends):
         return phrase("{figure} (in this run)", figure=_bounded(shown.bound, f"{shown.value} {shown.unit}"))
     if shown.mark == RESOLUTION_MARK:
         figure = f"{shown.value} {shown.unit}"

@@ -480,7 +480,9 @@ class SimulatedDevice(_Section):
         if self.cable is not None:
             for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
                 if forwarding is not None:
-                    forwarding["constant_ns"] += self.cable.length_m * self.cable.ns_per_m
+                    # Whichever of both decides when a frame leaves.
+                    for name in ("constant_ns", "decision_ns"):
+                        forwarding[name] += self.cable.length_m * self.cable.ns_per_m
         return json.dumps(model)
 
     def with_cable(self, length_m: float) -> SimulatedDevice:

@@ -34,6 +34,8 @@ GRAIN = 0.9
 may be off alike in many samples in a row."""
 DROPS = 1.0
 """Standard error of the level at which a buffer is full, in halves of a frame's service time."""
+TEETH = 1.5
+"""Where frames are lost, a stall is longer than so many of them take to leave."""
 RECURRING = 3
 """A period needs at least three events."""
 
@@ -432,8 +434,10 @@ def _waits(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pie
             excess[first] = max(excess[first], exceeds(first, before))
     middle = float(np.median(excess))
     spread = max(1.4826 * float(np.median(np.abs(excess - middle))), RESOLUTION_NS)
+    # A full buffer rises by the time of a frame until it loses one, and falls by it: that is no wait for a stall.
+    tooth_ns = TEETH * _service_ns(samples) if any(one.lost_frames for one in samples) else 0.0
     return {
         index: wait_ns - middle
         for index, wait_ns in enumerate(excess.tolist())
-        if wait_ns > middle + OUTLYING * max(spread, grain[index])
+        if wait_ns > middle + max(OUTLYING * max(spread, grain[index]), tooth_ns)
     }

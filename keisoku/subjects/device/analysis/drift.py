@@ -31,6 +31,11 @@ STEP_REACH = 1.5
 """Largest slope that errors within ± half a step can give to a line, in steps over its length."""
 NEAR = 4.0
 """A sample belongs to the line of the later ones if it lies within so many standard deviations of it."""
+PARTS = 3
+WANDERS = 8.0
+"""A slope changes beyond chance if those of parts of a trial differ by more than so many standard errors of one."""
+WANDER_PPM = 0.5
+"""A crystal's frequency may change by so much."""
 CHANCE = 1e-4
 """How often samples without a trend may seem to have one: one of a thousand sweeps of ten sizes."""
 
@@ -44,6 +49,9 @@ class Drift:
     error: float
     seconds: float
     """Length of the trial: a change below a nanosecond in that time is not significant."""
+    wander: float = 0.0
+    """By how much the slope changes during a trial (k = 1); 0 where it does not beyond chance. The mean over the trial
+    is there all the same."""
 
     @property
     def ppm(self) -> float:
@@ -52,8 +60,13 @@ class Drift:
 
     @property
     def ppm_error(self) -> float:
-        """Standard error (k = 1) of `ppm`."""
-        return self.error * 1e-3
+        """Standard error (k = 1) of `ppm` at any time of the trials."""
+        return self.reach * 1e-3
+
+    @property
+    def reach(self) -> float:
+        """Standard error (k = 1) of the slope at any time of the trials, in ns/s."""
+        return math.hypot(self.error, self.wander)
 
     @property
     def is_there(self) -> bool:
@@ -90,7 +103,27 @@ def drift(trials: Sequence[Sequence[Sample]], resolution_ns: float = 0.0) -> Dri
     steps_ns = (resolution_ns, ARITHMETIC_NS)
     unseen_ns = [step_ns * tilt_share(slope * seconds, frames, step_ns) for step_ns in steps_ns]
     unseen = STEP_REACH * max(unseen_ns) / seconds
-    return Drift(slope, math.hypot(error, rectangular(unseen)), seconds)
+    wander = max(_wander(samples, slope) for samples in trials if len(samples) >= POINTS_MIN)
+    return Drift(slope, math.hypot(error, rectangular(unseen)), seconds, wander)
+
+
+def _wander(samples: Sequence[Sample], slope: float) -> float:
+    """By how much the slope of parts of a trial differs from `slope` (k = 1), if they differ beyond chance; in ns/s.
+
+    A queue that is shorter than the jitter grows otherwise at first, so only the later half decides.
+    """
+    x, y = np.array([one.at_s for one in samples]), np.array([one.mean_ns for one in samples])
+    half = len(samples) // 2
+    if len(samples) - half < PARTS * POINTS_MIN:
+        return 0.0
+    parts = [fit_line(x[part], y[part]) for part in np.array_split(np.arange(half, len(x)), PARTS)]
+    slopes = [part.slope for part in parts]
+    error = math.sqrt(sum((part.slope_error * correlation(part.residuals)) ** 2 for part in parts) / PARTS)
+    grain = RESOLUTION_NS / (x[-1] - x[half]) * PARTS
+    if max(slopes) - min(slopes) <= max(WANDERS * error, grain, WANDER_PPM * 1e3):
+        return 0.0
+    local = [fit_line(x[part], y[part]).slope for part in np.array_split(np.arange(1, len(x)), 2 * PARTS)]
+    return max(abs(one - slope) for one in local) / COVERAGE_FACTOR
 
 
 def _fit(samples: Sequence[Sample], resolution_ns: float) -> tuple[float, float, int]:
@@ -142,13 +175,14 @@ def _limit(freedom: int) -> float:
 
 def difference(one: Drift, other: Drift) -> Drift:
     """`one` less `other`."""
-    return Drift(one.slope - other.slope, math.hypot(one.error, other.error), min(one.seconds, other.seconds))
+    wander = math.hypot(one.wander, other.wander)
+    return Drift(one.slope - other.slope, math.hypot(one.error, other.error), min(one.seconds, other.seconds), wander)
 
 
 def is_same(one: Drift, other: Drift) -> bool:
     """Whether the two differ by no more than their errors and the resolution."""
     left = difference(one, other)
-    return abs(left.slope) <= max(SIGNIFICANT * left.error, RESOLUTION_NS / left.seconds)
+    return abs(left.slope) <= max(SIGNIFICANT * left.reach, RESOLUTION_NS / left.seconds)
 
 
 def cause(at_rate: Drift, lowered: Drift | None, lost: bool, below_line_ppm: float | None) -> str:

@@ -27,6 +27,8 @@ SHAPELESS = 1.25
 """How much more than in mean or standard deviation a percentile may be off where no shape fits."""
 PEAK = 2.0
 """A bucket is a peak if a ns of it holds so many times as many frames as a ns of either bucket beside it."""
+CLIFF = 0.1
+"""Where a bucket beside it holds so small a part of a bucket's frames, a peak ends in that one, nobody knows where."""
 FEW = 10
 """A bucket of fewer frames is no peak."""
 PDV_PERCENT = 99.9
@@ -97,8 +99,12 @@ def percentile(
     shaped = inside.shape.between(lower, upper, share) if hidden and inside.shape is not None else None
     if shaped is not None:
         return Percentile(shaped, width, min(width / 2, UNLIKE * abs(shaped - even) + UNEVEN * inside.off_ns))
+    if _is_peak(edges, index):
+        return Percentile((lower + upper) / 2, width, width / 2)
     value = lower + width * _place(share, *edges.slopes(index))
     off_ns = inside.off_ns * (SHAPELESS if hidden else 1.0)
+    if _is_end(edges, index):
+        return Percentile(value, width, width / 2)
     return Percentile(value, width, min(width / 2, max(abs(value - even), off_ns)))
 
 
@@ -181,6 +187,14 @@ def _is_peak(edges: _Edges, index: int) -> bool:
         return False
     beside = [other for step in (-1, 1) if (other := edges.beside(index, step)) is not None]
     return not beside or max(density for _, density in beside) < 1 / PEAK
+
+
+def _is_end(edges: _Edges, index: int) -> bool:
+    """Whether a peak ends in this bucket; the outermost one is hardly wider than its frames, which may be few."""
+    beside = [edges.beside(index, step) for step in (-1, 1)]
+    if any(each is not None and each[0] * each[1] < CLIFF for each in beside):
+        return True
+    return None in beside and any(each is not None and each[1] > PEAK for each in beside)
 
 
 class _Edges:

@@ -11,10 +11,17 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
-from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, standard_error_of_mean, student
+from keisoku.ground.statistics.uncertainty import (
+    CONFIDENCE,
+    COVERAGE_FACTOR,
+    deviation,
+    standard_error_of_mean,
+    student,
+)
 from keisoku.subjects.device.analysis.behaviour import correlation
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, BucketShape, bucket_shape, percentile, position
@@ -34,6 +41,18 @@ FAR_ALIKE = 0.001
 EXTREME = 1.35
 """The smallest of n values lies above the least possible one by an exponential deviate: 2.7 of its means cover 93 %."""
 
+TAIL_LEAST, TAIL_MOST, TAIL_SHARE = 10, 200, 20
+"""How many of the longest latencies show how they fall off: a twentieth of all."""
+TAIL_WIDEST = 10.0
+"""Beyond the longest latency lies so many times its part of the mean at most; a power of 1 would have no mean."""
+OF_RISE = 0.25
+LATER_LEAST = 4
+"""Intervals that are in the order of their least latencies by chance in one of 120 trials, with the first one."""
+NEAREST = (8, 32)
+"""Frames next to the least latency that show how many come near it."""
+BUCKETS_LEAST = 2
+LEAST_POWER, MOST_POWER = 0.5, 4.0
+"""Between frames that all come near the least latency, and hardly any that do."""
 GROUPS_LEAST = 3
 """Groups of intervals whose extremes are compared with those of all intervals."""
 SLOWEST = 0.9
@@ -43,8 +62,31 @@ SLOWEST = 0.9
 def of_mean(means: Sequence[float], samples: Sequence[Sequence[Sample]]) -> float:
     """Of the mean of all trials, in ns; `samples` are the intervals of each trial. Zero where nothing shows it."""
     within, freedom = _within(samples)
+    within = math.hypot(within, of_start(statistics.fmean(means), samples))
     between = standard_error_of_mean(means) if len(means) > 1 else 0.0
     return _pooled(between, len(means) - 1, within, freedom) if len(means) > 1 or freedom else 0.0
+
+
+def of_tail(latencies: Sequence[Latency]) -> float:
+    """What latencies longer than all that came may add to the mean, in ns.
+
+    Where they fall off by a power of their length (Pareto), a few of the longest decide the mean, and those that did
+    not come yet are longer still: beyond the longest of n lies its a / (a − 1) n-th part, with the power a by the
+    longest ones (Hill 1975). Of other latencies it is hardly anything.
+    """
+    known = moments(latencies)
+    whole = merged([one.histogram for one in latencies])
+    longest = min(TAIL_MOST, known.count // TAIL_SHARE)
+    power = math.inf
+    if longest >= TAIL_LEAST and not whole.negative:
+        counts, upper_ns = np.asarray(whole.counts)[::-1], np.asarray(whole.upper_ns, float)[::-1]
+        upper_ns[0] = known.max_ns
+        taken = np.diff(np.minimum(np.cumsum(counts), longest), prepend=0)
+        least_ns = float(upper_ns[np.flatnonzero(taken)[-1]])
+        logs = float((taken * np.log(upper_ns / least_ns)).sum()) / longest if least_ns > 0 else 0.0
+        power = 1 / logs if logs > 0 else math.inf
+    beyond = 1 + 1 / max(1 / (TAIL_WIDEST - 1), power - 1) if math.isfinite(power) else 1.0
+    return (known.max_ns - known.mean_ns) * beyond / known.count
 
 
 def of_percentile(
@@ -60,8 +102,45 @@ def of_percentile(
         for histogram, one in zip(histograms, latencies, strict=True)
     ]
     values = [found.value_ns for found in own if found is not None]
+    if values:
+        own_error = math.hypot(own_error, of_start(statistics.fmean(values), samples))
     between = standard_error_of_mean(values) if len(values) > 1 else 0.0
     return _pooled(between, len(values) - 1, own_error, math.inf)
+
+
+def of_start(value_ns: float, samples: Sequence[Sequence[Sample]]) -> float:
+    """How a latency of trials repeats that was raised in their first intervals and never came back, in ns; 0 where it
+    came back.
+
+    At the full rate of a line no queue drains: the largest jitter of all frames so far stays in every latency behind
+    it, so that later intervals are no repetitions of it. The largest value of n normal ones scatters by 1/8 to 1/25 of
+    their range, that of exponential ones by up to 1/3 of it.
+    """
+    if not _rise(samples):
+        return 0.0
+    least_ns = statistics.fmean(trial[0].min_ns for trial in samples)
+    return max(0.0, value_ns - least_ns) * OF_RISE / math.sqrt(len(samples))
+
+
+def _rise(samples: Sequence[Sequence[Sample]]) -> bool:
+    return bool(samples) and all(_never_came_back(trial) for trial in samples)
+
+
+def _never_came_back(trial: Sequence[Sample]) -> bool:
+    # Where frames are lost, latency rose until a buffer was full, and no farther in any trial.
+    if len(trial) <= LATER_LEAST or any(one.lost_frames for one in trial[1:]):
+        return False
+    first, *later = (one.min_ns for one in trial)
+    if first >= min(later):
+        return False
+    return min(later) - first > max(later) - min(later) or all(low <= high for low, high in pairwise(later))
+
+
+def is_reached(percent: float, latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> bool:
+    """Whether so many frames are independent of each other that hardly ever (2.5 %) all are below the percentile: else
+    the longest of them says nothing of how far above it may be."""
+    independent = sum(one.count for one in latencies) / frames_alike(latencies, samples)
+    return 0 < percent < 100 and independent * math.log(percent / 100) < math.log((1 - CONFIDENCE) / 2)
 
 
 def of_trials(values_ns: Sequence[float]) -> float:
@@ -77,7 +156,7 @@ def of_variation(
     It is a percentile less the least latency of the same trial (RFC 5481 §4.2), and both are others in the next trial.
     """
     high = _of_rank(PDV_PERCENT, [one.histogram for one in latencies], latencies, samples) * math.sqrt(len(latencies))
-    independent = sum(one.count for one in latencies) / len(latencies) / _frames_alike(latencies, samples)
+    independent = sum(one.count for one in latencies) / len(latencies) / frames_alike(latencies, samples)
     if independent * (1 - PDV_PERCENT / 100) < 1:  # the percentile is that of the largest latency
         high = max(high, _of_end(samples, least=False))
     between = deviation(variations_ns) if len(variations_ns) > 1 else 0.0
@@ -124,14 +203,20 @@ def _of_rank(
     whole = merged(histograms)
     count = whole.negative + sum(whole.counts)
     ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    alike, inside = _frames_alike(latencies, samples), bucket_shape(latencies)
+    alike, inside = frames_alike(latencies, samples), bucket_shape(latencies)
     if count == whole.negative:
         return 0.0
     at = position(whole, percent, *ends)
     share = percent / 100
     spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
-    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside) for way in (-1, 1))
-    own_error = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    # Between two peaks a percentile may be in either, so that one side is longer than the other.
+    low, middle, high = (
+        percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside)
+        for way in (-student(math.inf), 0, student(math.inf))
+    )
+    own_error = 0.0
+    if low is not None and middle is not None and high is not None:
+        own_error = max(middle.value_ns - low.value_ns, high.value_ns - middle.value_ns) / student(math.inf)
     extremes = [at.inside * at.last, (1 - at.inside) * at.first]
     own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
     if inside.shape is not None:
@@ -160,28 +245,52 @@ def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], insi
     return math.sqrt(square)
 
 
-def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool) -> float:
-    """Of the smallest or the largest of all latencies, in ns, as the least or the most that there can be.
+def of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
+    """Of the smallest of all latencies, in ns, as the least that there can be.
 
     Latencies that are even down to the least one come nearer to it by 1 / n with n frames. Where few frames come near,
     as where frames wait for each other, they do by a lower power of n, which the extremes of groups of intervals show.
-    Both take the intervals for alike. Where only the first frames of a load meet an empty queue, they are not; but no
-    frame arrives before it is sent, so that a least latency is off by no more than all of it.
+    Both take the intervals for alike. Where only the first frames of a load meet an empty queue, they are not: then the
+    frames next to the least latency tell it. And no frame arrives before it is sent, so that a least latency is off by
+    no more than all of it.
     """
-    each = [one.min_ns if least else -one.max_ns for trial in samples for one in trial]
+    each = [one.min_ns for trial in samples for one in trial]
     if len(each) < 2:
-        each = [one.min_ns if least else -one.max_ns for one in latencies]
+        each = [one.min_ns for one in latencies]
     if len(each) < 2:
         return 0.0
     left = max(0.0, statistics.fmean(each) - min(each)) / (len(each) - 1)
-    size = math.isqrt(len(each))
+    alike, size = not _rise(samples), math.isqrt(len(each))
     if size >= GROUPS_LEAST:
         middle = statistics.fmean(min(each[place::size]) for place in range(size))
         first, second = statistics.fmean(each) - middle, middle - min(each)
+        alike = alike and second < SLOWEST * first
         falls = min(SLOWEST, second / first) if first > 0 else 0.0
         left = max(left, second * falls / (1 - falls))
+    if not alike and (by_frames := _of_lowest(latencies, samples)) is not None:
+        left = min(left, by_frames)
     whole_ns = min(one.min_ns for one in latencies)
-    return min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if least and whole_ns > 0 else EXTREME * left
+    return min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if whole_ns > 0 else EXTREME * left
+
+
+def _of_lowest(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float | None:
+    """How near the least latency of all frames is to the least possible one, by the frames next to it, in ns; None
+    where their buckets do not show it.
+
+    It does not take intervals for alike: the number of frames within x of the least one rises by some power of x there.
+    Frames that say no more than one are counted as one, except where latency only rises: then each is another one.
+    """
+    whole = merged([one.histogram for one in latencies])
+    if whole.negative or not whole.counts:
+        return None
+    counts = np.cumsum(whole.counts) / (1.0 if _rise(samples) else frames_alike(latencies, samples))
+    above_ns = np.asarray(whole.upper_ns, float) - min(one.min_ns for one in latencies)
+    places = [int(np.searchsorted(counts, near)) for near in NEAREST]
+    if places[0] < BUCKETS_LEAST or places[1] == len(counts):
+        return None
+    (few, many), (near_ns, far_ns) = counts[places], above_ns[places]
+    power = math.log(many / few) / math.log(far_ns / near_ns) if far_ns > near_ns else math.inf
+    return float(near_ns / few ** (1 / min(MOST_POWER, max(LEAST_POWER, power))))
 
 
 def of_single(latencies: Sequence[Latency], frames: int) -> float:
@@ -229,7 +338,7 @@ def _chance_of_more(ratio: float, numerator: int, denominator: float) -> float:
     return float(special.fdtrc(numerator, denominator, ratio))
 
 
-def _frames_alike(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
+def frames_alike(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
     """How many frames in a row say no more than one, because what delays a frame delays those behind it."""
     count = sum(one.count for one in latencies)
     square = sum(one.deviation_ns**2 * one.count for one in latencies) / count

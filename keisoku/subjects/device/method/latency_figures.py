@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -58,15 +59,25 @@ def latency_figures(
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
     inside = bucket_shape(latencies)
+    repeated = len(latencies) > 1 or any(len(trial) > 1 for trial in samples)
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
+    of_mean = math.hypot(of_mean, repeatability.of_tail(latencies))
     scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {
         "min": single(minimum, _of_least(latencies, samples)),
         "mean": bias.corrected(
             _mean(latencies), frame_bytes, fps, single_frame=False, own=scatter + _of_core(_mean(latencies), slowdown)
         ),
-        "max": _observed(single(maximum), repeatability.of_extreme(latencies, samples, least=False)),
+        "max": single(maximum),
     }
+    varies = maximum - minimum > bias.resolution_ns
+    if varies or not repeated:
+        # One observation. No interval would hold how much longer the next one is: of the distribution only this bound
+        # is known.
+        figures["max"] = observed(figures["max"])
+    if not repeated:
+        # Nothing shows what the next trial would find.
+        figures |= {name: figures[name].model_copy(update={"covers": "resolution"}) for name in ("min", "mean")}
     if link_bits_per_second is not None:
         tolerance = 0.0 if bias.exact else LINK_TOLERANCE
         figures |= _by_definition(figures["mean"], link_bits_per_second, frame_bytes, tolerance)
@@ -78,8 +89,11 @@ def latency_figures(
             own = of_percentile(found.half_width_ns, repeats)
             steps = bias.percentile_share(found.value_ns, fps, latencies)
             figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent), steps)
+            if varies and not repeatability.is_reached(percent, latencies, samples):
+                figures[name] = observed(figures[name])
     if "p99.9" in figures:
-        figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
+        pdv = _variation(figures["p99.9"], figures["min"], bias)
+        figures["pdv"] = pdv.model_copy(update={"covers": figures["p99.9"].covers})
     return figures
 
 
@@ -107,14 +121,13 @@ def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, .
 
 
 def _of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> tuple[Contribution, ...]:
-    standard = repeatability.of_extreme(latencies, samples, least=True)
+    standard = repeatability.of_least(latencies, samples)
     return (budget.normal(phrase("a longer measurement would find another extreme"), standard),) if standard else ()
 
 
-def _observed(longest: Quantity, beyond: float) -> Quantity:
-    """The longest latency of all frames: one observation, where intervals of time have others (`beyond` above zero). No
-    interval would hold how much longer the next one is: of the distribution only this bound is known."""
-    return longest.model_copy(update={"covers": "observed"}) if beyond else longest
+def observed(figure: Quantity) -> Quantity:
+    """A figure that is what one run happened to show, such as the longest latency of all frames."""
+    return figure.model_copy(update={"covers": "observed"})
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
@@ -139,6 +152,7 @@ def _by_definition(mean: Quantity, link_bits_per_second: float, size: int, toler
             half_width_ns = tolerance * frame_time_ns(link_bits_per_second, size)
             frame_time = budget.rectangular(phrase("frame time: rate of the link"), half_width_ns, sensitivity=added)
             figure = budget.figure(value_ns, "ns", (*mean.budget, frame_time))
+            figure = figure.model_copy(update={"covers": mean.covers})
         found[name.removesuffix("_ns")] = figure
     return found
 

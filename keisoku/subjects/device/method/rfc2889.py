@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from keisoku.language import phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.throughput_figure import passed_figure
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import LinePercent
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES
@@ -67,6 +69,7 @@ class Boundary:
     passed: float
     above: float
     limited_by_tester: bool
+    """Nothing above is known not to pass."""
 
     def figure(self, unit: str) -> Quantity:
         """What passed: at least, if the tester was the limit, else with the interval to the lowest above it."""
@@ -74,6 +77,14 @@ class Boundary:
             return Quantity(value=self.passed, unit=unit, bound="at least")
         interval = Interval(lower=self.passed, upper=self.above)
         return Quantity(value=self.passed, unit=unit, interval=interval, covers="resolution")
+
+    def throughput(self, fps: float, line_fps: float | None) -> Quantity | None:
+        """Where values are loads: what was offered in frames/s when `passed` was asked for. None: nothing is known."""
+        if self.passed >= self.above:
+            return passed_figure(fps, self.above, "ceiling", line_fps)
+        if not self.passed and self.limited_by_tester:
+            return None
+        return passed_figure(fps, self.above, "tester" if self.limited_by_tester else "loss", line_fps)
 
 
 UNDECIDED = phrase("undecided: the tester was disturbed in each trial")
@@ -84,16 +95,18 @@ Probe = Callable[[float], Generator[Trial, TrialRecord, bool | None]]
 
 
 def highest(probe: Probe, ceiling: float, resolution: float) -> Generator[Trial, TrialRecord, Boundary]:
-    """The highest load that passes, by binary search from `ceiling` down, to a share of `resolution`."""
-    low, high, value, limited = 0.0, ceiling, ceiling, False
+    """The highest load that passes, by binary search from `ceiling` down, to a share of `resolution`; less finely where
+    the tester disturbed every trial of a load."""
+    low, high, value, lossy = 0.0, ceiling, ceiling, math.inf
     while low < high * (1 - resolution) and high > ceiling * 1e-6:
         passed = yield from probe(value)
         if passed:
             low = value
         else:
-            high, limited = value, passed is None
+            high = value
+            lossy = lossy if passed is None else value
         value = (low + high) / 2
-    return Boundary(low, high, limited or low == ceiling)
+    return Boundary(low, min(lossy, ceiling), lossy == math.inf)
 
 
 def forwarding_rate(record: TrialRecord, ports: Collection[int] | None = None) -> Quantity:

@@ -44,6 +44,9 @@ NO_LOAD_PASSES = phrase("no load is known to pass without loss: not measured")
 """Remark of a row of a procedure that needs the throughput, where there is none."""
 
 
+AboveBy = Literal["ceiling", "loss", "tester"]
+
+
 @dataclass(frozen=True)
 class SearchOutcome:
     """The highest load that passed all its trials, and the lowest above it that passed none, or was not tried."""
@@ -51,7 +54,7 @@ class SearchOutcome:
     frame_bytes: int
     above_fps: float
     """Lowest load above that is not known to be lossless."""
-    above_by: Literal["ceiling", "loss", "tester"]
+    above_by: AboveBy
     """Why it is not: no load above may be tried, frames were lost, or the tester cannot offer it."""
     record: TrialRecord | None
     """A full-length trial at the load that passed; None if no load did."""
@@ -164,7 +167,7 @@ class _Bracket:
     def __init__(self, setting: Setting, frame_bytes: int, ceiling_fps: float) -> None:
         self.setting, self.frame_bytes, self.ceiling_fps = setting, frame_bytes, ceiling_fps
         self.low_fps, self.high_fps = 0.0, ceiling_fps
-        self.high_by: Literal["ceiling", "loss", "tester"] = "ceiling"
+        self.high_by: AboveBy = "ceiling"
         self.passed: TrialRecord | None = None
         self.unsteady = False
         self.fell_short, self.given_up = 0, ""

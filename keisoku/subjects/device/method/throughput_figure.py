@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.subjects.device.method.search import SearchOutcome
+from keisoku.subjects.device.method.search import AboveBy, SearchOutcome
 
 NEARLY = 0.999
 """A load of so much of the line rate is the line rate: clocks differ by 100 ppm, and a ceiling allows for that."""
@@ -17,11 +17,16 @@ def throughput_figure(found: SearchOutcome, line_fps: float | None) -> Quantity 
         if found.given_up or found.unsteady:
             return Quantity(value=found.above_fps, unit="frames/s", bound="at most")
         return _between(0.0, found.above_fps)
-    if line_fps is not None and found.above_by == "ceiling" and found.fps >= NEARLY * line_fps:
-        return _between(found.fps, max(found.fps, line_fps))
-    if found.above_by != "loss":
-        return Quantity(value=found.fps, unit="frames/s", bound="at least")
-    return _between(found.fps, max(found.fps, found.above_fps))
+    return passed_figure(found.fps, found.above_fps, found.above_by, line_fps)
+
+
+def passed_figure(fps: float, above_fps: float, above_by: AboveBy, line_fps: float | None) -> Quantity:
+    """A load that passed, in frames/s, by what lies above it (`SearchOutcome`); 0: none passed."""
+    if line_fps is not None and above_by == "ceiling" and fps >= NEARLY * line_fps:
+        return _between(fps, max(fps, line_fps))
+    if above_by != "loss":
+        return Quantity(value=fps, unit="frames/s", bound="at least")
+    return _between(fps, max(fps, above_fps))
 
 
 def _between(value_fps: float, above_fps: float) -> Quantity:

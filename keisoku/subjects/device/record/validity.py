@@ -1,7 +1,8 @@
 """Whether a trial may be used: a failure of the tester never counts as loss of the DUT (invariant 2).
 
-It uses counts and measured values and returns reasons. It never considers whether frames were lost: guards that
-depended on loss would select results. Each limit is explained in docs/guards.md.
+It uses counts and measured values and returns reasons. It never considers whether frames were lost, because guards that
+depended on loss would select results; but a frame is not lost that nobody waited for. Each limit is explained in
+docs/guards.md.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.interference import Interference, PortCounters
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Branch, Facts, Receiver, StreamFacts, Trial, TrialRecord
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -25,6 +26,13 @@ sender notices by itself that it was stopped."""
 INTERRUPTED_SHARE = 0.2
 """The largest share of a load's time in which the host may stop a sender. Between two stops it sends at the intended
 rate, and all frames are sent: the load then lasts longer."""
+ANSWERS_NS = 100_000_000
+"""A device from which nothing arrives for so long forwards nothing; for a shorter time it may hold every frame."""
+_NEXT = 2
+"""Frames of a queue that must have had the time to follow the last one that arrived."""
+_SLOWER = 10
+"""By so much an output may be slower than the load, where only one frame has left it."""
+_AS_FAST = 1.02
 HICCUP_NS = 100_000_000
 """A thread at nice -20 that wakes so late was stopped by the host: the devices' work made one 31 ms late at most."""
 INTERRUPTED = phrase("the trial was interrupted")
@@ -222,10 +230,7 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
         found += unstamped(name, receiver)
         last_ns = facts.sent.last_sent_ns
         found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
-    if trial.phases.drain_ns == 0 and any(_last_is_missing(stream) for stream in facts.streams):
-        found.append(
-            phrase("the last frames are missing, and nothing waited for them: give --waits, or drain_s in a plan")
-        )
+    found += _not_waited_for(trial, facts)
     # A device sends into a link that was taken from it until it knows: the kernel counts these frames as well, and says
     # of none which it was.
     lost = {link.port for link in facts.lost_links}
@@ -235,9 +240,77 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
     return found
 
 
-def _last_is_missing(stream: StreamFacts) -> bool:
-    tails = [one.tracked.lost.ranges()[-1:, 1] for one in stream.everywhere]
-    return any(stream.offered_frames in behind for behind in tails)
+def _not_waited_for(trial: Trial, facts: Facts) -> list[str]:
+    """The reason if frames at the end of the load did not arrive, which the device may still have held then.
+
+    A device that holds a frame longer than any other is not seen where frames arrived until then; nor is a wait too
+    short for it where the end of the load arrived.
+    """
+    waited_ns = trial.phases.drain_ns
+    ways = [(stream, own) for stream in facts.streams for own in stream.everywhere]
+    missing = [own for stream, own in ways if _missing_at_the_end(stream, own)]
+    if missing and not waited_ns:
+        return [phrase("the last frames are missing, and nothing waited for them: give --waits, or drain_s in a plan")]
+    anywhere = [(stream, own) for stream, own in ways if own.tracked.latency is not None]
+    found = []
+    for receiver in facts.receivers:
+        # A stream whose frames may arrive anywhere is counted at one port.
+        own = [(stream, branch) for stream, branch in ways if stream.egress or branch.receive == receiver.port]
+        if not any(branch in missing for _, branch in own):
+            continue
+        arrived = [(stream, branch) for stream, branch in own if branch.tracked.latency is not None]
+        # Frames that went to another port are the next best witnesses.
+        needed_ns = _longest_ns(trial, facts, arrived or anywhere) / (1 - SETTLED)
+        stopped_ns = max(_missing_at_the_end(stream, branch) * _spacing_ns(facts, stream) for stream, branch in own)
+        # A full table of connections lets none of the rest pass.
+        refuses = any(flow.connections for flow in trial.flows)
+        if stopped_ns + waited_ns < ANSWERS_NS and (
+            not anywhere or (arrived and waited_ns < stopped_ns and not refuses)
+        ):
+            needed_ns = max(needed_ns, ANSWERS_NS)
+        if needed_ns >= waited_ns:
+            found.append(
+                phrase(
+                    "the last frames did not arrive at {port} within the wait of {waited:.3g} s, which is too short to"
+                    " call them lost: wait at least {needed:.2g} s",
+                    port=facts.name_of(receiver.port),
+                    waited=waited_ns / NS_PER_S,
+                    needed=needed_ns / NS_PER_S,
+                )
+            )
+    return found
+
+
+def _missing_at_the_end(stream: StreamFacts, own: Branch) -> int:
+    """Frames of the stream after the last one that arrived there."""
+    ranges = own.tracked.lost.ranges()[-1:].tolist()
+    return sum(count for _, behind, count in ranges if behind == stream.offered_frames)
+
+
+def _spacing_ns(facts: Facts, stream: StreamFacts) -> float:
+    sent = next(one.sent for one in facts.transmitters if one.port == stream.transmit)
+    return (sent.last_sent_ns - sent.first_sent_ns) / max(1, stream.offered_frames - 1)
+
+
+def _longest_ns(trial: Trial, facts: Facts, arrived: list[tuple[StreamFacts, Branch]]) -> float:
+    """How long a frame of these streams can be in the device, by those that arrived: the longest latency and, where
+    frames left more slowly than they were sent, the next ones of a queue; 0 where nothing is known."""
+    latencies = [(stream.transmit, own.tracked.latency) for stream, own in arrived if own.tracked.latency is not None]
+    if not latencies:
+        return 0.0
+    longest_ns = max(latency.max_ns for _, latency in latencies)
+    forwarded = sum(own.tracked.forwarded_frames for _, own in arrived)
+    if forwarded < 2:
+        return longest_ns + _NEXT * _SLOWER * NS_PER_S / trial.frames_per_second
+    senders = {one.port: one.sent for one in facts.transmitters}
+    own_senders = [senders[stream.transmit] for stream, _ in arrived]
+    sent_ns = max(one.last_sent_ns for one in own_senders) - min(one.first_sent_ns for one in own_senders)
+    ports = {own.receive for _, own in arrived}
+    last_ns = max((one.last_received_ns or 0 for one in facts.receivers if one.port in ports), default=0)
+    first_ns = min(senders[transmit].first_sent_ns + latency.min_ns for transmit, latency in latencies)
+    sent_every_ns = sent_ns / sum(stream.offered_frames for stream, _ in arrived)
+    left_every_ns = (last_ns - first_ns) / (forwarded - 1)
+    return longest_ns + (_NEXT * left_every_ns if left_every_ns > _AS_FAST * sent_every_ns else 0.0)
 
 
 def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_ns: int) -> list[str]:

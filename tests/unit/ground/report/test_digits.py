@@ -9,7 +9,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from keisoku.ground.report.digits import MARKS, SCALES, THIN_SPACE, column, count, digits, text, value_text
+from keisoku.ground.report.digits import (
+    EXACT_MARK,
+    MARKS,
+    RESOLUTION_MARK,
+    SCALES,
+    THIN_SPACE,
+    column,
+    count,
+    digits,
+    text,
+    value_text,
+)
 from keisoku.ground.statistics.difference import ROUNDING
 from keisoku.ground.statistics.quantity import Interval, Quantity
 
@@ -89,7 +100,10 @@ def test_a_column_has_one_unit() -> None:
 @given(st.floats(1, 1e12), st.floats(0, ROUNDING / 2), st.sampled_from(["ns", "frames/s", "bit/s", "%"]))
 def test_an_uncertainty_from_the_arithmetic_alone_is_never_shown(value: float, share: float, unit: str) -> None:
     shown = digits(Quantity(value=value, unit=unit, uncertainty=share * value))
-    assert shown == digits(Quantity(value=value, unit=unit, uncertainty=0.0))
+    exact = digits(Quantity(value=value, unit=unit, uncertainty=0.0))
+    assert (shown.value, shown.uncertainty, shown.unit) == (exact.value, "", exact.unit)
+    # A slope through points without scatter is no count.
+    assert (shown.mark, exact.mark) == (RESOLUTION_MARK if share else EXACT_MARK, EXACT_MARK)
     ends = Interval(lower=value, upper=value * (1 + share))
     assert not digits(Quantity(value=value, unit=unit, interval=ends)).ends
 
@@ -128,7 +142,7 @@ def test_a_bound_that_is_shown_is_true(value: float, bound: str) -> None:
         (571_234, "frames/s", 11_400, "571 kframes/s (resolution ± 2.0 %)"),
         (57.1, "%", 0.6, "57.1 % (resolution ± 0.6 %)"),
         (0, "frames/s", 5, "0 frames/s (resolution ± 5 frames/s)"),
-        (571_234, "frames/s", 0, "571.234 kframes/s (exact)"),
+        (571_234, "frames/s", 0, "571.234 kframes/s (in this run)"),
         (571_234, "frames/s", None, "571.2 kframes/s (uncertainty unknown)"),
     ],
 )

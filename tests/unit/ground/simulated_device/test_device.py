@@ -218,3 +218,11 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         find_device(str(tmp_path))
     with pytest.raises(PlanError, match="one of apresia3124gt, ax3630s, "):
         find_device("gs908")
+
+
+def test_a_cable_adds_to_the_decision_too() -> None:
+    """Where the decision is what a frame waits for, the cable's length was dropped."""
+    text = "cable = {{ length_m = {}, ns_per_m = 5.0 }}\nforwarding = {{ constant_ns = 800, decision_ns = 90000 }}\n"
+    short, long = (json.loads(parse_device(text.format(metres), "test").model_json()) for metres in (0, 100))
+    for name in ("constant_ns", "decision_ns"):
+        assert long["forwarding"][name] - short["forwarding"][name] == 500

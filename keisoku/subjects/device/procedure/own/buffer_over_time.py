@@ -6,7 +6,7 @@ The latency series is split into pieces; no result comes from a mean over the wh
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -17,9 +17,11 @@ from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular, student
 from keisoku.language import join_texts, phrase, plural
+from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.behaviour import FULL, Behaviour, Bend, FirstDrop, Jump, Piece, Stalls, behaviour
-from keisoku.subjects.device.analysis.samples import samples_of
+from keisoku.subjects.device.analysis.samples import Sample, samples_of
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.latency_figures import observed
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
@@ -102,7 +104,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
     found = behaviour(samples, resolution_ns, first_drop(record.facts.tracked.lost, record.offered_fps))
     base_ns = min(sample.min_ns for sample in samples)
-    sizing = _Sizing(setting, record, base_ns, _hidden_ns(found.pieces[0], base_ns))
+    sizing = _Sizing(setting, record, samples, base_ns, _hidden_ns(found.pieces[0], base_ns))
     starts, ends = [None, *found.bends], [*found.bends, None]
     timed = [
         (piece.start_s, _piece_row(sizing, piece, start, end))
@@ -140,8 +142,11 @@ def _hidden_ns(first: Piece, base_ns: float) -> float:
 class _Sizing:
     """Converts times to bytes for one trial: a queue is emptied at the output's rate."""
 
-    def __init__(self, setting: Setting, record: TrialRecord, base_ns: float, hidden_ns: float) -> None:
-        self.setting, self.record, self.base_ns, self.hidden_ns = setting, record, base_ns, hidden_ns
+    def __init__(
+        self, setting: Setting, record: TrialRecord, samples: Sequence[Sample], base_ns: float, hidden_ns: float
+    ) -> None:
+        self.setting, self.record, self.samples = setting, record, samples
+        self.base_ns, self.hidden_ns = base_ns, hidden_ns
         self.frame_bytes = record.trial.frame_bytes
 
     def latency(self, value_ns: float, error_ns: float = 0.0) -> Quantity:
@@ -173,14 +178,17 @@ class _Sizing:
 def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | None) -> Row:
     fit = piece.fit
     middle_s = (piece.start_s + piece.end_s) / 2
+    # Of a queue that grows the line itself says how it grew.
+    level_ns = fit.at(middle_s)
+    start_ns = repeatability.of_start(level_ns, [sizing.samples]) if piece.meaning == "flat" else 0.0
     figures = {
         "start": _bend(start) if start else Quantity(value=piece.start_s, unit="s", bound="at most"),
         "end": _bend(end) if end else Quantity(value=piece.end_s, unit="s", bound="at least"),
         "slope": Quantity(value=fit.slope, unit="ns/s", uncertainty=expanded(piece.slope_error)),
-        "intercept": sizing.latency(fit.constant, piece.error_at(0.0)),
-        "level": sizing.latency(fit.at(middle_s), piece.error_at(middle_s)),
-        "min": sizing.latency(min(sample.min_ns for sample in piece.samples)),
-        "max": sizing.latency(longest_ns := max(sample.max_ns for sample in piece.samples)),
+        "intercept": sizing.latency(fit.constant, math.hypot(piece.error_at(0.0), start_ns)),
+        "level": sizing.latency(level_ns, math.hypot(piece.error_at(middle_s), start_ns)),
+        "min": observed(sizing.latency(min(sample.min_ns for sample in piece.samples))),
+        "max": observed(sizing.latency(longest_ns := max(sample.max_ns for sample in piece.samples))),
         "lost": Quantity(value=piece.lost_frames, unit="frames", uncertainty=0.0),
     }
     if piece.meaning in ("filling", "draining"):

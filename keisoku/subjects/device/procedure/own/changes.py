@@ -18,6 +18,7 @@ from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.changes import Finding, findings, merged, totals, usual
+from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
@@ -106,7 +107,7 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
         "foreign": _frames(foreign),
     }
     if compared:
-        figures["changed_share"] = Quantity(value=100 * changed / compared, unit="%", uncertainty=0.0)
+        figures["changed_share"] = share(changed, compared)
     remark = (
         plural(
             "{count} frame was changed in more ways than are kept, and is only counted",

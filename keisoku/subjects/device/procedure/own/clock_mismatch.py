@@ -49,6 +49,7 @@ class ClockMismatchSettings(Settings):
 
 LINE_RATE = phrase("line rate")
 AT_RATE = phrase("throughput rate")
+_FASTER = phrase("no frame waits for a port that is faster than the load, so that its mismatch does not show")
 _ROUNDING_PPM = 2 * 1e6 * 2**-53
 """Of a ratio of two rates that is nearly one, and of its difference from one."""
 _AT_LINE = 1 - 1e-9
@@ -344,14 +345,15 @@ def _row(
             value_ns = latencies(figures[name].value, speed, size).lifo_ns
             figures[lifo] = figures[name].model_copy(update={"value": value_ns})
     if found is not None:
-        error = expanded(found.error)
+        error = expanded(found.reach)
         figures["slope"] = Quantity(value=found.slope, unit="ns/s", uncertainty=error)
     if mismatch is not None:
         figures["mismatch"] = mismatch
     figures["offered"] = Quantity(value=fps, unit="frames/s")
     figures["lost"] = Quantity(value=sum(one.lost_frames for one in good), unit="frames", uncertainty=0.0)
     shown = next(record for record in records if record.valid)
-    return Row(frame_bytes=size, case=case, figures=figures, trial=shown.index)
+    remark = _FASTER if mismatch is not None and mismatch.bound else ""
+    return Row(frame_bytes=size, case=case, figures=figures, trial=shown.index, remark=remark)
 
 
 def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], single: bool) -> Quantity:
@@ -376,11 +378,13 @@ def _sentence(setting: Setting, size: int, way: PortPair, at_rate: Drift, why: s
         way=_name(setting, way),
         latency=grows,
         grows=abs(at_rate.slope),
-        error=expanded(at_rate.error),
+        error=expanded(at_rate.reach),
         ppm=abs(at_rate.ppm),
         ppm_error=expanded(at_rate.ppm_error),
         why=why,
     )
+    if at_rate.wander:
+        said = join_texts("; ", [said, phrase("it changes during a trial: the error is the range of its parts")])
     return said + (phrase("; compared with {share:.8g} % of the rate", share=share) if share is not None else "")
 
 

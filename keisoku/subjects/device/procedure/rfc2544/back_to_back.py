@@ -23,7 +23,7 @@ from keisoku.subjects.device.calibration.bias import ARITHMETIC_NS
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import searched
-from keisoku.subjects.device.method.latency_figures import LINK_TOLERANCE
+from keisoku.subjects.device.method.latency_figures import LINK_TOLERANCE, observed
 from keisoku.subjects.device.method.search import (
     NO_LOAD_PASSES,
     RETRIES,
@@ -226,8 +226,8 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     uncertainty = None if not scattered else scatter + settings.step_frames - 1
     figures = {
         "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
-        "burst_min": Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1),
-        "burst_max": Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1),
+        "burst_min": observed(Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1)),
+        "burst_max": observed(Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1)),
         "implied_buffer": _implied(average, uncertainty, rates, setting.bias.exact),
         "corrected_buffer": _corrected(
             average, uncertainty, rates, setting.bias.exact, setting.plan.of(ThroughputSettings).trial_s

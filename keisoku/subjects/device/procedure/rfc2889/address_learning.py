@@ -28,7 +28,7 @@ SAME = 0.01
 
 
 def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row with the 'learning_rate' (addresses/s), whose uncertainty is the width of the search's last bracket, and
+    """A row with the 'learning_rate' (addresses/s), whose interval is the search's last bracket, and
     a row for each iteration with 'tried', 'offered', 'forwarded' (%) and 'flooded'.
 
     Raises PlanError if the device would forget addresses during a trial.
@@ -66,9 +66,10 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             low, high = (rate, high) if one.learned else (low, rate)
             limited = limited and bool(one.learned)
             rate = (low + high) / 2
-        rows.append(_row(size, low, high, seen))
+        open_ended = limited or (low and low == ceiling)
+        rows.append(_row(size, rfc2889.Boundary(low, high, bool(open_ended)), seen))
         rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
-        if limited or (low and low == ceiling):
+        if open_ended:
             remarks.append(phrase("{size} byte: at least this rate: the tester offered no more", size=size))
     found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
     return Result(measurement="address_learning", rows=rows, deviations=found, remarks=remarks)
@@ -80,12 +81,13 @@ def _capacity(setting: Setting) -> int | None:
     return int(found[0]) if found else None
 
 
-def _row(size: int, low: float, high: float, seen: list[AddressOutcome]) -> Row:
+def _row(size: int, limit: rfc2889.Boundary, seen: list[AddressOutcome]) -> Row:
+    low = limit.passed
     passed = [one.record.index for one in seen if one.record.trial.frames_per_second == low]
     return Row(
         frame_bytes=size,
         case=phrase("learning rate"),
-        figures={"learning_rate": _rate(low, max(0.0, high - low))} if low else {},
+        figures={"learning_rate": limit.figure("addresses/s")} if low else {},
         trial=passed[-1] if passed else None,
         remark="" if low else _nothing(seen),
     )
@@ -105,8 +107,8 @@ def _nothing(seen: Sequence[AddressOutcome]) -> str:
     return remark
 
 
-def _rate(value: float, uncertainty: float = 0.0) -> Quantity:
-    return Quantity(value=value, unit="addresses/s", uncertainty=uncertainty)
+def _rate(value: float) -> Quantity:
+    return Quantity(value=value, unit="addresses/s", uncertainty=0.0)
 
 
 PROCEDURE = Procedure(

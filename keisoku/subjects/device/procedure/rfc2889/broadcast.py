@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
+from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import BroadcastSettings
 from keisoku.subjects.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
@@ -60,7 +61,7 @@ def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
         limit = yield from rfc2889.highest(probe, maximum, settings.resolution_percent / 100)
         record = best[-1] if best else first
-        rows.append(_summary(limit, record, bool(best)))
+        rows.append(_summary(limit, record, setting.line_fps(size), bool(best)))
         rows += [_row(setting, record, stream) for stream in record.facts.streams]
         found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
     return Result(
@@ -75,24 +76,17 @@ def _missing(record: TrialRecord, stream: StreamFacts) -> int:
     return sent - stream.tracked.forwarded_frames - elsewhere
 
 
-def _summary(limit: rfc2889.Boundary, record: TrialRecord, passed: bool) -> Row:
-    if not passed and not record.valid:
-        return Row(
-            frame_bytes=record.trial.frame_bytes,
-            case=phrase("all ports"),
-            figures={},
-            trial=record.index,
-            remark=rfc2889.UNDECIDED,
-        )
-    value = record.load_fps if passed else 0.0
-    figures = {"throughput": Quantity(value=value, unit="frames/s", uncertainty=max(0.0, limit.above - limit.passed))}
+def _summary(limit: rfc2889.Boundary, record: TrialRecord, line_fps: float | None, passed: bool) -> Row:
+    throughput = limit.throughput(record.load_fps if passed else 0.0, line_fps)
     remark = phrase("limited by the tester") if limit.limited_by_tester and limit.above > limit.passed else ""
-    if not passed:
+    if throughput is None:
+        remark = rfc2889.UNDECIDED
+    elif not passed:
         remark = phrase("no load reached all ports without loss; below: the maximum load")
     return Row(
         frame_bytes=record.trial.frame_bytes,
         case=phrase("all ports"),
-        figures=figures,
+        figures={} if throughput is None else {"throughput": throughput},
         trial=record.index,
         remark=remark,
     )
@@ -100,11 +94,13 @@ def _summary(limit: rfc2889.Boundary, record: TrialRecord, passed: bool) -> Row:
 
 def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
     size, rate = record.trial.frame_bytes, record.offered_fps
-    figures = {"loss": rfc2889.percent(_missing(record, stream), record.facts.sent.offered_frames)}
+    figures = {}
+    if record.valid:
+        figures["loss"] = rfc2889.percent(_missing(record, stream), record.facts.sent.offered_frames)
     latency = stream.tracked.latency
-    if latency is not None:
-        for name, value_ns in (("min", latency.min_ns), ("mean", latency.mean_ns), ("max", latency.max_ns)):
-            figures[name] = setting.bias.corrected(value_ns, size, rate, single_frame=name != "mean")
+    if latency is not None and record.valid:
+        samples = [samples_of(record, stream.tracked)]
+        figures |= latency_figures(setting.bias, [latency], size, rate, percents={}, samples=samples)
     return Row(
         frame_bytes=size,
         case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),

@@ -81,8 +81,11 @@ def _summary(limit: SearchOutcome, line_fps: float | None, full: TrialRecord, re
         # RFC 2285 §3.6.3: "The highest forwarding rate [...] taken from an iterative set of forwarding rate
         # measurements". RFC 2889 §5.1.4.2: "The Oload applied to the device MUST also be cited."
         at, best = max(measured, key=lambda pair: rfc2889.forwarding_rate(pair[1]).value)
+        rate = rfc2889.forwarding_rate(best)
+        if not all(one.valid for one in records.values()):
+            rate = Quantity(value=rate.value, unit=rate.unit, bound="at least")
         figures |= {
-            "mfr": rfc2889.forwarding_rate(best),
+            "mfr": rate,
             "mfr_load": Quantity(value=at, unit="%", uncertainty=0.0),
             "mfr_offered": Quantity(value=best.offered_fps, unit="frames/s"),
         }

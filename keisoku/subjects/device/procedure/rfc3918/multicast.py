@@ -10,11 +10,12 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
+from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import MulticastSettings
@@ -74,7 +75,7 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
                 limit = yield from rfc2889.highest(probe, maximum, settings.resolution_percent / 100)
                 record = best[-1] if best else first
-                rows.append(_summary(size, case, limit, record, first, bool(best)))
+                rows.append(_summary(size, case, limit, record, first, setting.line_fps(size)))
                 rows += _ports(setting, size, case, record)
                 found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
     own = group_flows.deviations(setting, "§4")
@@ -156,27 +157,24 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
 
 
 def _summary(
-    size: int, case: _Case, limit: rfc2889.Boundary, record: TrialRecord, first: TrialRecord, passed: bool
+    size: int, case: _Case, limit: rfc2889.Boundary, record: TrialRecord, first: TrialRecord, line_fps: float | None
 ) -> Row:
-    doubt = max(0.0, limit.above - limit.passed)
     # Of the port that sends to the groups; a burden comes from others, and beside that no frame is counted.
     own = [stream for stream in record.facts.streams if stream.transmit == group_flows.SOURCE]
     whole = len(own) == len(record.facts.streams)
-    value = (record.load_fps if whole else record.trial.frames_per_second) if passed else 0.0
-    copies = sum(stream.expected_frames for stream in own) / max(1, sum(stream.offered_frames for stream in own))
-    figures = {
-        "throughput": Quantity(value=value, unit="frames/s", uncertainty=doubt),
-        "aggregated": Quantity(value=value * copies, unit="frames/s", uncertainty=doubt * copies),
-        "loss_at_maximum": rfc2889.percent(_missing(first), first.facts.expected_frames),
-    }
-    if limit.limited_by_tester and limit.above <= limit.passed and passed:
-        figures["throughput"] = Quantity(value=value, unit="frames/s", bound="at least")
-        figures["aggregated"] = Quantity(value=value * copies, unit="frames/s", bound="at least")
-    remarks = [] if passed else [phrase("no load reached all ports without loss; below: the maximum load")]
-    if not first.valid:
-        del figures["loss_at_maximum"]
-    if not passed and not record.valid:
-        figures, remarks = {}, list(record.invalid_because)
+    fps = record.load_fps if whole else record.trial.frames_per_second
+    throughput = limit.throughput(fps if limit.passed else 0.0, line_fps)
+    figures, remarks = (
+        {},
+        [] if limit.passed else [phrase("no load reached all ports without loss; below: the maximum load")],
+    )
+    if throughput is None:
+        remarks = [join_texts("; ", record.invalid_because) or rfc2889.UNDECIDED]
+    else:
+        copies = sum(stream.expected_frames for stream in own) / max(1, sum(stream.offered_frames for stream in own))
+        figures = {"throughput": throughput, "aggregated": throughput.scaled(copies, "frames/s")}
+    if first.valid:
+        figures["loss_at_maximum"] = rfc2889.percent(_missing(first), first.facts.expected_frames)
     return Row(
         frame_bytes=size,
         case=phrase("{name}, all ports", name=case.name),
@@ -211,9 +209,8 @@ def _port(setting: Setting, size: int, case: _Case, record: TrialRecord, branch:
         figures["unicast_loss"] = rfc2889.percent(missing, forwarded + missing)
     latency = branch.tracked.latency
     if latency is not None:
-        for name, value_ns in (("min", latency.min_ns), ("mean", latency.mean_ns), ("max", latency.max_ns)):
-            bias, rate = setting.bias, record.offered_fps
-            figures[name] = bias.corrected(value_ns, size, rate, single_frame=name != "mean")
+        samples = [samples_of(record, branch.tracked)]
+        figures |= latency_figures(setting.bias, [latency], size, record.offered_fps, percents={}, samples=samples)
     name = setting.plan.port_fields()[branch.receive][1]
     return Row(
         frame_bytes=size,

@@ -7,6 +7,7 @@ weights), and all classes together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -14,14 +15,16 @@ from itertools import combinations
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import expanded
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.analysis.shares import Sharing, sharing
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
-from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.latency_figures import latency_figures, observed
 from keisoku.subjects.device.method.rfc8239 import FullRate, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc4689.class_flows import (
@@ -238,24 +241,32 @@ class _Classes:
                 percents={"p99": 99.0},
                 samples=samples,
             )
-        figures |= self._jitter([stream.tracked.jitter for stream in own if stream.tracked.jitter is not None])
+            jitters = [stream.tracked.jitter for stream in own if stream.tracked.jitter is not None]
+            figures |= self._jitter(jitters, repeatability.frames_alike([whole.latency], samples))
         marks = [found for stream in own if (found := marked(stream)) is not None]
         if forwarded and len(marks) == len(own):
             ce = sum(sum(one.ce.counts) + one.ce.negative for one in marks)
             figures["marked"] = share(ce, forwarded)
         return figures
 
-    def _jitter(self, own: Sequence[Jitter]) -> dict[str, Quantity]:
-        """RFC 4689 §3.2.5. Errors of both frames' stamps add up in a difference."""
+    def _jitter(self, own: Sequence[Jitter], alike: float) -> dict[str, Quantity]:
+        """RFC 4689 §3.2.5. Errors of both frames' stamps add up in a difference.
+
+        How single differences scatter is not kept, but those from 0 to the largest have no larger variance than their
+        mean and it allow (Bhatia and Davis 2000). So many of them in a row say no more than one.
+        """
         count = sum(one.count for one in own)
         if not count:
             return {}
         mean_ns = sum(one.count * one.mean_ns for one in own) / count
         # Of two stamps that are rounded to the resolution, the difference is off by less than twice of it.
         error_ns = 2 * self.setting.capabilities.resolution_ns if self.setting.capabilities.exact else None
+        most_ns = max(one.max_ns for one in own)
+        scatter_ns = math.sqrt(max(0.0, mean_ns * (most_ns - mean_ns)) / count * alike)
+        unsure_ns = None if error_ns is None else math.hypot(error_ns, expanded(scatter_ns))
         return {
-            "jitter": Quantity(value=mean_ns, unit="ns", uncertainty=error_ns),
-            "jitter_max": Quantity(value=max(one.max_ns for one in own), unit="ns", uncertainty=error_ns),
+            "jitter": Quantity(value=mean_ns, unit="ns", uncertainty=unsure_ns),
+            "jitter_max": observed(Quantity(value=most_ns, unit="ns", uncertainty=error_ns)),
         }
 
     def _limit_row(self, code: int, own: Limit | None, filled: Limit | None) -> Row:

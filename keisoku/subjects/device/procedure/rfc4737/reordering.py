@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 
+import numpy as np
 from pydantic import Field
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, student
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of, share
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.latency_figures import observed
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
@@ -105,10 +108,13 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
             figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames, _together(tracked))
             if not setting.plan.mix:
                 # §4.4 sums bytes; here those of whole frames, which all have the same size.
-                figures["byte_offset"] = _exact(float(found.byte_offset.max_frames * size), "byte")
+                figures["byte_offset"] = _most(found.byte_offset.max_frames * size, "byte")
             if found.late_time.count:
-                figures["late_time"] = _time(setting, found.late_time.max_ns, record)
-                figures["late_mean"] = _time(setting, found.late_time.mean_ns, record)
+                figures["late_time"] = observed(_time(setting, found.late_time.max_ns, record))
+                late_mean = _time(setting, found.late_time.mean_ns, record, _of_mean(tracked))
+                if found.late_time.count == 1:
+                    late_mean = late_mean.model_copy(update={"covers": "resolution"})
+                figures["late_mean"] = late_mean
     return Row(
         frame_bytes=size,
         case=f"{percent:g} %",
@@ -121,14 +127,14 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
 
 def _figures(found: Reordering, reordered: int, received: int, together: float) -> dict[str, Quantity]:
     figures = {
-        "extent": _exact(float(found.extent.max_frames), "frames"),
+        "extent": _most(found.extent.max_frames, "frames"),
         "extent_mean": _mean(found.extent),
         # RFC 4737 §4.6.3: a / x and (q / a) / (a / x).
         "free_run": _free_run(found, reordered),
         "run_variation": Quantity(value=found.run_squares * reordered / found.in_order_frames**2, unit=""),
         # §5.3, definition 2: m / l.
         "n_reordered": share(_at(found.n_reordered, _TCP_DEGREE), received, together),
-        "degree": _exact(float(len(found.n_reordered)), ""),
+        "degree": _most(len(found.n_reordered), ""),
     }
     if found.gap.sum_frames:
         figures["gap"] = _mean(found.gap)
@@ -137,24 +143,37 @@ def _figures(found: Reordering, reordered: int, received: int, together: float) 
     if placed:
         # RFC 5236 §3.6 and §3.11: RD[0] and the ends of both densities.
         figures["in_place"] = share(placed.get(0, 0), sum(placed.values()), together)
-        figures["earliest"] = _exact(float(-min(placed)), "frames")
-        figures["latest"] = _exact(float(max(placed)), "frames")
-        figures["occupancy"] = _exact(float(max(held)), "frames")
+        figures["earliest"] = _most(-min(placed), "frames")
+        figures["latest"] = _most(max(placed), "frames")
+        figures["occupancy"] = _most(max(held), "frames")
     if found.discarded_frames:
-        figures["beyond"] = _exact(float(found.discarded_frames), "frames")
+        figures["beyond"] = Quantity(value=found.discarded_frames, unit="frames", uncertainty=0.0)
     return figures
 
 
-def _exact(value: float, unit: str) -> Quantity:
-    """Counted."""
-    return Quantity(value=value, unit=unit, uncertainty=0.0)
+def _most(value: int, unit: str) -> Quantity:
+    """The most that was seen, which is counted."""
+    return observed(Quantity(value=value, unit=unit, uncertainty=0.0))
 
 
-def _time(setting: Setting, value_ns: float, record: TrialRecord) -> Quantity:
-    """A time between two frames at one receiver: the bias cancels."""
+def _time(setting: Setting, value_ns: float, record: TrialRecord, own_ns: float = 0.0) -> Quantity:
+    """A time between two frames at one receiver: the bias cancels. `own_ns` is its own standard error (k = 1)."""
     correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
-    uncertainty = None if correction is None else 2 * 2**0.5 * correction.frame_ns
+    uncertainty = None if correction is None else 2 * math.hypot(2**0.5 * correction.frame_ns, own_ns)
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
+
+
+def _of_mean(tracked: Tracked) -> float:
+    """Standard error (k = 1) of the mean time by which frames are late, in ns; frames that are late together say no
+    more than one."""
+    assert tracked.reordering is not None
+    late = tracked.reordering.late_time
+    middles = (np.asarray(late.histogram.lower_ns, float) + np.asarray(late.histogram.upper_ns, float)) / 2
+    counts = np.asarray(late.histogram.counts, float)
+    square = float((counts * (middles - late.mean_ns) ** 2).sum()) / max(1, late.count)
+    independent = max(1.0, late.count / _together(tracked))
+    freedom = max(1.0, independent - 1)
+    return math.sqrt(square / freedom) * student(freedom) / COVERAGE_FACTOR
 
 
 def _together(tracked: Tracked) -> float:

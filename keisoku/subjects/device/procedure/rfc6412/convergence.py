@@ -233,7 +233,9 @@ def _figures(record: TrialRecord, reach: Reach, stop: Between | None) -> dict[st
         figures["interruption_median"] = _time(_median(lengths))
         figures["interruption_least"] = _time(_least(lengths))
     else:
-        figures["interruption"] = _count(0, "ns")
+        # A shorter one falls between two frames of a flow.
+        gaps_ns = [record.facts.sent.sending_ns / max(1, one.offered_frames - 1) for one in record.facts.streams]
+        figures["interruption"] = _time(Between(0.0, 0.0, max(gaps_ns)))
     if onsets := [impact.onset for impact in affected if impact.onset is not None]:
         figures["onset"] = _time(_least(onsets))
     if times := [impact.convergence for impact in affected if impact.convergence is not None]:

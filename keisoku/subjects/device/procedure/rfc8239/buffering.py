@@ -7,6 +7,7 @@ frames at random has not filled its buffer yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,9 +15,11 @@ from statistics import fmean
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.latency_figures import observed
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
@@ -178,18 +181,22 @@ class _Congestion:
             "buffer": Quantity(value=frames * size, unit="byte", uncertainty=unsure * size),
             "buffer_time": Quantity(value=frames * service_ns, unit="ns", uncertainty=unsure * service_ns),
             "counted": Quantity(
-                value=fmean([top.counted_frames for top in tops]) * size, unit="byte", uncertainty=size
+                value=fmean([top.counted_frames for top in tops]) * size,
+                unit="byte",
+                uncertainty=math.hypot(1, _scatter([top.counted_frames for top in tops])) * size,
             ),
             "service": Quantity(value=1e9 / service_ns, unit="frames/s"),
-            "max": self.setting.bias.corrected(
-                max(top.max_latency_ns for top in tops), size, record.offered_fps, single_frame=True
+            "max": observed(
+                self.setting.bias.corrected(
+                    max(top.max_latency_ns for top in tops), size, record.offered_fps, single_frame=True
+                )
             ),
             "variation": Quantity(value=_variation([float(top.frames) for top in tops]), unit="%"),
         }
         ends = [float(bracket.failed) for bracket in found.inflections if bracket.failed is not None]
         if ends:
             step = max(bracket.failed - bracket.passed for bracket in found.inflections if bracket.failed is not None)
-            figures["extra"] = Quantity(value=fmean(ends), unit="frames", uncertainty=float(step))
+            figures["extra"] = Quantity(value=fmean(ends), unit="frames", uncertainty=math.hypot(step, _scatter(ends)))
         remarks = [] if all(top.began_empty for top in tops) else [NOT_EMPTY]
         if frames < 3:
             remarks.append(phrase("frames were lost without a queue: the output was not congested"))
@@ -283,6 +290,11 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
             case=best.case,
         )
     ]
+
+
+def _scatter(values: Sequence[float]) -> float:
+    """Half the width of the interval of their mean; of one value, whose scatter nothing shows, zero."""
+    return half_width(values) if len(values) > 1 else 0.0
 
 
 def _variation(values: Sequence[float]) -> float:

@@ -15,6 +15,7 @@ from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.latency_figures import observed
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import (
@@ -135,22 +136,18 @@ class _Bursts:
 
     def _row(self, alone: Unqueued) -> Row:
         settings, size, senders = self.setting.plan.of(MicroburstSettings), self.frame_bytes, len(self.flows)
-        bursts = [float(bracket.passed) for bracket in self.brackets]
-        mean = sum(bursts) / len(bursts)
-        error = half_width(bursts) if len(bursts) > 1 else 0.0
-        unsure = settings.step_frames + error
-        figures = {
-            "burst": Quantity(value=mean, unit="frames", uncertainty=unsure),
-            "microburst": Quantity(value=mean * senders, unit="frames", uncertainty=unsure * senders),
-            "microburst_bytes": Quantity(value=mean * senders * size, unit="byte", uncertainty=unsure * senders * size),
-        }
+        last = self.brackets[-1]
+        burst = self._burst(last.by_tester or last.failed is None)
+        figures = {}
+        if burst is not None:
+            together = burst.scaled(senders, "frames")
+            figures = {"burst": burst, "microburst": together, "microburst_bytes": together.scaled(size, "byte")}
         if self.held:
             service_ns = sum(held.service_ns for held in self.held) / len(self.held)
             frames = frames_held(self.held, alone)
             figures["buffer"] = frames.scaled(size, "byte")
             figures["buffer_time"] = frames.scaled(service_ns, "ns")
         remarks = [] if all(held.began_empty for held in self.held) else [NOT_EMPTY]
-        last = self.brackets[-1]
         if last.by_tester:
             remarks.append(phrase("limited by the tester: {why}", why=join_texts("; ", self.spoiled)))
         elif last.failed is None:
@@ -161,9 +158,9 @@ class _Bursts:
             latency = self.passed.facts.tracked.latency
             figures["offered"] = Quantity(value=self.passed.offered_fps, unit="frames/s")
             if latency is not None:
-                figures["max"] = self.setting.bias.corrected(
-                    latency.max_ns, size, self.passed.offered_fps, single_frame=True
-                )
+                rate = self.passed.offered_fps
+                longest = self.setting.bias.corrected(latency.max_ns, size, rate, single_frame=True)
+                figures["max"] = observed(longest)
             starts = [sender.sent.first_sent_ns for sender in self.passed.senders]
             if max(starts) > min(starts):
                 remarks.append(
@@ -172,6 +169,15 @@ class _Bursts:
                     )
                 )
         return self._row_of(figures, join_texts("; ", remarks))
+
+    def _burst(self, open_ended: bool) -> Quantity | None:
+        """Of each port; None if nothing is known of it. `open_ended`: no burst is known to be too long."""
+        bursts = [float(bracket.passed) for bracket in self.brackets]
+        if open_ended:
+            return Quantity(value=max(bursts), unit="frames", bound="at least") if max(bursts) else None
+        error = half_width(bursts) if len(bursts) > 1 else 0.0
+        unsure = self.setting.plan.of(MicroburstSettings).step_frames + error
+        return Quantity(value=sum(bursts) / len(bursts), unit="frames", uncertainty=unsure)
 
     def _row_of(self, figures: dict[str, Quantity], remark: str) -> Row:
         case = phrase(

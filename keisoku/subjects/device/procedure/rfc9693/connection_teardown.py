@@ -5,6 +5,7 @@ The time that this takes contains the call itself. So one connection is forgotte
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator
 
@@ -19,6 +20,9 @@ from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
+
+_STAMPS_S = 2e-9
+"""Both times are whole nanoseconds, each from one stamp to another."""
 
 
 def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -74,7 +78,7 @@ def _summary(
         return Row(frame_bytes=size, case=case, figures={}, remark=remark)
     times = [whole_s - alone_s for _, whole_s, alone_s in found]
     mean = statistics.fmean(times)
-    error = half_width(times)
+    error = math.hypot(half_width(times), _STAMPS_S)
     more = settings.connections - 1
     time = Quantity(value=mean, unit="s", uncertainty=error)
     if mean <= error or more < 1:

@@ -98,7 +98,7 @@ def _summary(size: int, found: Boundary, seen: list[ConnectionOutcome]) -> Row:
 
 def _row(one: ConnectionOutcome, size: int) -> Row:
     figures = {
-        "offered": Quantity(value=one.record.offered_fps, unit="frames/s", uncertainty=0.0),
+        "offered": Quantity(value=one.record.offered_fps, unit="frames/s"),
         "loss": Quantity(value=_lost(one), unit="frames", uncertainty=0.0),
         "refused": count(one.unopened),
     }
