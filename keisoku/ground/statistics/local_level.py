@@ -215,7 +215,7 @@ class _Model:
     def _given(self, drift: tuple[float, float]) -> _Given:
         covariance, inverse, volume = _covariance(self.count, *drift)
         normal = self.design.T @ inverse @ self.design
-        fitting = np.linalg.solve(normal, self.design.T @ inverse)
+        fitting = np.asarray(np.linalg.solve(normal, self.design.T @ inverse), dtype=np.float64)
         apart = inverse - inverse @ self.design @ fitting
         left = float(self.series @ apart @ self.series) + _FLOOR * float(self.series @ self.series)
         volume += float(np.linalg.slogdet(normal)[1])
@@ -305,9 +305,10 @@ def _total(logarithms: Values) -> Values:
     return np.asarray(most + np.log(np.exp(logarithms - most).sum(axis=0)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _covariance(count: int, walk: float, slope: float) -> tuple[Values, Values, float]:
     """That of the drift, and the inverse of the runs' one and the logarithm of its determinant."""
     run = np.arange(count, dtype=np.float64)
     drift = walk * np.minimum.outer(run, run) + slope * np.outer(run, run)
-    return drift, np.linalg.inv(np.eye(count) + drift), float(np.linalg.slogdet(np.eye(count) + drift)[1])
+    inverse = np.asarray(np.linalg.inv(np.eye(count) + drift), dtype=np.float64)
+    return drift, inverse, float(np.linalg.slogdet(np.eye(count) + drift)[1])
