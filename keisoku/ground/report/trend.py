@@ -99,7 +99,7 @@ def _change_json(change: Change, names: Sequence[str]) -> dict[str, Any]:
 
 def _per_run(drift: Change) -> dict[str, Any]:
     runs = drift.latest - drift.earliest
-    return drift.size.scaled(1 / runs, f"{drift.size.unit} per run").model_dump(mode="json")
+    return drift.size.scaled(1 / runs, f"{drift.size.unit}/run").model_dump(mode="json")
 
 
 def _row(trend: Trend, names: Sequence[str]) -> list[str]:
