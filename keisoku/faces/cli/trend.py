@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Shows how figures changed over RUNS of the same measurement of the same device, in the order of their start.
 
-    A change is found where the runs before and behind it differ more than shuffled runs do. The exit code is 1 if the
-    newest change of a figure made it worse by more than the margin.
+    A change is a step that a slow drift does not explain; where a figure drifts, it is said how much. The exit code is
+    1 if the newest change of a figure made it worse by more than the margin.
 
     \b
     keisoku trend runs/nightly-* --margin 2% --out trend.html

@@ -10,13 +10,13 @@ from keisoku.ground.report.comparison import CHANGES, figure_name
 from keisoku.ground.report.plot import Plot, axis, device_colour, label
 from keisoku.ground.report.points import points
 from keisoku.ground.report.table import Head, Table, head
-from keisoku.ground.run.trend import Step, Trend
+from keisoku.ground.run.trend import Change, Step, Trend
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 
 RULE = phrase(
-    "A change is where shuffled runs divide as well in at most 1 % of cases "
-    "(E-divisive), and where a step explains the runs better than a slow drift does. Noise that lasts for several "
-    "runs can still look like a change"
+    "A change is a step that explains the runs better than a slow drift does (a random walk of the level). Intervals "
+    "are of 95 %. Noise that lasts for several runs can still look like a change"
 )
 HEADS = (
     phrase("Figure"),
@@ -26,6 +26,7 @@ HEADS = (
     phrase("Change"),
     phrase("Since"),
     phrase("Verdict"),
+    phrase("Drift"),
 )
 MOST_PLOTS = 24
 
@@ -49,12 +50,17 @@ def as_json(trend: Trend, names: Sequence[str]) -> dict[str, Any]:
         "figure": figure_name(trend.measurement, trend.key, trend.figure),
         "better": trend.better,
         "regression": trend.is_regression,
-        "drifts": trend.drifts,
         "values": [value and value.model_dump(mode="json") for value in trend.values],
         "steps": [
-            {"since": names[step.first], "level": step.level.model_dump(mode="json"), "turn": step.turn}
+            {
+                "since": names[step.first],
+                "level": step.level.model_dump(mode="json"),
+                "change": step.change and _change_json(step.change, names),
+                "turn": step.turn,
+            }
             for step in trend.steps
         ],
+        "drift": trend.drift and _change_json(trend.drift, names) | {"per_run": _per_run(trend.drift)},
     }
 
 
@@ -76,39 +82,79 @@ def sentence(trends: Sequence[Trend], names: Sequence[str]) -> str:
         return phrase("The newest change is a regression: {since}.", since=since)
     changed = sum(len(trend.steps) > 1 for trend in trends)
     return phrase(
-        "No figure's newest change is a regression; {changed} of {trends} figures changed at all.",
+        "No figure's newest change is a regression; of {trends}, {changed} changed at all, and {drifting} drift.",
         changed=changed,
+        drifting=sum(trend.drift is not None for trend in trends),
         trends=len(trends),
     )
+
+
+def _change_json(change: Change, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "earliest": names[change.earliest],
+        "latest": names[change.latest],
+        "size": change.size.model_dump(mode="json"),
+    }
+
+
+def _per_run(drift: Change) -> dict[str, Any]:
+    runs = drift.latest - drift.earliest
+    return drift.size.scaled(1 / runs, f"{drift.size.unit}/run").model_dump(mode="json")
 
 
 def _row(trend: Trend, names: Sequence[str]) -> list[str]:
     name = figure_name(trend.measurement, trend.key, trend.figure)
     runs = str(sum(value is not None for value in trend.values))
     if not trend.steps:
-        return [name, runs, "–", "–", "–", "–", phrase("not measured")]
+        return [name, runs, "–", "–", "–", "–", phrase("not measured"), "–"]
     now = trend.steps[-1]
-    if len(trend.steps) == 1:
-        said = phrase("no step beyond a drift") if trend.drifts else phrase("no change")
-        return [name, runs, digits.text(now.level), "–", "–", "–", said]
+    drift = _drift(trend, names)
+    if now.change is None:
+        said = phrase("no step beyond a drift") if trend.drift else phrase("no change")
+        return [name, runs, digits.text(now.level), "–", "–", "–", said, drift]
     before = trend.steps[-2]
-    share = _share(before, now)
     return [
         name,
         runs,
         digits.text(now.level),
         digits.text(before.level),
-        share,
-        names[now.first],
+        _share(now.change.size, before.level),
+        _since(now, names),
         CHANGES[now.turn] if now.turn else "",
+        drift,
     ]
 
 
-def _share(before: Step, now: Step) -> str:
-    if not before.level.value:
+def _since(now: Step, names: Sequence[str]) -> str:
+    """The run, and between which runs the change lies where that is not sure."""
+    assert now.change is not None
+    ends = [names[now.change.earliest], names[now.change.latest]]
+    return names[now.first] if ends[0] == ends[1] else f"{names[now.first]} ({ends[0]} … {ends[1]})"
+
+
+def _drift(trend: Trend, names: Sequence[str]) -> str:
+    if trend.drift is None:
         return "–"
-    share = 100 * (now.level.value / before.level.value - 1)
-    return f"{digits.significant(share, 2)} %"
+    return phrase(
+        "{change} from {first} to {last}, {slope} a run",
+        change=_share(trend.drift.size, trend.steps[0].level),
+        first=names[trend.drift.earliest],
+        last=names[trend.drift.latest],
+        slope=_share(trend.drift.size, trend.steps[0].level, trend.drift.latest - trend.drift.earliest),
+    )
+
+
+def _share(size: Quantity, level: Quantity, runs: int = 1) -> str:
+    """A change in % of a level, or in its own unit where the level is zero; of each of so many runs."""
+    if not level.value:
+        return digits.text(size.scaled(1 / runs, size.unit))
+    return digits.text(
+        Quantity(
+            value=100 * size.value / abs(level.value) / runs,
+            unit="%",
+            uncertainty=100 * (size.uncertainty or 0.0) / abs(level.value) / runs,
+        )
+    )
 
 
 def _plot(name: str, trend: Trend) -> Plot:
@@ -127,8 +173,9 @@ def _plot(name: str, trend: Trend) -> Plot:
     shown = points(trend.values, divisor, device_colour(0), "circle")
     plot.add({"mode": "markers", "name": label(phrase("runs")), "x": runs, **shown})
     for place, step in enumerate(trend.steps):
-        ends = [step.first + 0.5, step.end + 0.5]
-        level = [step.level.value / divisor] * 2
+        known = [run for run in range(step.first, step.end) if trend.values[run] is not None]
+        ends = [step.first + 0.5, *(run + 1 for run in known), step.end + 0.5]
+        level = [value / divisor for value in (step.levels[0], *step.levels, step.levels[-1])]
         line = {"color": device_colour(1), "dash": "solid", "width": 2}
         shown_once = {} if place == 0 else {"showlegend": False}
         plot.add({"mode": "lines", "name": label(phrase("level")), "x": ends, "y": level, "line": line, **shown_once})

@@ -10,12 +10,22 @@ from typing import Literal
 
 from keisoku.ground.run.comparison import Figures, Key, better, check_unit
 from keisoku.ground.statistics.difference import Better, Margin
-from keisoku.ground.statistics.drift import steps_beside_drift
-from keisoku.ground.statistics.e_divisive import changes
+from keisoku.ground.statistics.local_level import changes
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
 
 Turn = Literal["regression", "better", "different", "within the margin"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """How much a level changed, with an interval of 95 %, and from which run on."""
+
+    earliest: int
+    latest: int
+    """Index, of all runs, of the first run after the change, which lies between these in 95 % of cases; of a drift: of
+    the runs between which it is stated."""
+    size: Quantity
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,12 @@ class Step:
     """One past its last run."""
     level: Quantity
     """Median of its runs, with an interval of 95 %."""
-    turn: Turn | None
-    """How it differs from the step before; None: there is none before."""
+    levels: list[float]
+    """The level at each of its runs, in the unit of `level`: all the same where nothing drifts."""
+    change: Change | None = None
+    """From the step before, without what drifts besides; None: there is none before."""
+    turn: Turn | None = None
+    """What the change is for the reader."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +57,8 @@ class Trend:
     """None: not measured, or only bounded, in that run."""
     better: Better
     steps: list[Step]
-    drifts: bool
-    """Whether its runs are not alike, and a slow drift explains it as well as a step does."""
+    drift: Change | None
+    """How far the level wandered beside its steps; None: the runs show no drift."""
 
     @property
     def is_regression(self) -> bool:
@@ -77,20 +91,27 @@ def _trend(measurement: str, key: Key | None, name: str, values: Sequence[Quanti
     places = [place for place, it in enumerate(known) if it is not None]
     series = [it for it in known if it is not None]
     way = better(name, series[0].unit) if series else "neither"
-    numbers = [it.value for it in series]
-    candidates = changes(numbers)
-    found = steps_beside_drift(numbers, candidates)
-    cuts = [0, *found, len(series)]
+    found = changes([it.value for it in series])
+    cuts = [0, *(step.place for step in found.steps), len(series)]
     steps: list[Step] = []
-    for first, end in pairwise(cuts) if series else ():
+    for number, (first, end) in enumerate(pairwise(cuts) if series else ()):
         level = combined(series[first:end])
-        turn = _turn(steps[-1].level, level, way, margin) if steps else None
-        steps.append(Step(places[first], places[end - 1] + 1, level, turn))
-    return Trend(measurement, key, name, known, way, steps, drifts=bool(candidates) and not found)
+        change = turn = None
+        if number:
+            step = found.steps[number - 1]
+            size = Quantity(value=step.size, unit=level.unit, uncertainty=step.half)
+            change = Change(places[step.earliest], places[step.latest], size)
+            turn = _turn(steps[-1].level, step.size, way, margin)
+        levels = found.level[first:end]
+        steps.append(Step(places[first], places[end - 1] + 1, level, levels, change, turn))
+    drift = None
+    if found.drift:
+        size = Quantity(value=found.drift.size, unit=series[0].unit, uncertainty=found.drift.half)
+        drift = Change(places[found.drift.first], places[found.drift.last], size)
+    return Trend(measurement, key, name, known, way, steps, drift)
 
 
-def _turn(before: Quantity, now: Quantity, way: Better, margin: Margin) -> Turn:
-    distance = now.value - before.value
+def _turn(before: Quantity, distance: float, way: Better, margin: Margin) -> Turn:
     if abs(distance) <= margin.of(before):
         return "within the margin"
     if way == "neither":

@@ -19,8 +19,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.trend import Trend, trends
 from keisoku.ground.statistics.difference import Margin
-from keisoku.ground.statistics.drift import steps_beside_drift
-from keisoku.ground.statistics.e_divisive import LEAST, changes
+from keisoku.ground.statistics.local_level import LEAST, changes
 from keisoku.ground.statistics.quantity import Quantity
 
 NONE = {"": Margin()}
@@ -37,43 +36,75 @@ def of(values: list[float | None], margins: dict[str, Margin] = NONE, name: str 
     return found
 
 
+def places(values: list[float]) -> list[int]:
+    return [step.place for step in changes(values).steps]
+
+
+def drifting(seed: int, runs: int) -> list[float]:
+    """A random walk of 0.5 % a run under noise of 2 %."""
+    chance = np.random.default_rng(seed)
+    return list(1 + chance.normal(0, 0.02, runs) + np.cumsum(chance.normal(0, 0.005, runs)))
+
+
 def test_changes_are_found_where_they_are() -> None:
-    assert changes(series(1, 1.0, 0.9, 1.0)) == [15, 30]
-    assert changes(series(2, 1.0)) == []
+    assert places(series(1, 1.0, 0.9, 1.0)) == [15, 30]
+    assert places(series(2, 1.0)) == []
+    assert places([1.0] * 5 + [0.9] * 5) == [5]  # of figures without noise, too
 
 
 def test_few_series_of_mere_noise_have_a_change() -> None:
-    alarms = sum(bool(changes(series(seed, 1.0, each=30))) for seed in range(100))
-    assert alarms <= 5  # 1 % of them; more than five in 100 would come once in 2000
+    found = [changes(series(seed, 1.0, each=30)) for seed in range(100)]
+    assert sum(bool(each.steps) for each in found) <= 5  # 1 % of them; more than five in 100 would come once in 2000
+    assert sum(each.drift is not None for each in found) <= 10  # 4 % of them
 
 
 @given(st.lists(st.floats(-1e9, 1e9), max_size=24))
 @example([1.0] * 12)
 @example([5e-324, 0.0] * 4)
 def test_changes_leave_enough_runs_on_each_side(values: list[float]) -> None:
-    cuts = [0, *changes(values), len(values)]
-    assert cuts == sorted(cuts)
+    found = changes(values)
+    cuts = [0, *(step.place for step in found.steps), len(values)]
+    assert cuts == sorted(cuts) and len(found.level) == len(values)
     assert all(end - first >= LEAST for first, end in pairwise(cuts) if len(cuts) > 2)
+    assert all(step.earliest <= step.place <= step.latest and step.half >= 0 for step in found.steps)
+    assert found.drift is None or found.drift.first < found.drift.last
 
 
 def test_a_step_is_told_from_drift() -> None:
-    assert steps_beside_drift(series(1, 1.0, 0.9, 1.0), [15, 30]) == [15, 30]
-    alarms = before = 0
-    for seed in range(30):
-        chance = np.random.default_rng(seed)
-        drifting = list(1 + chance.normal(0, 0.02, 40) + np.cumsum(chance.normal(0, 0.005, 40)))
-        candidates = changes(drifting)
-        before += bool(candidates)
-        alarms += bool(steps_beside_drift(drifting, candidates))
-    assert before >= 6 and alarms <= 4  # at 5 % more than four of 30 come once in 60 draws; the seeds are fixed
+    found = [changes(drifting(seed, 40)) for seed in range(30)]
+    assert sum(bool(each.steps) for each in found) <= 4  # at 5 % more than four of 30 come once in 60 draws
+    assert sum(each.drift is not None for each in found) >= 10  # half of them
+
+
+def test_a_step_on_top_of_a_drift_is_told_with_its_size() -> None:
+    covered = 0
+    for seed in range(12):
+        drift = [0.004 * run for run in range(60)]
+        values = [value + up for value, up in zip(series(seed, 1.0, 0.85, each=30), drift, strict=True)]
+        found = changes(values)
+        [step] = found.steps
+        assert step.earliest <= 30 <= step.latest and step.half < 0.06
+        assert found.drift is not None and found.drift.half < 0.12
+        truth = 0.004 * (found.drift.last - found.drift.first)
+        covered += abs(step.size + 0.15) <= step.half and abs(found.drift.size - truth) <= found.drift.half
+    assert covered >= 9  # of 12; at 95 % each, and independent, fewer come once in 200 draws
+
+
+def test_an_outlier_is_no_step() -> None:
+    values = series(13, 1.0, each=40)
+    values[20] = values[38] = 0.5
+    assert places(values) == []
 
 
 def test_a_drift_is_said_and_is_no_regression() -> None:
     found = of([1 - 0.004 * run + value for run, value in enumerate(series(7, 0.0, each=40))])
-    assert found.drifts and not found.is_regression
+    assert found.drift is not None and not found.is_regression
     names = [f"run{number}" for number in range(40)]
-    assert "no step beyond a drift" in table([found], names).rows[0]
-    assert as_json(found, names)["drifts"]
+    assert table([found], names).rows[0][-2] == "no step beyond a drift"
+    assert "a run" in table([found], names).rows[0][-1]
+    drift = as_json(found, names)["drift"]
+    assert drift["per_run"]["value"] == pytest.approx(-0.004, abs=drift["per_run"]["uncertainty"])
+    assert "and 1 drift" in sentence([found], names)
 
 
 def test_the_newest_change_alone_makes_a_regression() -> None:
@@ -96,8 +127,9 @@ def test_runs_without_the_figure_are_left_out_and_keep_their_place() -> None:
     found = of(values)
     assert (found.steps[0].end, found.steps[1].first) == (15, 16)
     names = [f"run{number}" for number in range(31)]
-    assert "run16" in table([found], names).rows[0] and "run16" in sentence([found], names)
-    assert as_json(found, names)["steps"][1]["since"] == "run16"
+    assert table([found], names).rows[0][5].startswith("run16") and "run16" in sentence([found], names)
+    step = as_json(found, names)["steps"][1]
+    assert step["since"] == "run16" and step["change"]["size"]["value"] == pytest.approx(-0.1, abs=0.02)
     assert len(plots([found])) == 1
 
 
