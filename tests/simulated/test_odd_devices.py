@@ -50,9 +50,15 @@ def test_so_it_is_where_the_throughput_is_a_bound() -> None:
     assert alone[0].rows[0].figures["throughput"].bound == "at least"
 
 
-def test_a_search_of_rfc_9971_says_it_too() -> None:
+def test_searches_of_other_procedures_say_it_too() -> None:
     found, _ = odd("mlr trial", HOLE)
     assert "% of the frames of trial were lost at 6,000 frames/s, which is less" in found.rows[0].remark
+    assert found.rows[0].figures["throughput"].bounds == pytest.approx((6000, 0.9998 * LINE_FPS))
+    (found,) = odd("forwarding", HOLE, forwarding={"trial_s": 1})
+    assert "% of the frames of forwarding were lost at" in found.rows[0].remark
+    bounds = found.rows[0].figures["throughput"].bounds or (0, 0)
+    assert bounds[0] == pytest.approx(0.3 * LINE_FPS)
+    assert not any(row.remark for row in found.rows[1:])
 
 
 def test_a_search_that_ends_in_such_loads_does_not_blame_the_output() -> None:

@@ -137,5 +137,5 @@ def between(row: Row, lower_fps: float, upper_fps: float) -> Row:
         if name in figures and value:
             scale = figures[name].value / value
             own = Interval(lower=lower_fps * scale, upper=upper_fps * scale)
-            figures[name] = figures[name].model_copy(update={"interval": own, "bound": ""})
+            figures[name] = figures[name].model_copy(update={"uncertainty": None, "interval": own, "bound": ""})
     return row.model_copy(update={"figures": figures})

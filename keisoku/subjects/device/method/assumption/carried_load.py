@@ -14,8 +14,9 @@ from statistics import median
 
 from keisoku.ground.run.result import Row
 from keisoku.language import phrase
-from keisoku.subjects.device.method.assumption.loss_place import alike, lossy_alike
+from keisoku.subjects.device.method.assumption.loss_place import alike, constant, lossy_alike
 from keisoku.subjects.device.method.assumption.outflow import departed_fps
+from keisoku.subjects.device.method.evidence import between
 from keisoku.subjects.device.record.counts import Interval
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 
@@ -44,8 +45,8 @@ def contradicted_load(records: Sequence[TrialRecord]) -> str:
 def _below_capacity(records: Sequence[TrialRecord]) -> str:
     """Loads fail although frames left faster in another trial: the rate of the output is not what limits the device."""
     failed = lossy_alike(records)
-    rates = [(fps, one) for one in failed if (fps := departed_fps(one)) is not None]
-    if not rates:
+    rates = [(fps, one) for one in alike(records) if (fps := departed_fps(one)) is not None]
+    if not rates or not failed:
         return ""
     fps, fast = max(rates, key=lambda pair: pair[0])
     slow = min(failed, key=lambda one: one.trial.frames_per_second)
@@ -137,20 +138,29 @@ def _is_flat(most_ns: float, interval: Interval) -> bool:
     return interval.latency is not None and interval.latency.max_ns <= most_ns
 
 
-def lost_below(row: Row, run: Sequence[TrialRecord]) -> str:
-    """Whether a trial of the run lost frames at a lower load than the lossless one on which a throughput rests."""
-    own = next((one for one in alike(run) if one.index == row.trial), None)
-    if own is None or own.loss_ratio:
-        return ""
+def lost_below(row: Row, run: Sequence[TrialRecord]) -> tuple[Row, str]:
+    """The row, whose throughput reaches down to the lowest load that lost frames if that is below the lossless one on
+    which it rests, and why."""
+    own = next((one for one in constant(run) if one.index == row.trial), None)
+    if own is None or own.loss_ratio or "throughput" not in row.figures:
+        return row, ""
     below = [
         one
-        for one in lossy_alike(run)
-        if one.trial.frame_bytes == row.frame_bytes and one.trial.frames_per_second < own.trial.frames_per_second
+        for one in constant(run)
+        if one.loss_ratio
+        and one.method != "mlr"  # RFC 9971 classifies its own loads, and allows for some trials with loss
+        and one.trial.frame_bytes == row.frame_bytes
+        and one.trial.frames_per_second < own.trial.frames_per_second
+        and len(one.facts.streams) == len(own.facts.streams)
     ]
     if not below:
-        return ""
-    worst = max(below, key=lambda one: one.loss_ratio)
-    return phrase(
+        return row, ""
+    lowest, worst = (
+        min(below, key=by) for by in (lambda one: one.trial.frames_per_second, lambda one: -one.loss_ratio)
+    )
+    figure = row.figures["throughput"]
+    most_fps = max(end for end in (figure.value, *(figure.bounds or ())) if end < math.inf)
+    return between(row, lowest.trial.frames_per_second, most_fps), phrase(
         "contradiction: {percent:.3g} % of the frames of {method} were lost at {fps:,.0f} frames/s, which is less",
         percent=100 * worst.loss_ratio,
         method=worst.method,

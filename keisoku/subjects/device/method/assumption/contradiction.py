@@ -52,7 +52,10 @@ def _of(result: Result, run: Sequence[TrialRecord]) -> Result:
         if row.figures and procedure.is_steady:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
-        rows.append(row if procedure.is_of_tester else _contradicted(row, own, run, procedure))
+        if not procedure.is_of_tester:
+            beside = [one for one in result.rows if one.frame_bytes == row.frame_bytes]
+            row = _contradicted(row, beside, own, run, procedure)
+        rows.append(row)
     if lossy:
         sizes = ", ".join(map(str, dict.fromkeys(lossy)))
         deviations.append(
@@ -65,24 +68,35 @@ def _of(result: Result, run: Sequence[TrialRecord]) -> Result:
     return result.model_copy(update={"rows": rows, "deviations": list(dict.fromkeys(deviations))})
 
 
-def _contradicted(row: Row, own: Sequence[TrialRecord], run: Sequence[TrialRecord], procedure: Procedure) -> Row:
-    """The row with what its trials, and those of the run, show of the device that its figures take to be otherwise."""
+def _contradicted(
+    row: Row, rows: Sequence[Row], own: Sequence[TrialRecord], run: Sequence[TrialRecord], procedure: Procedure
+) -> Row:
+    """The row with what its trials, and those of the run, show of the device that its figures take to be otherwise.
+
+    Of the rows of a size, `rows`, those of the throughput say what lost the frames, or else that of the highest load
+    that lost some.
+    """
     shown = next((one for one in own if one.index == row.trial), None)
-    if shown is None and (row.case or procedure.several_loads):
-        return row
     same = [one for one in run if one.trial.frame_bytes == row.frame_bytes]
     lossy = [one for one in own if one.loss_ratio]
-    # Of rows by load, the highest with loss says it for all.
-    if not procedure.several_loads or shown is max(lossy, key=lambda one: one.trial.frames_per_second, default=None):
-        ratio = None if place_of_loss(own, run) or procedure.name != "throughput" else chance_of_loss(own)
-        if ratio is not None and "throughput" in row.figures:
+    if len(rows) == 1:
+        speaks = True
+    elif any("throughput" in one.figures for one in rows):
+        speaks = "throughput" in row.figures
+    else:
+        speaks = bool(lossy) and shown is max(lossy, key=lambda one: one.trial.frames_per_second)
+    if speaks:
+        is_rfc2544 = procedure.name == "throughput" and "throughput" in row.figures
+        cause = place_of_loss(own, run)
+        ratio = chance_of_loss(own) if is_rfc2544 and not cause else None
+        if ratio is not None:
             row = _by_chance(row, own, ratio)
-        elif lossy or "throughput" in row.figures:
-            row = _said(row, place_of_loss(own, run) or contradicted_load(same))
+        elif lossy or is_rfc2544:
+            row = _said(row, cause or contradicted_load(same))
         row = _said(row, stream_of_loss(own))
-    # That of RFC 2544 is compared with all trials of the run in `evidence.py`.
-    if procedure.figure == "throughput" != procedure.name and row.case in ("", "NDR"):
-        row = _said(row, lost_below(row, run))
+    # That of RFC 2544 is compared with all trials of the run in `evidence.py`; PDR allows for loss.
+    if procedure.figure == "throughput" and procedure.name != "throughput" and not row.case.startswith("PDR"):
+        row = _said(*lost_below(row, run))
     row = _said(*checked_buffer(row, own))
     if shown is not None and row.figures.keys() & _LATENCIES:
         load = shown.trial.frames_per_second

@@ -34,8 +34,8 @@ _ONE_STREAM = 24
 """Lost frames of which none was of the other streams: by chance, with two streams, one time in 17 million."""
 
 
-def alike(records: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """The valid trials of one stream at a constant load through the device of which some frames arrived."""
+def constant(records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The valid trials of one constant load through the device, between the plan's ports, in which frames arrived."""
     return [
         one
         for one in records
@@ -43,9 +43,13 @@ def alike(records: Sequence[TrialRecord]) -> list[TrialRecord]:
         and not one.trial.flows
         and one.trial.opening is None
         and one.trial.batch_frames is None  # whose frames may have gone over a cable
-        and len(one.facts.streams) == 1
         and one.facts.tracked.forwarded_frames
     ]
+
+
+def alike(records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Those of them with one stream."""
+    return [one for one in constant(records) if len(one.facts.streams) == 1]
 
 
 def lossy_alike(records: Sequence[TrialRecord]) -> list[TrialRecord]:
