@@ -68,7 +68,7 @@ def test_a_search_that_ends_in_such_loads_does_not_blame_the_output() -> None:
     assert "13,393 frames/s" in row.remark
 
 
-CAUSES = {
+CAUSES: dict[str, tuple[list[Part], str]] = {
     "over all trials": ([Lost(every=2**10)], "one in 1,024 frames was lost, counted over all trials of the run"),
     "in each trial": ([Lost(every=2**10, in_each=True)], "the first frame that was lost is number 1,024 of a trial"),
     "the last": ([Lost(last=1)], "only the last 1 frame of a trial did not arrive"),
@@ -101,7 +101,7 @@ def test_an_overload_after_a_throughput_from_below_says_that_the_order_counts() 
     assert [bool(row.remark) for row in loss.rows] == [True] + [False] * (len(loss.rows) - 1), "once for all loads"
 
 
-NO_BUFFERS = {
+NO_BUFFERS: dict[str, Part] = {
     "a count": Lost(every=20_000, in_each=True),
     "slower after a time": Queue(15_000, 50, slow_after_s=3, slow_share=0.5),
     "a policer": Policer(9000, 3000),

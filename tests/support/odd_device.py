@@ -180,7 +180,7 @@ class OddEngine(SimulatedEngine):
         """Its facts, and the seconds that it took with its phases."""
         trial = self._trial
         assert trial is not None
-        sent_ns = np.arange(trial.frames) * (NS_PER_S / trial.frames_per_second)
+        sent_ns: Times = np.arange(trial.frames, dtype=np.float64) * (NS_PER_S / trial.frames_per_second)
         left_ns = sent_ns
         load = Load(trial.frames_per_second, np.random.default_rng(self._odd_seed), self._before)
         for part in self._parts:
