@@ -9,7 +9,7 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.run.result import Result
-from keisoku.subjects.device.method.assumption import with_contradictions
+from keisoku.subjects.device.method.assumption.contradiction import with_contradictions
 
 
 def measured(method: str, toml: str, **source: Any) -> Result:

@@ -12,6 +12,8 @@ from keisoku.ground.statistics.seed import mixed
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.method.assumption.contradiction import with_contradictions
+from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
@@ -44,6 +46,19 @@ def carry_out(
 
     The tester has the plan's ports; or it is `engine`.
     """
+    results, records = _carried(plan, device, spoil, engine)
+    return results[-1], records
+
+
+def measured(plan: Plan, device: SimulatedDevice, engine: SimulatedEngine | None = None) -> list[Result]:
+    """The results of all methods as a run gives them: with what its trials contradict."""
+    results, records = _carried(plan, device, untouched, engine)
+    return with_contradictions(agreed(results, records), records)
+
+
+def _carried(
+    plan: Plan, device: SimulatedDevice, spoil: Spoil, engine: SimulatedEngine | None
+) -> tuple[list[Result], list[TrialRecord]]:
     if engine is None:
         ports = [int(text) for _, text in plan.port_fields()]
         sent = routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers, plan.listening()
@@ -58,4 +73,4 @@ def carry_out(
         assert result is not None
         results[name] = result
         records += own
-    return results[plan.methods[-1]], records
+    return list(results.values()), records

@@ -28,7 +28,7 @@ from keisoku.subjects.device.forecast.expected import Expected, Expecting, Plann
 from keisoku.subjects.device.forecast.fitting import fitted
 from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.forecast.refitting import Refitting, plans_of
-from keisoku.subjects.device.method.assumption import with_contradictions
+from keisoku.subjects.device.method.assumption.contradiction import with_contradictions
 from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse

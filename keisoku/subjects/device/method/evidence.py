@@ -86,11 +86,13 @@ def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
         )
         return row.model_copy(update={"figures": figures, "trial": seen.lossless.index}), said
     if figure.bound == "at least":
-        if seen.lossless is None or lossless_fps <= figure.value:
-            return row, ""
-        factor = lossless_fps / figure.value
-        raised = {name: one.scaled(factor, one.unit) if name in _FIGURES else one for name, one in row.figures.items()}
-        return row.model_copy(update={"figures": raised, "trial": seen.lossless.index}), ""
+        if seen.lossless is not None and lossless_fps > figure.value:
+            factor = lossless_fps / figure.value
+            raised = {name: one.scaled(factor, one.unit) for name, one in row.figures.items() if name in _FIGURES}
+            row = row.model_copy(update={"figures": row.figures | raised, "trial": seen.lossless.index})
+            figure = row.figures["throughput"]
+        most_fps = max(figure.value, lossless_fps)
+        return _contradicted(row, figure, Interval(lower=figure.value, upper=most_fps), seen)
     if figure.interval is None:
         return row, ""
     return _contradicted(row, figure, figure.interval, seen)
@@ -135,5 +137,5 @@ def between(row: Row, lower_fps: float, upper_fps: float) -> Row:
         if name in figures and value:
             scale = figures[name].value / value
             own = Interval(lower=lower_fps * scale, upper=upper_fps * scale)
-            figures[name] = figures[name].model_copy(update={"interval": own, "bound": ""})
+            figures[name] = figures[name].model_copy(update={"uncertainty": None, "interval": own, "bound": ""})
     return row.model_copy(update={"figures": figures})

@@ -135,4 +135,5 @@ PROCEDURE = Procedure(
     plots=(partial(histogram_plot, method="trial"),),
     sentence=_sentence,
     over_time=True,
+    bounds_throughput=True,
 )

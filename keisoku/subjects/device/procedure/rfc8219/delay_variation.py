@@ -111,5 +111,6 @@ PROCEDURE = Procedure(
     searches=True,
     over_two_hosts="latencies",
     is_steady=True,
+    bounds_throughput=True,
     lossless="RFC 8219 §7.3",
 )

@@ -8,40 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
-from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import join_texts, phrase
-from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
-from keisoku.subjects.device.analysis.samples import samples_of
+from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.assumption.carried_load import checked_buffer, contradicted_load, lost_below
+from keisoku.subjects.device.method.assumption.latency_course import course
+from keisoku.subjects.device.method.assumption.loss_place import chance_of_loss, place_of_loss, stream_of_loss
+from keisoku.subjects.device.method.assumption.outflow import outflow
 from keisoku.subjects.device.method.evidence import between
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 _OF_SEARCHES = ("search", "final", "confirm", "maximum")
 """How the purposes of trials begin that look for a load."""
-_LEAST_SAMPLES = 6
-_LEAST_FAILED = 8
-"""So many trials with loss are needed to see whether it depends on the load."""
-_APART = 4.0
-"""The highest load with loss is so many times the lowest, or nothing is said of how loss depends on the load."""
-_MIXED = 1.0001
-"""The highest load without loss is so many times the lowest with loss: a limit has its losses above it."""
-_CHANCE = 1.36
-"""Kolmogorov's distance, times the root of the number of trials, that loss by chance stays below in 95 %."""
+_LATENCIES = {"min", "mean", "max", "typical", "worst_case"}
 _ALL_BUT = 0.025
 
 
 def with_contradictions(results: Sequence[Result], records: Sequence[TrialRecord]) -> list[Result]:
     """The results, with what their own trials contradict in the rows' remarks, the deviations, and the intervals."""
-    return [_of(result, [one for one in records if one.method == result.measurement]) for result in results]
+    return [_of(result, records) for result in results]
 
 
-def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
+def _of(result: Result, run: Sequence[TrialRecord]) -> Result:
     rows, deviations = [], list(result.deviations)
     procedure = PROCEDURES[result.measurement]
+    records = [one for one in run if one.method == result.measurement]
     lossy: list[int] = []
     for row in result.rows:
         own = [one for one in records if one.valid and one.trial.frame_bytes == row.frame_bytes]
@@ -54,13 +47,14 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
                 ),
             )
             lossy.append(row.frame_bytes)
-        if row.figures and (also := _also_seen(row, own)):
-            row = _said(row, also)
+        if row.figures:
+            row = _said(row, _also_seen(row, own))
         if row.figures and procedure.is_steady:
             shown = next((one for one in own if one.index == row.trial), None)
             row = _growing(row, shown) if shown is not None else row
-        if result.measurement == "throughput" and "throughput" in row.figures:
-            row = _by_chance(row, own)
+        if not procedure.is_of_tester:
+            beside = [one for one in result.rows if one.frame_bytes == row.frame_bytes]
+            row = _contradicted(row, beside, own, run, procedure)
         rows.append(row)
     if lossy:
         sizes = ", ".join(map(str, dict.fromkeys(lossy)))
@@ -74,12 +68,63 @@ def _of(result: Result, records: Sequence[TrialRecord]) -> Result:
     return result.model_copy(update={"rows": rows, "deviations": list(dict.fromkeys(deviations))})
 
 
+def _contradicted(
+    row: Row, rows: Sequence[Row], own: Sequence[TrialRecord], run: Sequence[TrialRecord], procedure: Procedure
+) -> Row:
+    """The row with what its trials, and those of the run, show of the device that its figures take to be otherwise.
+
+    Of the rows of a size, `rows`, those of the throughput say what lost the frames, or else that of the highest load
+    that lost some.
+    """
+    shown = next((one for one in own if one.index == row.trial), None)
+    same = [one for one in run if one.trial.frame_bytes == row.frame_bytes]
+    lossy = [one for one in own if one.loss_ratio]
+    if len(rows) == 1:
+        speaks = True
+    elif any("throughput" in one.figures for one in rows):
+        speaks = "throughput" in row.figures
+    else:
+        speaks = bool(lossy) and shown is max(lossy, key=lambda one: one.trial.frames_per_second)
+    if speaks:
+        is_rfc2544 = procedure.name == "throughput" and "throughput" in row.figures
+        cause = place_of_loss(own, run)
+        ratio = chance_of_loss(own) if is_rfc2544 and not cause else None
+        if ratio is not None:
+            row = _by_chance(row, own, ratio)
+        elif lossy or is_rfc2544:
+            row = _said(row, cause or contradicted_load(same))
+        row = _said(row, stream_of_loss(own))
+    # That of RFC 2544 is compared with all trials of the run in `evidence.py`; PDR allows for loss.
+    if procedure.figure == "throughput" and procedure.name != "throughput" and not row.case.startswith("PDR"):
+        row = _said(*lost_below(row, run))
+    row = _said(*checked_buffer(row, own))
+    if shown is not None and row.figures.keys() & _LATENCIES:
+        load = shown.trial.frames_per_second
+        trials = [one for one in own if one.trial.frames_per_second == load and not _searches(one)]
+        row = _said(row, course(trials, same))
+    return row
+
+
 def _also_seen(row: Row, records: Sequence[TrialRecord]) -> str:
-    """What the accounts of its trials show and no figure of the row says: frames that arrived twice or out of order."""
+    """What the accounts of its trials show and no figure of the row says: frames that arrived twice, out of order, or
+    at ports that listen to others."""
     accounts = [record.facts.tracked for record in records]
     frames = sum(one.forwarded_frames for one in accounts)
     twice, late = (sum(one.duplicated.count for one in accounts), sum(one.reordered.count for one in accounts))
+    # Where a method sets itself which port sends to which, floods are what it looks for.
+    strays = sum(
+        one.misdirected_frames for record in records if not record.trial.flows for one in record.facts.receivers
+    )
     seen = []
+    if strays:
+        seen.append(
+            phrase(
+                "{count:,} frames arrived at ports that they were not meant for, beside {frames:,} that arrived where"
+                " they should: the device floods",
+                count=strays,
+                frames=frames,
+            )
+        )
     if twice and "duplicated" not in row.figures:
         seen.append(phrase("{count:,} of {frames:,} frames arrived twice", count=twice, frames=frames))
     if late and "reordered" not in row.figures:
@@ -93,31 +138,11 @@ def _said(row: Row, remark: str) -> Row:
 
 def _lost(records: Sequence[TrialRecord]) -> float:
     """The highest loss ratio of trials that are no part of a search."""
-    return max((one.loss_ratio for one in records if not one.trial.purpose.startswith(_OF_SEARCHES)), default=0.0)
+    return max((one.loss_ratio for one in records if not _searches(one)), default=0.0)
 
 
-@dataclass(frozen=True)
-class Outflow:
-    """A queue that grew until the end of a trial: the rate at which frames left, and its standard error (k = 1)."""
-
-    fps: float
-    error_fps: float
-    grown_ns: float
-
-
-def outflow(record: TrialRecord) -> Outflow | None:
-    """None if no queue grew in the later half of the trial by more than two clocks within their tolerance explain."""
-    samples = samples_of(record, record.facts.tracked)
-    if len(samples) < _LEAST_SAMPLES or len(record.facts.streams) != 1:
-        return None
-    later = samples[-max(POINTS_MIN + 1, len(samples) // 2) :]
-    fit = fit_line([one.at_s for one in later], [one.mean_ns for one in later])
-    slope, error = fit.slope / NS_PER_S, fit.slope_error / NS_PER_S * student(len(later) - 2) / 2
-    if slope - 3 * error <= TOLERANCE_PPM * 1e-6 or samples[-1].mean_ns <= samples[0].mean_ns:
-        return None
-    # Over the time of arrivals latency grows by one less the ratio of departures to arrivals.
-    grown_ns = samples[-1].max_ns - samples[0].min_ns
-    return Outflow(record.offered_fps * (1 - slope), record.offered_fps * error, grown_ns)
+def _searches(record: TrialRecord) -> bool:
+    return record.trial.purpose.startswith(_OF_SEARCHES)
 
 
 def _growing(row: Row, record: TrialRecord) -> Row:
@@ -144,10 +169,7 @@ def _growing(row: Row, record: TrialRecord) -> Row:
     return between(row, max(0.0, min(low, found.fps - 2 * found.error_fps)), high)
 
 
-def _by_chance(row: Row, records: Sequence[TrialRecord]) -> Row:
-    ratio = chance_of_loss(records)
-    if ratio is None:
-        return row
+def _by_chance(row: Row, records: Sequence[TrialRecord], ratio: float) -> Row:
     seconds = max(one.trial.duration_ns for one in records) / NS_PER_S
     row = _said(
         row,
@@ -161,33 +183,3 @@ def _by_chance(row: Row, records: Sequence[TrialRecord]) -> Row:
     figure = row.figures["throughput"]
     # A load passes a trial with the probability exp(-ratio · frames).
     return between(row, 0.0, max(figure.value, -math.log(_ALL_BUT) / (ratio * seconds)))
-
-
-def chance_of_loss(records: Sequence[TrialRecord]) -> float | None:
-    """The share of frames that is lost by chance at any load, if the trials look like this; else None.
-
-    Then the number of frames before the first lost one has the same exponential distribution at all loads, cut off at
-    the trial's length. A device that is overloaded loses its first frame the sooner, the higher the load is.
-    """
-    alike = [one for one in records if not one.trial.flows and len(one.facts.streams) == 1 and _frames(one)]
-    failed = [one for one in alike if one.loss_ratio > 0]
-    loads = [one.trial.frames_per_second for one in failed]
-    passed = max((one.trial.frames_per_second for one in alike if one.loss_ratio == 0), default=0.0)
-    if len(failed) < _LEAST_FAILED or max(loads) < _APART * min(loads) or passed < _MIXED * min(loads):
-        return None
-    ratio = len(failed) / sum(_frames(one) for one in alike)
-    places = sorted(
-        math.expm1(-ratio * _frames(one)) / math.expm1(-ratio * max(_frames(one), one.intended_frames))
-        for one in failed
-    )
-    count = len(places)
-    distance = max(max((rank + 1) / count - place, place - rank / count) for rank, place in enumerate(places))
-    return ratio if distance * math.sqrt(count) < _CHANCE else None
-
-
-def _frames(record: TrialRecord) -> int:
-    """Frames up to and including the first that was lost; all, if none was; 0, if it is not known."""
-    lost = record.facts.tracked.lost
-    if record.loss_ratio == 0:
-        return record.facts.sent.offered_frames
-    return int(lost.firsts.min()) + 1 if lost else 0

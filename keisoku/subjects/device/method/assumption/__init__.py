@@ -1,0 +1,1 @@
+"""What procedures take for granted of a device, and what their own trials show to be otherwise."""
