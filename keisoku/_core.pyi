@@ -198,6 +198,8 @@ class ReceivedPacket:
 
     data: bytes
     source: tuple[str, int] | None
+    local: str | None
+    """The address of this host that it was sent to, where the socket is at any."""
     ttl: int | None
     realtime_ns: int
     monotonic_ns: int

@@ -5,6 +5,7 @@ Commands, Python, the server, studies, resuming and analysing are all made from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -33,10 +34,20 @@ SHOWN = 0.25
 """To write and show an answer that is computed takes as long as this share of the start of the program, at most."""
 
 
+COMPUTED = 1.5
+"""To compute the first answer, with what must be loaded for it, takes as long as this share of the start, at most."""
+
+
 def for_answers_s(whole_s: float, waited_s: float) -> float:
     """Seconds that are left to measure and to compute the answer if everything must be over after `whole_s`, of which
     the start of the program took `waited_s`: a busy host is as slow again when the answer is shown."""
     return whole_s - (1 + SHOWN) * waited_s
+
+
+def to_measure_s(whole_s: float, waited_s: float) -> float:
+    """The same, without the time to compute an answer after all was measured; half of all at least, as less says
+    nothing: then it takes longer."""
+    return max(for_answers_s(whole_s, waited_s) - COMPUTED * waited_s, whole_s / 2)
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,11 @@ class Work(Generic[Settings_]):
     def elapsed_s(self) -> float:
         """Seconds of this host since the measurement was asked for."""
         return monotonic() - self._since_s
+
+    def left_s(self) -> float:
+        """Seconds in which measuring has to be over, so that the answer is there in time; infinite without a limit."""
+        within_s = self.settings.within_s
+        return math.inf if within_s is None else ENDS * to_measure_s(within_s, self.waited_before_s) - self.elapsed_s()
 
     def waited_s(self) -> float:
         """Seconds that whoever asked has waited by now, the start of the program included."""

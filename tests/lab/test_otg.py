@@ -371,3 +371,26 @@ def set_link(api: Any, state: str) -> None:
     control.port.link.port_names = ["p2"]
     control.port.link.state = state
     api.set_control_state(control)
+
+
+def test_a_tagged_flow_has_room_for_its_tag(api: Any) -> None:
+    """1522 byte were refused at an MTU of 1500, although the kernel sends them."""
+    for size, fits in ((1522, True), (1523, False)):
+        config = two_ports("lab:bridge#1", "lab:bridge#2")
+        flow = config.flows.flow(name="f1")[-1]
+        flow.tx_rx.port.tx_name, flow.tx_rx.port.rx_names = "p1", ["p2"]
+        flow.size.fixed, flow.rate.pps, flow.duration.fixed_packets.packets = size, 1000, 50
+        flow.metrics.enable = flow.metrics.loss = True
+        ethernet, vlan, ip, udp = flow.packet.ethernet().vlan().ipv4().udp()
+        ethernet.src.value, ethernet.dst.value = "02:00:00:00:00:01", "02:00:00:00:00:02"
+        vlan.id.value, ip.src.value, ip.dst.value = 5, "198.18.1.2", "198.18.2.2"
+        udp.src_port.value, udp.dst_port.value = 5000, 6000
+        if not fits:
+            with pytest.raises(Exception, match="1522 bytes at most"):
+                api.set_config(config)
+            continue
+        api.set_config(config)
+        set_traffic(api, "start")
+        (found,) = until_stopped(api)
+        assert (found.frames_tx, found.frames_rx) == (50, 50)
+    api.set_config(snappi.Config())

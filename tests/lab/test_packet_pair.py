@@ -213,7 +213,7 @@ def test_a_host_that_drops_everything_and_one_that_nobody_knows_are_told() -> No
         with pytest.raises(EngineError, match=r"answered none of 3 packets"):
             _delays(lab).measure()
     with pytest.raises(EngineError, match=r"no-such-host\.invalid is not known"):
-        Place("no-such-host.invalid").resolve()
+        Place("no-such-host.invalid").addresses()
     with pytest.raises(PlanError, match=r"there is no namespace nowhere"):
         Place.parse("192.0.2.1@nowhere")
 

@@ -154,6 +154,20 @@ def test_a_token_is_wanted_over_tls(tmp_path: Path) -> None:
         bob.set_config(two_ports())
 
 
+def test_a_client_with_a_certificate_may_name_the_server_as_it_likes(tmp_path: Path) -> None:
+    """A server with a name answered 403 to clients that had shown their certificate."""
+    certificate, key = self_signed(tmp_path)
+    listening = Listening("127.0.0.1", 0, None, certificate, key, client_authority=certificate)
+    with Server(listening, Controller()) as server:
+        where, context = urlsplit(server.url), ssl.create_default_context(cafile=str(certificate))
+        context.load_cert_chain(certificate, key)
+        for name, code in (("lab.example:8443", 200), ("127.0.0.1", 200)):
+            connection = http.client.HTTPSConnection(str(where.hostname), where.port, context=context)
+            connection.request("GET", "/config", headers={"Host": name})
+            assert connection.getresponse().status == code
+            connection.close()
+
+
 def test_an_action_is_answered_only_with_a_token(tmp_path: Path) -> None:
     tokens = token_file(tmp_path, f"alice:{TOKEN}")
     with Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller()) as server:

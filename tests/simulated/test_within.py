@@ -366,6 +366,17 @@ def test_what_takes_longer_is_ended_and_analysed(tmp_path: Path, monkeypatch: py
     assert observer.warned[-1] == "the time of 3 s is over: what was measured until now is analysed"
 
 
+def test_the_start_of_the_program_and_the_answer_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line took 60.6 and 61.4 s of "at most 60": the start was not counted, nor an answer that is slow to come."""
+    asked = StabilitySettings.model_validate({"within_s": 60.0})
+    assert Work(STABILITY, asked, waited_s=2.0).left_s() == pytest.approx(0.95 * (60 - 2.75 * 2), abs=0.5)
+    assert fitted(STABILITY, asked, 2.0).duration_s < fitted(STABILITY, asked).duration_s
+    monkeypatch.setitem(MODULES, tiny_measurement.NAME, tiny_measurement.__name__)
+    began_s = time.monotonic()
+    carry_out(Work(endless(rows=True), TickSettings(within_s=8), tmp_path / "run", waited_s=1.4))
+    assert time.monotonic() - began_s < 7
+
+
 def test_what_measured_nothing_in_its_time_says_so(tmp_path: Path) -> None:
     with pytest.raises(KeisokuError, match=r"the time of 0\.2 s is over, and nothing was measured"):
         carry_out(Work(endless(rows=False), TickSettings(within_s=0.2), tmp_path / "run"))

@@ -43,6 +43,7 @@ impl From<Sent> for SentPacket {
 pub struct ReceivedPacket {
     data: Py<PyBytes>,
     source: Option<(String, u16)>,
+    local: Option<String>,
     ttl: Option<u8>,
     realtime_ns: u64,
     monotonic_ns: u64,
@@ -55,6 +56,10 @@ impl ReceivedPacket {
         ReceivedPacket {
             data: PyBytes::new(py, &packet.data).unbind(),
             source: packet.source.map(pair),
+            local: packet.local.map(|ip| match packet.source {
+                Some(SocketAddr::V6(v6)) if v6.scope_id() != 0 => format!("{ip}%{}", v6.scope_id()),
+                _ => ip.to_canonical().to_string(),
+            }),
             ttl: packet.ttl,
             realtime_ns: packet.user.realtime_ns,
             monotonic_ns: packet.user.monotonic_ns,

@@ -91,7 +91,7 @@ def command(
     recording = replay(file, scale, frames_per_second=fixed, port=interface)
     if capture is None and snap:
         raise PlanError("--snap", "there is no capture", "name a file with --capture, or leave it out")
-    sizes = [int(recording.lengths.max()) + _FCS_BYTES]
+    sizes = [recording.largest_bytes + _FCS_BYTES]
     between_ns = None if fixed is None else round(1e9 / fixed)
     _announce(recording, times)
     with ExitStack() as stack:

@@ -6,6 +6,8 @@ OVERHEAD_BYTES = 20
 """Preamble and start delimiter (8) and the smallest inter-frame gap (12), IEEE 802.3 §4.4.2."""
 HEADER_AND_FCS_BYTES = 18
 """A frame needs an MTU that is smaller than its size by this (Ethernet header 14, FCS 4)."""
+TAG_BYTES = 4
+"""Of an IEEE 802.1Q tag."""
 NS_PER_S = 1_000_000_000
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from keisoku.errors import PlanError
 from keisoku.ground.frame import field as fields
 from keisoku.ground.frame.layers import layer_class
+from keisoku.ground.frame.rates import TAG_BYTES
 
 ALIASES = {
     "ethernet": "Ether()",
@@ -49,6 +50,13 @@ class Stack:
         return [
             {str(keyword.arg) for keyword in call.keywords} for call in _calls(self.tree) if isinstance(call, ast.Call)
         ]
+
+    @property
+    def tag_bytes(self) -> int:
+        """Of an outer 802.1Q tag, which an interface's MTU does not count (Linux: `VLAN_HLEN`); 0 without one."""
+        calls = [call for call in _calls(self.tree) if isinstance(call, ast.Call)]
+        tagged = len(calls) > 1 and isinstance(calls[1].func, ast.Name) and calls[1].func.id == "Dot1Q"
+        return TAG_BYTES if tagged and "type" not in self.given[0] else 0
 
     @property
     def ip_version(self) -> Literal[4, 6] | None:

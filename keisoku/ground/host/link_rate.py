@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute, NetlinkError
 
+from keisoku.ground.host.address import interface_towards
 from keisoku.ground.host.ethtool import driver, speed_bps
 
 _ROOT = 0xFFFFFFFF
@@ -36,7 +37,7 @@ def link_rates(peer: str) -> list[LinkRate]:
     """Limits of the interface by which an address is reached; empty where none is known."""
     try:
         with IPRoute() as ip:
-            index = ip.route("get", dst=peer)[0].get_attr("RTA_OIF")
+            index = interface_towards(ip, peer)
             name = str(ip.get_links(index)[0].get_attr("IFLA_IFNAME"))
             roots = [qdisc for qdisc in ip.get_qdiscs(index=index) if qdisc["parent"] == _ROOT]
     except (NetlinkError, IndexError):

@@ -5,12 +5,14 @@ Written HOST or HOST@NAMESPACE. It resolves names and opens TCP connections ther
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 
 _Outcome = TypeVar("_Outcome")
@@ -43,22 +45,32 @@ class Place:
         """Calls `work` in the namespace."""
         return run_in_namespace(named(self.namespace), work)
 
-    def resolve(self) -> str:
-        """The host's address. Raises EngineError if its name cannot be resolved."""
+    def addresses(self) -> list[str]:
+        """The host's addresses, the preferred one first. Raises EngineError if its name cannot be resolved."""
         try:
             found = self.inside(lambda: socket.getaddrinfo(self.host, None, type=socket.SOCK_DGRAM))
         except OSError as error:
             name, _, port = self.host.rpartition(":")
             remedy = f"give --port {port}" if port.isdigit() and ":" not in name else "give a name or an address"
             raise EngineError(f"{self.host} is not known: {error.strerror}; {remedy}") from error
-        return str(found[0][4][0])
+        return list(dict.fromkeys(address_text(one[4]) for one in found))
 
     def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:
-        """A TCP connection to the host where `server` runs. Raises EngineError with the remedy."""
-        address = self.resolve()
+        """A TCP connection to the first address of the host at which `server` runs.
+
+        Raises EngineError with the remedy.
+        """
+
+        def connected(address: str) -> socket.socket:
+            return self.inside(lambda: socket.create_connection((address, port), timeout_s))
+
+        *others, last = self.addresses()
+        for address in others:
+            with contextlib.suppress(OSError):
+                return connected(address)
         start = f"start '{server}' there"
         try:
-            return self.inside(lambda: socket.create_connection((address, port), timeout_s))
+            return connected(last)
         except TimeoutError as error:
             problem = f"{self.host} does not answer at TCP port {port} within {timeout_s:g} s"
             raise EngineError(f"{problem}; {start} and open that port in its firewall") from error
@@ -69,13 +81,12 @@ class Place:
 
     def listen(self, port: int) -> socket.socket:
         """A listening TCP socket at this address. Raises EngineError if this is not possible."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
 
         def opened() -> socket.socket:
-            listener = socket.socket(family, socket.SOCK_STREAM)
+            listener = socket.socket(family(self.host), socket.SOCK_STREAM)
             try:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind((self.host, port))
+                listener.bind(socket_address(self.host, port))
                 listener.listen(_BACKLOG)
             except OSError:
                 listener.close()

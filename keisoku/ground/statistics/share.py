@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
-from keisoku.ground.statistics.uncertainty import CONFIDENCE
+from keisoku.ground.statistics.uncertainty import CONFIDENCE, student
+
+_NORMAL = 1.959964
+"""Half the width of an interval of 95 % of a normal distribution, in standard deviations."""
 
 
 def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
@@ -30,3 +34,23 @@ def share(count: int, whole: int) -> Quantity:
     lower, upper = clopper_pearson(count, whole)
     interval = Interval(lower=100 * lower, upper=100 * upper)
     return Quantity(value=100 * (count / whole), unit="%", interval=interval)
+
+
+def share_of_groups(counts: Sequence[int], wholes: Sequence[int]) -> Quantity:
+    """A share in % of what was counted in groups, such as rounds, between which it differs by more than by chance.
+
+    All count alike. By how much the groups differ says how many of them are independent (the design effect of a ratio,
+    Cochran, Sampling Techniques, 6.3 and 9A), with Student's factor for that few groups, so the interval ends at 0 and
+    at 100 %. Raises ValueError for nothing at all.
+    """
+    count, whole, groups = sum(counts), sum(wholes), len(wholes)
+    if not whole:
+        raise ValueError("a share is one of something")
+    ratio, effect = count / whole, 1.0
+    if groups > 1 and 0 < ratio < 1:
+        residuals = (own - ratio * of for own, of in zip(counts, wholes, strict=True))
+        variance = groups / (groups - 1) * math.fsum(one**2 for one in residuals) / whole**2
+        factor = (student(groups - 1) / _NORMAL) ** 2
+        effect = max(1.0, factor * variance * whole / (ratio * (1 - ratio)))
+    lower, upper = clopper_pearson(count / effect, whole / effect)
+    return Quantity(value=100 * ratio, unit="%", interval=Interval(lower=100 * lower, upper=100 * upper))

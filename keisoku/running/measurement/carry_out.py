@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.ground.entry import Answer, Findings, Measurement, Work, for_answers_s
+from keisoku.ground.entry import Answer, Findings, Measurement, Work, for_answers_s, to_measure_s
 from keisoku.ground.observer import Observer
 from keisoku.ground.report.csv import write_csv
 from keisoku.ground.run.criterion import Verdict
@@ -37,12 +37,13 @@ def carry_out(work: Work[Any]) -> Outcome:
     measurement = work.measurement = with_repetition(work.measurement, wanted.repeat)
     measurement.criteria(wanted.plain())  # an impossible criterion is reported before measuring
     if work.resumed is None and not measurement.ends_in_time:
-        work.settings = fitted(measurement, wanted)
+        work.settings = fitted(measurement, wanted, work.waited_before_s)
         if beforehand := said_before(measurement, wanted, work.settings):
             observer.tell(beforehand)
     work.answers = _answer
     whole_s = _whole_s(measurement, work.settings)
-    left_s = for_answers_s(whole_s, work.waited_before_s) if whole_s is not None and measurement.keeps_time else whole_s
+    rest = for_answers_s if measurement.keeps_time else to_measure_s
+    left_s = None if whole_s is None else rest(whole_s, work.waited_before_s)
     if left_s is not None and left_s <= 0:  # the measurement itself says that nothing is left, and ends
         left_s = None
     try:

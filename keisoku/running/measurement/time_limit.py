@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from keisoku.errors import PlanError
-from keisoku.ground.entry import ENDS, Measurement
+from keisoku.ground.entry import ENDS, Measurement, to_measure_s
 from keisoku.ground.run.settings import RunSettings
 from keisoku.language import join_texts, phrase
 from keisoku.units import time_text
@@ -51,15 +51,17 @@ def no_longer_than(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def fitted(measurement: Measurement[_Settings], settings: _Settings) -> _Settings:
+def fitted(measurement: Measurement[_Settings], settings: _Settings, waited_s: float = 0.0) -> _Settings:
     """The settings, with those that the measurement may shorten and nobody gave so low that it fits its time.
+
+    `waited_s` of that the start of the program took.
 
     All are shortened by one factor, as little as it takes. Where even their least values take too long, they have
     these. Nothing is changed if no time is given, or if it is not known how long the measurement takes.
     """
     if settings.within_s is None or measurement.seconds is None:
         return settings
-    target_s = _CAREFUL * settings.within_s
+    target_s = _CAREFUL * to_measure_s(settings.within_s, waited_s)
     if _fits(measurement, settings, target_s):
         return settings
     low, high = _LEAST, 1.0

@@ -17,14 +17,15 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.arithmetic import Arguments, Value
 from keisoku.running.study.explanation import Explained, Verdict
-from keisoku.running.study.file import Column, Study, Table, TableRow
+from keisoku.running.study.file import MATTERS, Column, Study, Table, TableRow
 
 _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3, ("bit/s", "Mb/s"): 1e-6}
 _ROUNDING = 1e-11
 """Relative difference that floating-point rounding alone can make."""
 
-Agreement = Literal["agrees", "differs", "undecided", "refuted", "unexplained", "not found", "open"]
-"""'differs': an explanation held. 'undecided' and 'refuted': no explanation held, and the best of them is this."""
+Agreement = Literal["agrees", "too wide", "differs", "undecided", "refuted", "unexplained", "not found", "open"]
+"""'too wide': the interval contains no difference, and one that matters. 'differs': an explanation held. 'undecided'
+and 'refuted': no explanation held, and the best of them is this."""
 FAILED = ("refuted", "unexplained", "not found")
 _COVERAGE = 2.0
 """Standard errors of a difference that chance exceeds in 5 % of cases."""
@@ -56,6 +57,12 @@ class Cell:
     """Where the published figure went into what ours was made from; empty: ours is an independent prediction."""
     is_tolerance: bool = False
     """`published_error` is a tolerance, as in a table of the truth, and no standard error."""
+    matters: float = math.inf
+    """A difference that would matter; an interval that contains it agrees with too much."""
+    follows: str = ""
+    """From which other published cells it is computed; empty: it says something by itself."""
+    figure: tuple[str | int | None, ...] = ()
+    """Which of our figures it is beside; several cells may have one."""
     explained: tuple[Explained, ...] = ()
     """All explanations of this cell, tried on it, in their order."""
 
@@ -87,14 +94,14 @@ class Cell:
     def agreement(self) -> Agreement:
         """'agrees' within two standard errors of the difference (exactly, without any), or what its explanations say.
 
-        'open' where nothing was published to agree with.
+        'too wide' where a difference that matters lies within them, 'open' where nothing was published to agree with.
         """
         if math.isnan(self.published):
             return "open"
         if self.difference is None:
             return "not found"
         if abs(self.difference) <= self._reach:
-            return "agrees"
+            return "agrees" if self._reach <= self.matters else "too wide"
         best = self.explanation
         if best is None:
             return "unexplained"
@@ -135,7 +142,7 @@ def _explained(
         return _looked_up(name, arguments, cell, by_place, results)
 
     explained = [
-        Explained(one.text, tuple(check.carried_out(lookup) for check in one.check))
+        Explained(one.text, tuple(check.carried_out(lookup) for check in one.check), one.untested)
         for one in table.explanations(row, column)
     ]
     return replace(cell, explained=tuple(explained))
@@ -203,6 +210,9 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
         found.bound if found else "",
         table.input_of(row, column),
         table.truth,
+        math.inf if table.truth else MATTERS * abs(value) if column.matters is None else column.matters,
+        table.follows_from(row, column),
+        (row.step, column.case if column.case is not None else row.case, row.frame_bytes, column.figure),
     )
 
 
@@ -265,7 +275,7 @@ def as_json(cell: Cell) -> dict[str, Any]:
         "our_standard_error": cell.our_error,
         "difference": cell.difference,
         "difference_in_standard_errors": cell.in_errors,
-        "basis": "input" if cell.input else "prediction",
+        "basis": "follows" if cell.follows else "input" if cell.input else "prediction",
         "agreement": cell.agreement,
         "explanation": "" if cell.explanation is None else cell.explanation.text,
         "checks": [

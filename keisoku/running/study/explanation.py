@@ -1,7 +1,8 @@
 """Why a published cell and ours differ: a sentence, and the computations that would refute it.
 
 An explanation is *refuted* if one of its figures lies outside its range with both ends of its interval (k = 2), *held*
-if all lie inside with both, and *undecided* otherwise, or where a figure was not measured.
+if all lie inside with both, and *undecided* otherwise, or where a figure was not measured. One that no run of ours
+could refute is never held.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from keisoku.running.study.arithmetic import Expression, Lookup, Value
 
 Verdict = Literal["held", "refuted", "undecided"]
 NAMES = frozenset({"published", "printed", "ours", "difference", "error", "figure", "value"})
+_OF_A_RUN = frozenset({"ours", "difference", "figure", "value"})
 _COVERAGE = 2.0
 
 
@@ -46,6 +48,11 @@ class Check(Settings):
         Expression(self.figure, NAMES)
         return self
 
+    @property
+    def is_of_a_run(self) -> bool:
+        """Whether a run of ours goes into it."""
+        return any(name in _OF_A_RUN for name, _ in Expression(self.figure, NAMES).asked)
+
     def carried_out(self, lookup: Lookup) -> Checked:
         """With the figures that are there."""
         found = Expression(self.figure, NAMES).value(lookup)
@@ -60,6 +67,15 @@ class Explanation(Settings):
     """All rows if empty, and so the columns."""
     columns: tuple[str, ...] = ()
     check: tuple[Check, ...] = Field(min_length=1)
+    untested: str = ""
+    """Why no run of ours could refute it; empty: one of the figures is of a run."""
+
+    @model_validator(mode="after")
+    def _tried_by_a_run(self) -> Explanation:
+        if not self.untested and not any(one.is_of_a_run for one in self.check):
+            problem = "published figures alone are compared, which no run refutes"
+            raise PlanError(f"explanation '{self.text[:40]}…'", problem, "add a check of a run, or say untested")
+        return self
 
 
 @dataclass(frozen=True)
@@ -77,11 +93,13 @@ class Explained:
 
     text: str
     checks: tuple[Checked, ...]
+    untested: str = ""
 
     @property
     def verdict(self) -> Verdict:
         """That of the worst check."""
-        return worst([one.verdict for one in self.checks])
+        found = worst([one.verdict for one in self.checks])
+        return "undecided" if self.untested and found == "held" else found
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -21,6 +21,9 @@ from keisoku.running.study.explanation import Explanation
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_simulated
 
+MATTERS = 0.2
+"""Of a published figure: a difference that matters, where a column does not say more."""
+
 
 class Step(Settings):
     """One run."""
@@ -154,6 +157,9 @@ class Column(Settings):
     """Standard error of the published figure: the column that holds it, or a number. Exact figures have 0."""
     relative_error: float | None = Field(default=None, gt=0)
     """In place of `error`: the standard error as a share of the published figure."""
+    matters: float | None = Field(default=None, gt=0)
+    """A difference that would matter, in the unit; `MATTERS` of the published figure if not given. Where the interval
+    of the difference is wider, ours would agree with much else, too."""
 
 
 class TableRow(Settings):
@@ -182,6 +188,16 @@ class Input(Settings):
     columns: tuple[str, ...] = ()
 
 
+class Follows(Settings):
+    """Published cells that are computed from others: they agree or differ with them, and are not counted again."""
+
+    of: str
+    """From which, for a reader."""
+    rows: tuple[str, ...] = ()
+    """All rows if empty, and so the columns."""
+    columns: tuple[str, ...] = ()
+
+
 class Table(Settings):
     """A published table."""
 
@@ -193,6 +209,7 @@ class Table(Settings):
     """Competing ones of one cell in order: the first that its checks do not refute counts."""
     input: tuple[Input, ...] = ()
     """What is in none of them is an independent prediction."""
+    follows: tuple[Follows, ...] = ()
     open: bool = False
     """The publication asks for these figures and has none: only ours are shown."""
     truth: bool = False
@@ -215,7 +232,7 @@ class Table(Settings):
                     "give one a column, or none",
                 )
         wanted = [column.error for column in self.column if isinstance(column.error, str)]
-        chosen: list[Explanation | Input] = [*self.explanation, *self.input]
+        chosen: list[Explanation | Input | Follows] = [*self.explanation, *self.input, *self.follows]
         wanted += [name for one in chosen for name in one.columns]
         unknown = sorted({*wanted} - {*names})
         rows = sorted({name for one in chosen for name in one.rows} - {row.name for row in self.row})
@@ -230,6 +247,10 @@ class Table(Settings):
     def input_of(self, row: TableRow, column: Column) -> str:
         """Where a published cell went into what ours is made from; empty for an independent prediction."""
         return next((one.into for one in self.input if _covers(one, row, column)), "")
+
+    def follows_from(self, row: TableRow, column: Column) -> str:
+        """From which other cells a published one is computed; empty for one that says something by itself."""
+        return next((one.of for one in self.follows if _covers(one, row, column)), "")
 
     def published_error(self, row: TableRow, column: Column) -> float | None:
         """Standard error of a published value, in the column's unit; None if none was published."""
@@ -287,7 +308,7 @@ class Study(Settings):
                         yield table, row, column, value
 
 
-def _covers(one: Explanation | Input, row: TableRow, column: Column) -> bool:
+def _covers(one: Explanation | Input | Follows, row: TableRow, column: Column) -> bool:
     return row.name in (one.rows or [row.name]) and column.name in (one.columns or [column.name])
 
 

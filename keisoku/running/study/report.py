@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.table import Head, Table
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
-from keisoku.running.study.cell import FAILED, Cell, as_json
+from keisoku.running.study.cell import FAILED, Agreement, Cell, as_json
 from keisoku.running.study.explanation import Check, Checked
 from keisoku.running.study.run import Outcome
 
@@ -42,6 +43,7 @@ _CHECK_HEADS = (
 )
 _AGREED = {
     "agrees": phrase("agrees"),
+    "too wide": phrase("interval too wide to say"),
     "differs": phrase("differs"),
     "undecided": phrase("undecided"),
     "refuted": phrase("refuted"),
@@ -58,7 +60,7 @@ _SAID = {
     "refuted": phrase("DIFFERS, EXPLANATION REFUTED"),
     "unexplained": phrase("DIFFERS, UNEXPLAINED"),
 }
-_WORST_FIRST = ("refuted", "unexplained", "not found", "undecided", "differs", "open", "agrees")
+_WORST_FIRST = ("refuted", "unexplained", "not found", "undecided", "too wide", "differs", "open", "agrees")
 VERDICT = 3
 """The column of `cell_table` that says whether they agree."""
 _PUBLISHED_DIGITS = 12
@@ -89,9 +91,9 @@ def study_findings(outcome: Outcome) -> list[Finding]:
                 phrase("Asked for by {source}, who published no figures", source=outcome.study.source),
             )
             rows = [[*row[:2], row[3]] for row in rows]
-        notes = [f"[{number}] {reason}" for number, reason in enumerate(reasons, 1)]
+        notes = [_explanation(number, reason, mine) for number, reason in enumerate(reasons, 1)]
         if not table.open:
-            notes = [*_counts(mine, table.truth), *_inputs(mine), *notes]
+            notes = [*_counts(mine, table.truth), *_inputs(mine), *_following(mine), *notes]
         tables = [Table("", list(heads), rows, _marks(rows))]
         if checks := _checks(mine, reasons):
             tables.append(Table(phrase("Figures that would refute the explanations"), list(_CHECK_HEADS), checks, []))
@@ -117,8 +119,9 @@ def study_verdicts(outcomes: Sequence[Outcome]) -> list[str]:
 
 def cell_table(outcomes: Sequence[Outcome]) -> Table:
     """The cells of all tables in a few words, what disagrees first; without inputs that are found again or explained,
-    which are only counted."""
-    cells = [cell for outcome in outcomes for cell in outcome.cells if not cell.input or cell.agreement in FAILED]
+    which are only counted, and without what follows from other cells."""
+    shown = [cell for outcome in outcomes for cell in outcome.cells if not cell.follows]
+    cells = [cell for cell in shown if not cell.input or cell.agreement in FAILED]
     cells.sort(key=lambda cell: _WORST_FIRST.index(cell.agreement))
     rows = []
     for cell in cells:
@@ -165,7 +168,7 @@ def _row(cell: Cell, reasons: list[str]) -> list[str]:
     if cell.published_error:
         published += f" ± {digits.significant(cell.published_error, _PUBLISHED_DIGITS)}"
     name = [f"{cell.row}: {cell.column}", cell.unit, published]
-    basis = phrase("input") if cell.input else phrase("prediction")
+    basis = phrase("follows") if cell.follows else phrase("input") if cell.input else phrase("prediction")
     if cell.ours is None:
         said = "" if cell.agreement == "open" else phrase("not found")
         return [*name, "–", "", "", basis, said]
@@ -226,8 +229,8 @@ def _found(checked: Checked) -> str:
 
 def _counts(cells: Sequence[Cell], truth: bool) -> list[str]:
     """How many agree: independent predictions by themselves, inputs by themselves."""
-    predicted = [cell for cell in cells if not cell.input]
-    given = [cell for cell in cells if cell.input]
+    predicted = [cell for cell in cells if not cell.input and not cell.follows]
+    given = [cell for cell in cells if cell.input and not cell.follows]
     within = phrase("the tolerance") if truth else phrase("two standard errors of the difference")
     what = phrase("cells") if truth else phrase("independent predictions")
     said = [_count(predicted, what, phrase("agree within {within}", within=within))] if predicted else []
@@ -249,19 +252,40 @@ def _inputs(cells: Sequence[Cell]) -> list[str]:
     return [phrase("Input: {into}", into=into) for into in dict.fromkeys(cell.input for cell in cells if cell.input)]
 
 
+def _following(cells: Sequence[Cell]) -> list[str]:
+    """From which other cells some are computed."""
+    found = dict.fromkeys(cell.follows for cell in cells if cell.follows)
+    return [phrase("Follows from others, and is not counted: {of}", of=of) for of in found]
+
+
+def _explanation(number: int, reason: str, cells: Sequence[Cell]) -> str:
+    why = next(one.untested for cell in cells for one in cell.explained if one.text == reason)
+    said = phrase("{reason} No run tries it: {why}", reason=reason, why=why) if why else reason
+    return f"[{number}] {said}"
+
+
 def _count(cells: Sequence[Cell], what: str, agree: str) -> str:
-    agreeing = sum(cell.agreement == "agrees" for cell in cells)
+    """Of our figures: one that stands beside several published ones counts once, by the worst."""
+    worst: dict[object, Agreement] = {}
+    for place, cell in enumerate(cells):
+        key = cell.figure or place
+        worst[key] = min(worst.get(key, cell.agreement), cell.agreement, key=_WORST_FIRST.index)
+    counts = Counter(worst.values())
     parts = [
-        phrase("{agreeing} of {cells} {what} {agree}", agreeing=agreeing, cells=len(cells), what=what, agree=agree)
+        phrase(
+            "{agreeing} of {cells} {what} {agree}", agreeing=counts["agrees"], cells=len(worst), what=what, agree=agree
+        )
     ]
-    for agreement, text in (
+    said: tuple[tuple[Agreement, str], ...] = (
+        ("too wide", phrase("have an interval too wide to say")),
         ("differs", phrase("differ and an explanation held")),
         ("undecided", phrase("differ and their explanations are undecided")),
         ("refuted", phrase("differ and their explanations are refuted")),
         ("unexplained", phrase("differ without an explanation")),
         ("not found", phrase("were not found")),
-    ):
-        if number := sum(cell.agreement == agreement for cell in cells):
+    )
+    for agreement, text in said:
+        if number := counts[agreement]:
             parts.append(phrase("{number} {what}", number=number, what=text))
     return phrase("{said}.", said=join_texts(", ", parts))
 

@@ -120,6 +120,7 @@ def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestb
         plan.seed,
         plan.receiver,
         plan.clock,
+        plan.tag_bytes,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Self
 from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import interface_towards
 from keisoku.ground.host.interface import Interface, change, settings
 from keisoku.ground.host.namespace import named, run_in_namespace
 from keisoku.ground.host.undo import record, undo, undo_left
@@ -61,7 +62,7 @@ class InterfaceSetting:
 def _towards(peer: str) -> str:
     with IPRoute() as ip:
         try:
-            index = ip.route("get", dst=peer)[0].get_attr("RTA_OIF")
+            index = interface_towards(ip, peer)
         except NetlinkError as error:
             raise EngineError(f"there is no route to {peer}; check the routes") from error
         name = str(ip.get_links(index)[0].get_attr("IFLA_IFNAME"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import family, socket_address
 from keisoku.ground.host.place import Place
 
 _IP_MTU, _IPV6_MTU = 14, 24
@@ -14,19 +15,19 @@ _ANY_PORT = 9
 
 def payload_bytes(place: Place) -> int:
     """Of the longest UDP datagram that goes unfragmented. Raises EngineError if there is no route."""
-    address = place.resolve()
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    for address in place.addresses():
+        of = family(address)
 
-    def asked() -> int:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, _ANY_PORT))
-            if family == socket.AF_INET6:
-                return probe.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU)
-            return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+        def asked(address: str = address, of: socket.AddressFamily = of) -> int:
+            with socket.socket(of, socket.SOCK_DGRAM) as probe:
+                probe.connect(socket_address(address, _ANY_PORT))
+                if of == socket.AF_INET6:
+                    return probe.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU)
+                return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
 
-    try:
-        mtu = place.inside(asked)
-    except OSError as error:
-        raise EngineError(f"there is no route to {place.host}: {error.strerror}; check the routes") from error
-    # A loopback's is longer than the longest datagram.
-    return min(mtu, 65_535) - _HEADERS[family]
+        try:
+            # A loopback's is longer than the longest datagram.
+            return min(place.inside(asked), 65_535) - _HEADERS[of]
+        except OSError as error:
+            problem = error
+    raise EngineError(f"there is no route to {place.host}: {problem.strerror}; check the routes") from problem

@@ -28,7 +28,7 @@ class Responder:
             self._port, self._token, _ = self._stack.enter_context(
                 answering(self._trial, self._place, self._address, self._host)
             )
-            reflector = Reflector(Place(self._address, self._place.namespace), 0, peer=self._host.partition("%")[0])
+            reflector = Reflector(Place(self._address, self._place.namespace), 0, peer=self._host)
             thread = threading.Thread(target=reflector.serve, daemon=True)
             thread.start()
             self._stack.callback(thread.join)

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.context import host_context
 from keisoku.ground.host.link_rate import link_rates
 from keisoku.ground.host.place import Place
@@ -217,7 +218,7 @@ class StreamServer(OneClientServer):
             if len(opening) < OPENING.size:
                 continue
             token, flow = OPENING.unpack(opening)
-            if peer[0] == host and flow < len(tokens) and tokens[flow] == token:
+            if address_text(peer) == host and flow < len(tokens) and tokens[flow] == token:
                 sockets[flow] = stream
 
 
@@ -230,20 +231,20 @@ def _expect(control: Control, what: str) -> dict[str, Any]:
 
 def _listening(trial: StreamTrial, address: str, streams: int) -> socket.socket:
     listener = new_socket(trial, address)
-    listener.bind((address, 0))
+    listener.bind(socket_address(address, 0))
     listener.listen(streams)
     return listener
 
 
 def _free_port(address: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((address, 0))
+    with socket.socket(family(address), socket.SOCK_STREAM) as probe:
+        probe.bind(socket_address(address, 0))
         return int(probe.getsockname()[1])
 
 
 def _bound(trial: StreamTrial, address: str) -> socket.socket:
     made = new_socket(trial, address)
-    made.bind((address, 0))
+    made.bind(socket_address(address, 0))
     return made
 
 
@@ -259,7 +260,7 @@ def _hear(sockets: dict[int, socket.socket], tokens: list[int], host: str) -> No
         for one in ready:
             data, peer = one.recvfrom(64)
             flow = waiting[one]
-            if peer[0] == host and data == HELLO.pack(HELLO_MARK, tokens[flow], flow):
+            if address_text(peer) == host and data == HELLO.pack(HELLO_MARK, tokens[flow], flow):
                 one.connect(peer)
                 del waiting[one]
                 # Greetings that came meanwhile are no datagrams of the stream.

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text, socket_address
 from keisoku.ground.host.link_rate import link_rates
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control, ControlError
@@ -46,7 +47,9 @@ class StreamSession:
             welcome, _ = self.control.receive(_CONNECT_S)
             self.server: dict[str, Any] = dict(welcome["host"])
             """The server's description of its host."""
-            self.local, self.remote = connection.getsockname()[0], connection.getpeername()[0]
+            self.local, self.remote = (
+                address_text(end) for end in (connection.getsockname(), connection.getpeername())
+            )
         except (KeyError, ValueError, TypeError) as error:
             self.close()
             raise ControlError(f"{self.control.peer} is no keisoku stream server of this version: {error}") from error
@@ -130,7 +133,7 @@ class StreamSession:
     def _connect(self, trial: StreamTrial, made: socket.socket, port: int, token: int, flow: int) -> None:
         made.settimeout(_CONNECT_S)
         try:
-            made.connect((self.remote, port))
+            made.connect(socket_address(self.remote, port))
             if trial.protocol == "tcp":
                 made.sendall(OPENING.pack(token, flow))
         except OSError as error:

@@ -97,11 +97,9 @@ impl Response {
 
     fn take_header(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         let before = self.line.len();
-        let from = before.saturating_sub(3);
         self.line.extend_from_slice(bytes);
-        let Some(at) = self.line[from..]
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
+        let Some(end) =
+            (before.saturating_sub(2)..self.line.len()).find_map(|at| ended(&self.line, at))
         else {
             return if self.line.len() > MOST_HEADER {
                 Err(Malformed)
@@ -109,15 +107,15 @@ impl Response {
                 Ok(bytes.len())
             };
         };
-        let end = from + at + 4;
         let header = std::mem::take(&mut self.line);
         self.read_header(&header[..end])?;
         Ok(end - before)
     }
 
     fn read_header(&mut self, header: &[u8]) -> Result<(), Malformed> {
-        let text = std::str::from_utf8(header).map_err(|_| Malformed)?;
-        let mut lines = text.split("\r\n");
+        // A value may have any byte (RFC 9110 §5.5), and a line may end with LF alone (RFC 9112 §2.2).
+        let text = String::from_utf8_lossy(header);
+        let mut lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
         let mut first = lines.next().unwrap_or_default().split(' ');
         let version = first.next().unwrap_or_default();
         let status = first.next().and_then(|word| word.parse().ok());
@@ -125,27 +123,37 @@ impl Response {
             .filter(|_| version.starts_with("HTTP/1."))
             .ok_or(Malformed)?;
         self.closes = version == "HTTP/1.0";
-        let (mut length, mut chunked) = (None, false);
+        let (mut length, mut coding) = (None, None);
         for line in lines {
             let Some((name, value)) = line.split_once(':') else {
                 continue;
             };
             let value = value.trim();
             if name.eq_ignore_ascii_case("content-length") {
-                length = Some(value.parse().map_err(|_| Malformed)?);
+                for one in value.split(',') {
+                    let bytes: u64 = one.trim().parse().map_err(|_| Malformed)?;
+                    // The same number again is no contradiction (RFC 9112 §6.3).
+                    if length.replace(bytes).is_some_and(|before| before != bytes) {
+                        return Err(Malformed);
+                    }
+                }
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                chunked = value.eq_ignore_ascii_case("chunked");
+                coding = value.rsplit(',').next().map(str::trim);
             } else if name.eq_ignore_ascii_case("connection") {
-                self.closes = value.eq_ignore_ascii_case("close");
+                for word in value.split(',').map(str::trim) {
+                    self.closes = word.eq_ignore_ascii_case("close")
+                        || self.closes && !word.eq_ignore_ascii_case("keep-alive");
+                }
             }
         }
+        let chunked = coding.map(|last| last.eq_ignore_ascii_case("chunked"));
         // 1xx comes before the response itself (RFC 9110 §15.2).
         self.part = match (self.status, chunked, length) {
             (100..=199, ..) => Part::Header,
-            (204 | 304, ..) | (_, false, Some(0)) => Part::Done,
-            (_, true, _) => Part::ChunkSize,
-            (_, _, Some(bytes)) => Part::Body(bytes),
-            (_, _, None) => Part::Rest,
+            (204 | 304, ..) | (_, None, Some(0)) => Part::Done,
+            (_, Some(true), _) => Part::ChunkSize,
+            (_, None, Some(bytes)) => Part::Body(bytes),
+            _ => Part::Rest,
         };
         self.closes |= self.part == Part::Rest;
         Ok(())
@@ -163,7 +171,8 @@ impl Response {
         };
         self.line.extend_from_slice(&bytes[..at]);
         let line = std::mem::take(&mut self.line);
-        let text = std::str::from_utf8(&line).map_err(|_| Malformed)?.trim();
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim();
         if self.part == Part::Trailer {
             if text.is_empty() {
                 self.part = Part::Done;
@@ -177,6 +186,14 @@ impl Response {
         }
         Ok(at + 1)
     }
+}
+
+/// Where a header ends, if the end of its last line is at `at`.
+fn ended(header: &[u8], at: usize) -> Option<usize> {
+    let rest = &header[at..];
+    let empty = [&b"\n\r\n"[..], b"\n\n"];
+    let found = empty.into_iter().find(|end| rest.starts_with(end))?;
+    Some(at + found.len())
 }
 
 #[cfg(test)]
@@ -232,6 +249,36 @@ mod tests {
         assert!(response.is_done() && response.body_bytes == 3);
         let (mut cut, _) = fed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", &[]).unwrap();
         assert_eq!(cut.end(), Err(Malformed));
+    }
+
+    /// They were malformed, or waited for until the server closed.
+    #[test]
+    fn odd_answers_that_are_legal_are_read() {
+        for (header, body) in [
+            (
+                &b"Content-Disposition: attachment; filename=r\xe9sum\xe9.txt\r\nContent-Length: 2"
+                    [..],
+                "ab",
+            ),
+            (b"Content-Length: 2, 2", "ab"),
+            (b"Content-Length: 2\r\nContent-Length: 2", "ab"),
+            (b"Transfer-Encoding: gzip, chunked", "2\r\nab\r\n0\r\n\r\n"),
+        ] {
+            for line_end in ["\r\n", "\n"] {
+                let text = [b"HTTP/1.1 200 OK\r\n", header, b"\r\n\r\n", body.as_bytes()].concat();
+                let text = match line_end {
+                    "\n" => text.into_iter().filter(|&byte| byte != b'\r').collect(),
+                    _ => text,
+                };
+                for cut in 0..text.len() {
+                    let (response, used) = fed(&text, &[cut]).unwrap();
+                    assert!(response.is_done() && used == text.len());
+                    assert!(response.body_bytes == 2 && !response.closes);
+                }
+            }
+        }
+        let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc";
+        assert_eq!(fed(two, &[]).unwrap_err(), Malformed);
     }
 
     #[test]

@@ -36,13 +36,19 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     help="list all kinds of devices with their parameters, one sentence each",
 )
 @click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True, help="number of ports")
-@click.option("--mtu", type=int, default=1500, show_default=True, help="MTU of every interface in bytes")
+@click.option("--mtu", type=int, help="MTU of every interface in bytes, in place of that of DEVICE")
 @click.option("--drop", metavar="FRAMES", help=_FAULTS)
 @click.option("--duplicate", metavar="FRAMES", help=_FAULTS)
 @click.option("--swap", metavar="FRAMES", help=f"{_FAULTS}; each of these frames is swapped with the next one")
 @click.option("--corrupt", metavar="FRAMES", help=f"{_FAULTS}; a bit of the frame's transmit time is flipped")
 def command(
-    device: str, ports: int, mtu: int, drop: str | None, duplicate: str | None, swap: str | None, corrupt: str | None
+    device: str,
+    ports: int,
+    mtu: int | None,
+    drop: str | None,
+    duplicate: str | None,
+    swap: str | None,
+    corrupt: str | None,
 ) -> None:
     """Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.
 
@@ -51,7 +57,8 @@ def command(
 
     \b
     cable, bridge, router, nat, firewall?rules=25, tbf?rate=10Mbps, ...: `keisoku lab --kinds` lists them all,
-    each but the cable also with limits that are known, such as bridge?capacity=300kpps:
+    each with bridge?mtu=9000 (bytes of every interface, 1500 by default), and each but the cable also with limits
+    that are known, such as bridge?capacity=300kpps:
       capacity              frames/s (300kpps) or the rate of a link (1Gbps) of each port's input; more is dropped
       burst                 how much may arrive at once (1.5ms; by default half as much again as a sender may catch up)
       cost                  time of the device's CPU that each frame takes (200ns); not for ovs
@@ -83,6 +90,8 @@ def command(
     keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
     """
     faults = None
+    if mtu is not None and (is_path(device) or is_system(device)):
+        raise PlanError("mtu", "is for devices with ports", "write path?hops=…&mtu=9000, or leave it out")
     if is_path(device):
         if any((drop, duplicate, swap, corrupt)):
             raise PlanError("device", "a path applies no faults", "choose the device faulty")

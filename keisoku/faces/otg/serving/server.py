@@ -90,7 +90,7 @@ class Server:
         listening.check()
         self._listening, self._controller, self._settled = listening, controller, settled
         tokens = self._tokens = _tokens(listening.tokens)
-        self._access = WebAccess(bool(tokens))
+        self._access = WebAccess(bool(tokens), listening.client_authority is not None)
         config = uvicorn.Config(
             application(controller, tokens, self._access),
             log_level="warning",

@@ -9,6 +9,7 @@ from keisoku.faces.otg.configuration import ConfiguredPort
 from keisoku.faces.otg.device.device import Address, Interface
 from keisoku.faces.otg.flow.flow import Flow
 from keisoku.ground.frame.host_range import HostRange
+from keisoku.ground.frame.stack import parse
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.testbed.opening import open_testbed
@@ -52,8 +53,9 @@ def _check(engine: Engine, flow: Flow) -> None:
     if any(len(flow.arrives_at(receive)) > 1 for _, receive in flow.ways) and "anywhere" not in found.abilities:
         problem = "these ports count a flow's frames at one receiving port"
         raise PlanError(f"{flow.path}.tx_rx", problem, "name one")
-    if found.max_frame_bytes is not None and max(flow.frame_bytes) > found.max_frame_bytes:
-        problem = f"the ports send {found.max_frame_bytes} bytes at most"
+    tag_bytes = parse(flow.packet.headers).tag_bytes
+    if found.max_frame_bytes is not None and max(flow.frame_bytes) > found.max_frame_bytes + tag_bytes:
+        problem = f"the ports send {found.max_frame_bytes + tag_bytes} bytes at most"
         raise PlanError(f"{flow.path}.size", problem, "use smaller frames")
 
 

@@ -1,8 +1,9 @@
 """Who may change something from a browser. Another site's page in the same browser may not, nor may it read.
 
 Without tokens the page is read-only but for the browser that was opened with the key that the server printed. Requests
-must name this server by an address (a name of another site could be made to lead here: DNS rebinding), and what changes
-something must come from the server's own page (Origin, and Sec-Fetch-Site where a browser sends it).
+must name this server by an address (a name of another site could be made to lead here: DNS rebinding), unless clients
+show a token or a certificate. What changes something must come from the server's own page (Origin, and Sec-Fetch-Site
+where a browser sends it).
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ COOKIE = "keisoku_key"
 
 
 class WebAccess:
-    """Of one server; `tokens` says whether clients have shown a token before they come here."""
+    """Of one server; `tokens` says whether clients have shown a token before they come here, `certificates` whether
+    they have shown a certificate, with the server's own of its name before that."""
 
-    def __init__(self, tokens: bool = False) -> None:
+    def __init__(self, tokens: bool = False, certificates: bool = False) -> None:
         self.key = secrets.token_urlsafe(18)
         """Opens the page for starting runs, where there are no tokens."""
         self._tokens = tokens
+        self._any_name = tokens or certificates
 
     def reads(self, request: Request) -> bool:
         """Whether the request names this server, and not a site that leads here."""
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        if self._tokens or host == "localhost":
+        if self._any_name or host == "localhost":
             return True
         try:
             ip_address(host)

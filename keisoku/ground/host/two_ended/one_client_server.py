@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from keisoku.errors import KeisokuError
+from keisoku.ground.host.address import address_text
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control
 
@@ -43,7 +44,7 @@ class OneClientServer(ABC):
                 if self._stopped.is_set():
                     return
                 continue
-            threading.Thread(target=self._attend, args=(connection, address[0]), daemon=True).start()
+            threading.Thread(target=self._attend, args=(connection, address_text(address)), daemon=True).start()
 
     def stop(self) -> None:
         """Ends `serve`; may be called from any thread, or twice."""
@@ -66,7 +67,7 @@ class OneClientServer(ABC):
                 return
             try:
                 self._told(f"{host} measures")
-                self._answer(control, connection.getsockname()[0], host)
+                self._answer(control, address_text(connection.getsockname()), host)
                 self._told(f"{host} is done")
             finally:
                 self._busy.release()

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
@@ -34,7 +34,8 @@ class Site:
 class LabDevice(BaseModel, ABC):
     """A device by family and parameters; written `family` or `family?name=value&name=value`.
 
-    `capacity`, `burst` and `cost` are parameters of every device that is more than a cable (`Throttle`).
+    `mtu` is a parameter of every device; `capacity`, `burst` and `cost` are parameters of every device that is more
+    than a cable (`Throttle`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +63,9 @@ class LabDevice(BaseModel, ABC):
     events: ClassVar[tuple[str, ...]] = ()
     """Names of events that it can cause in itself (`keisoku/subjects/device/record/event.py`), besides 'rebooted'."""
 
+    mtu: int = Field(1500, ge=1280, le=9000)
+    """Of every interface, in bytes without the Ethernet header; where the device adds headers, they are added to it
+    (`LabPort.mtu_bytes`). The least is that of IPv6."""
     capacity: CapacityText | None = None
     burst: BurstText | None = None
     cost: CostText | None = None
@@ -91,7 +95,7 @@ class LabDevice(BaseModel, ABC):
         """How a user writes it, with the parameters that it can have."""
         own = f"{cls.family}?{cls.parameters}" if cls.parameters else f"{cls.family} alone"
         cost = "" if cls.by_daemon else "&cost=200ns"
-        return f"{own}, or with capacity=300kpps&burst=1.5ms{cost}"
+        return f"{own}, or with mtu=9000&capacity=300kpps&burst=1.5ms{cost}"
 
     @property
     def name(self) -> str:

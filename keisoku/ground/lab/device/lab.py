@@ -49,10 +49,9 @@ thread that gives it for some ms; an outage that came late would be shorter than
 class Lab(Lifetime):
     """A device between tester ports; a context manager, made on entry and removed on any exit.
 
-    `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
-    header; where the device adds headers, they are added to the port's MTU (`LabPort.mtu_bytes`). With `own_core` the
-    DUT works on the second CPU of this process, if it has two; None: where this makes figures repeatable (docs/lab.md),
-    which is on three CPUs or more, and for a device that is a program. `faults` is for `faulty` only.
+    `device` is one, or its name (`find_device`). `mtu` is in place of the device's own (`LabDevice.mtu`). With
+    `own_core` the DUT works on the second CPU of this process, if it has two; None: where this makes figures repeatable
+    (docs/lab.md), which is on three CPUs or more, and for a device that is a program. `faults` is for `faulty` only.
 
     Raises PlanError for an invalid device, ports, MTU or faults, and where labs are not possible; EngineError if
     making it fails, after removing all that was made.
@@ -63,18 +62,18 @@ class Lab(Lifetime):
         device: str | LabDevice = "bridge",
         ports: int = 2,
         *,
-        mtu: int = 1500,
+        mtu: int | None = None,
         own_core: bool | None = None,
         faults: Faults | None = None,
     ) -> None:
         super().__init__()
         self.device = find_device(device) if isinstance(device, str) else device
-        _check(self.device, ports, mtu, faults)
+        self._mtu = self.device.mtu if mtu is None else mtu
+        _check(self.device, ports, self._mtu, faults)
         self.kind = self.device.family
         self.l3 = self.device.l3
         self.ports: list[LabPort] = []
         self._count = ports
-        self._mtu = mtu
         self._own_core = own_core
         self._faults = faults or Faults()
         self._faulty: Faulty | None = None

@@ -6,6 +6,7 @@ narrower and as hard. It is a client only (RFC 5905, mode 3): it never sets a cl
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import socket
@@ -15,6 +16,7 @@ from collections import Counter
 from keisoku import _core
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text
 from keisoku.language import phrase
 from keisoku.subjects.clock.reading import Reading, Translation
 from keisoku.subjects.clock.reference import ntp_packet as ntp
@@ -37,19 +39,25 @@ class NtpClient:
         self.target = target
         host, port = _address(target)
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][4]
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
         except OSError as error:
             raise EngineError(f"ntp:{target}: no such host: {error.strerror}") from error
-        address = str(found[0])
-        anywhere = "::" if ":" in address else "0.0.0.0"
-        if len(found) == 4 and found[3]:  # a link-local address and its interface
-            address = f"{address.partition('%')[0]}%{found[3]}"
         self.last: ntp.Answer | None = None
         self._stamped: Counter[bool] = Counter()
+        *others, last = (address_text(one[4]) for one in found)
+        for address in others:
+            with contextlib.suppress(EngineError):
+                self._open(address, port)
+                if self._exchange() is not None:
+                    return
+        self._open(last, port)
+
+    def _open(self, address: str, port: int) -> None:
+        anywhere = "::" if ":" in address else "0.0.0.0"
         try:
-            self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, int(found[1])))
+            self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, port))
         except EngineError as error:
-            raise EngineError(f"ntp:{target}: cannot be reached: {error}") from error
+            raise EngineError(f"ntp:{self.target}: cannot be reached: {error}") from error
         self.ends = address, str(self._socket.address[0])
         """Addresses of the server, and of this host towards it."""
 

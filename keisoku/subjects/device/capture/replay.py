@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from keisoku._core import recorded_frames
 from keisoku.errors import PlanError
+from keisoku.ground.frame.rates import TAG_BYTES
 from keisoku.ground.host.text_file import check_regular
 
+_TAGGED = b"\x81\x00"
 MOST_FRAMES = 65_536
 MOST_BYTES = 16 << 20
 """What the frame tables of one port hold."""
@@ -36,6 +38,13 @@ class Replay:
     def duration_ns(self) -> int:
         """From the first frame to the last."""
         return int(self.gaps_ns.sum(dtype=np.uint64))
+
+    @property
+    def largest_bytes(self) -> int:
+        """Length of the longest frame, without an outer VLAN tag, which no MTU counts."""
+        starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        types = (self.frames[start + 12 : start + 14] for start in starts)
+        return max(int(size) - TAG_BYTES * (type_ == _TAGGED) for size, type_ in zip(self.lengths, types, strict=True))
 
     def frame(self, index: int) -> bytes:
         """One frame. Raises IndexError if there is none."""

@@ -137,6 +137,12 @@ class Traffic:
             _least(route.forward, content) for route in self.routes for content in self.contents
         )
 
+    @property
+    def tag_bytes(self) -> int:
+        """What of each frame is a VLAN tag that no MTU counts."""
+        ways = ((route.forward, content) for route in self.routes for content in self.contents)
+        return min(parse(way.headers(content.headers)).tag_bytes for way, content in ways)
+
     def check(self, sizes: Sequence[int]) -> None:
         """Raises PlanError where a trial of these sizes could not have its frames because of what varies in them."""
         route = self.routes[0]

@@ -142,7 +142,7 @@ class WiredEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The largest frame is what every port's MTU allows: Ethernet header and FCS are not in it."""
+        """The largest frame is what every port's MTU allows: Ethernet header, a tag and FCS are not in it."""
         senders = [self._ports[port].engine for port in self._traffic.transmitting]
         receivers = [self._ports[port] for port in self._traffic.receiving]
         engines = list(dict.fromkeys(senders + [port.engine for port in receivers]))
@@ -150,7 +150,9 @@ class WiredEngine:
             engine="-".join(engines),
             link_bits_per_second=self._link_bits_per_second,
             min_frame_bytes=self._traffic.least_frame_bytes,
-            max_frame_bytes=min(port.mtu_bytes for port in self._ports) + HEADER_AND_FCS_BYTES,
+            max_frame_bytes=min(port.mtu_bytes for port in self._ports)
+            + HEADER_AND_FCS_BYTES
+            + self._traffic.tag_bytes,
             simulated=False,
             on_host=True,
             transmit_stamp=", ".join(TRANSMIT_STAMPS[engine] for engine in dict.fromkeys(senders)),

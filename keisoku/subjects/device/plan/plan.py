@@ -420,6 +420,11 @@ class Plan(RunSettings):
         own = [content.frame_bytes or self.frame_bytes for content in self.contents()]
         return sorted({size for sizes in own for size in sizes})
 
+    @property
+    def tag_bytes(self) -> int:
+        """What of each frame is a VLAN tag, which no MTU counts; 0 if a stream has none."""
+        return min(stack(content.headers).tag_bytes for content in self.contents())
+
     def paced(self, fps: float, what: str) -> float:
         """The load in frames/s that frames at this one really have, which gaps determine.
 

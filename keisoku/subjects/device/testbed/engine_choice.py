@@ -41,8 +41,11 @@ class EngineChoice:
 
     interface: str
     engine: PortEngine
-    frames_per_second: dict[PortEngine, float] = field(default_factory=dict)
-    """Frames/s of each engine that came out of the device, of the port's own if it sends; 0 where none did."""
+    frames_per_second: dict[PortEngine, tuple[float, ...]] = field(default_factory=dict)
+    """Frames/s of each engine that came out of the device, of the port's own if it sends; 0 where none did. One for
+    each size of `frame_bytes`."""
+    frame_bytes: tuple[int, ...] = ()
+    """The smallest and the largest size of the run's frames, with FCS."""
     refusals: dict[PortEngine, str] = field(default_factory=dict)
     """Why an engine cannot be used."""
     untested: str | None = None
@@ -58,8 +61,15 @@ class EngineChoice:
                 engine=self.engine,
                 untested=self.untested,
             )
-        rates = [f"{name} {rate / 1e6:.2f}" for name, rate in self.frames_per_second.items()]
-        tested = phrase("a self-test forwarded {rates} million frames/s", rates=join_texts(", ", rates))
+        rates = [
+            f"{name} {' / '.join(f'{rate / 1e6:.2f}' for rate in found)}"
+            for name, found in self.frames_per_second.items()
+        ]
+        tested = phrase(
+            "a self-test forwarded {rates} million frames/s of {sizes} byte",
+            rates=join_texts(", ", rates),
+            sizes=" / ".join(map(str, self.frame_bytes)),
+        )
         refused = join_texts(
             "", [phrase("; {name} is refused: {why}", name=name, why=why) for name, why in self.refusals.items()]
         )
@@ -79,30 +89,34 @@ def by_features(ports: Sequence[Alternatives]) -> dict[int, EngineChoice]:
 
 
 def by_self_test(
-    ports: Sequence[Alternatives], frame_bytes: int, line_fps: float | None, opened: Opener
+    ports: Sequence[Alternatives], loads: Mapping[int, float | None], opened: Opener
 ) -> list[EngineChoice]:
     """The choice for each port, in order; those with one alternative keep it.
 
-    `opened` opens an engine on ports. Raises EngineError if no engine can be opened.
+    `loads`: frames/s of the line by each size of frames that is tried, None where it has no rate. `opened` opens an
+    engine on ports. Raises EngineError if no engine can be opened.
     """
-    test = _SelfTest(ports, frame_bytes, line_fps, opened)
+    test = _SelfTest(ports, loads, opened)
     for engine in ENGINES:
         test.try_engine(engine)
     return [test.choice(number) for number in range(len(ports))]
 
 
 class _SelfTest:
-    def __init__(self, ports: Sequence[Alternatives], frame_bytes: int, line_fps: float | None, opened: Opener) -> None:
+    def __init__(self, ports: Sequence[Alternatives], loads: Mapping[int, float | None], opened: Opener) -> None:
         self._ports, self._opened = ports, opened
-        self._trial = Trial(
-            purpose="choice of the engine",
-            frame_bytes=frame_bytes,
-            frames_per_second=line_fps or _BEYOND_ANY_PORT_FPS,
-            duration_ns=round(TRIAL_S * NS_PER_S),
-            phases=Phases(learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
-        )
+        self._trials = [
+            Trial(
+                purpose="choice of the engine",
+                frame_bytes=size,
+                frames_per_second=fps or _BEYOND_ANY_PORT_FPS,
+                duration_ns=round(TRIAL_S * NS_PER_S),
+                phases=Phases(learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
+            )
+            for size, fps in loads.items()
+        ]
         self._refusals: list[dict[PortEngine, str]] = [{} for _ in ports]
-        self._rates: list[dict[PortEngine, float]] = [{} for _ in ports]
+        self._rates: list[dict[PortEngine, tuple[float, ...]]] = [{} for _ in ports]
 
     def try_engine(self, engine: PortEngine) -> None:
         """Tests an engine at all ports that may have it; others have what works there."""
@@ -124,10 +138,13 @@ class _SelfTest:
 
     def choice(self, place: int) -> EngineChoice:
         port, rates = self._ports[place], self._rates[place]
-        best = max(rates.values(), default=0.0)
-        able = [engine for engine in ENGINES if engine in rates and rates[engine] >= ALIKE * best]
+        best = [max(of_size) for of_size in zip(*rates.values(), strict=True)]
+        # By the size at which an engine is furthest behind the best one.
+        share = {name: min(_share(*pair) for pair in zip(found, best, strict=True)) for name, found in rates.items()}
+        able = [engine for engine in ENGINES if engine in share and share[engine] >= ALIKE * max(share.values())]
         chosen = able[0] if able else next(iter(port))
-        return EngineChoice(port[chosen].interface, chosen, rates, self._refusals[place])
+        sizes = tuple(trial.frame_bytes for trial in self._trials)
+        return EngineChoice(port[chosen].interface, chosen, rates, sizes, self._refusals[place])
 
     def _may(self, place: int, engine: PortEngine) -> bool:
         port = self._ports[place]
@@ -138,14 +155,21 @@ class _SelfTest:
             return engine
         return "packet" if "packet" in self._ports[place] else next(iter(self._ports[place]))
 
-    def _measure(self, ports: Sequence[WiredPort]) -> list[float]:
-        """Frames/s of each port; of the best trial."""
+    def _measure(self, ports: Sequence[WiredPort]) -> list[tuple[float, ...]]:
+        """Frames/s of each port, by size; of the best trial."""
         with closing(self._opened(ports)) as engine:
             found = []
-            for _ in range(TRIALS):
-                engine.start(self._trial, _STREAM, 0)
-                found.append(_rates(engine.finish()[0], len(ports)))
-        return [max(rates) for rates in zip(*found, strict=True)]
+            for trial in self._trials:
+                tried = []
+                for _ in range(TRIALS):
+                    engine.start(trial, _STREAM, 0)
+                    tried.append(_rates(engine.finish()[0], len(ports)))
+                found.append([max(rates) for rates in zip(*tried, strict=True)])
+        return list(zip(*found, strict=True))
+
+
+def _share(rate: float, best: float) -> float:
+    return rate / best if best else 1.0
 
 
 def _rates(facts: Facts, ports: int) -> list[float]:

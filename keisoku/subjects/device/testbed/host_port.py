@@ -68,7 +68,9 @@ class PortAddress:
         )
 
 
-def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> HostPort:
+def check(
+    address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port", tag_bytes: int = 0
+) -> HostPort:
     """Return the port if frames of these sizes (bytes with FCS) may be sent and received there.
 
     Raises PlanError naming `field` if it does not exist, carries the default route or is half duplex (unless
@@ -97,10 +99,10 @@ def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False,
         problem = f"{port.name} is half duplex, so that frames of both directions collide"
         raise PlanError(field, problem, f"use `ethtool -s {port.name} duplex full`, or give --force")
     largest = max(frame_sizes, default=0)
-    if largest > port.mtu + HEADER_AND_FCS_BYTES:
-        fits = port.mtu + HEADER_AND_FCS_BYTES
+    fits = port.mtu + HEADER_AND_FCS_BYTES + tag_bytes
+    if largest > fits:
         problem = f"frames of {largest} bytes are too large for {port.name}, whose MTU of {port.mtu} allows {fits}"
-        needed = largest - HEADER_AND_FCS_BYTES
+        needed = port.mtu + largest - fits
         raise PlanError(field, problem, f"use smaller frames, or `ip link set {port.name} mtu {needed}`")
     return port
 

@@ -38,7 +38,9 @@ class HostPortsTestbed(WiredTestbed):
         places = [(address.namespace_path, address.interface) for address in addresses]
         wanted.check_apart(places, [interface for _, interface in places])
         asked = list(zip(wanted.ports, addresses, strict=True))
-        self._found = [check(address, wanted.frame_bytes, wanted.force, port.field) for port, address in asked]
+        self._found = [
+            check(address, wanted.frame_bytes, wanted.force, port.field, wanted.tag_bytes) for port, address in asked
+        ]
         with ExitStack() as claims:
             for port, address in asked:
                 claims.callback(_claim(port, address).close)

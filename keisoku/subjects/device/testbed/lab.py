@@ -22,6 +22,8 @@ from keisoku.subjects.device.testbed.host_port import set_interface
 from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
+MOST_XDP_BYTES = 3304
+"""What the engine xdp sends: a frame is in one page."""
 _LINK_S = 3.0
 _LINK_LOOK_S = 0.02
 
@@ -33,7 +35,7 @@ class LabTestbed(WiredTestbed):
         self._dut, self._numbers = device_and_numbers(wanted)
         self._lab, self._own = lab, own
         self._ends = [lab.ports[number - 1] for number in self._numbers]
-        engine = wanted.engine or "xdp"
+        engine = wanted.engine or ("xdp" if max(wanted.frame_bytes, default=0) <= MOST_XDP_BYTES else "packet")
         super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
         self.rewrites = lab.rewrite if lab.device.rewrites else None

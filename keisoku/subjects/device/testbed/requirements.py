@@ -74,7 +74,7 @@ class WantedTestbed:
     device: str | None = None
     """What the user says is between the ports: 'lab:bridge', 'sim:gs908e'."""
     engine: PortEngine | None = None
-    """Engine of a lab's ports; xdp if not given."""
+    """Engine of a lab's ports; if not given, xdp, or packet for frames that xdp does not send."""
     frame_bytes: tuple[int, ...] = ()
     """Frame sizes with FCS that ports of this host must be able to send."""
     force: bool = False
@@ -94,6 +94,8 @@ class WantedTestbed:
     """The host at which the last port is; None: this one."""
     clock: str | None = None
     """The PTP master by which the clocks of both hosts are related."""
+    tag_bytes: int = 0
+    """What of each frame is a VLAN tag, which no MTU counts."""
 
     def check_apart(self, places: Sequence[object], names: Sequence[str]) -> None:
         """Raises PlanError if two of the ports are the same; `names` are for the message."""

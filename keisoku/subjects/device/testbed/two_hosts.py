@@ -119,13 +119,13 @@ class TwoHostsTestbed(WiredTestbed):
         self.opens = lambda places, *_: cast(Wire, TwoHostWire(places, self._host, self._clock))
         return super().engine(wanted, capture)
 
-    def _choose(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
+    def _choose(self, traffic: Traffic, speed: float | None, loads: Mapping[int, float | None]) -> None:
         """By the driver's features: a self-test would be one of this host alone."""
-        super()._choose(traffic, speed, may_send=False)
+        super()._choose(traffic, speed, {})
 
-    def _settle_stamps(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
+    def _settle_stamps(self, traffic: Traffic, speed: float | None, loads: Mapping[int, float | None]) -> None:
         """Each trial does."""
-        super()._settle_stamps(traffic, speed, may_send=False)
+        super()._settle_stamps(traffic, speed, {})
 
     def own_ip(self, port: int, version: int) -> str | None:
         """The kernel's address of a port, here or there."""

@@ -74,8 +74,10 @@ class WiredTestbed(Testbed):
         rates = [self.line_rate(port) for port in range(len(self.ports))]
         speed = None if None in rates else min(rate for rate in rates if rate is not None)
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
-        self._choose(traffic, speed, warm_up)
-        self._settle_stamps(traffic, speed, warm_up)
+        tried = sorted({max(size, traffic.least_frame_bytes) for size in wanted.frame_bytes or (0,)})
+        loads = {size: speed and maximum_frames_per_second(speed, size) for size in (tried[0], tried[-1])}
+        self._choose(traffic, speed, loads if warm_up else {})
+        self._settle_stamps(traffic, speed, loads if warm_up else {})
         # A sender may serve all ports.
         lots = 1 + max(2 * wanted.connection_bytes, wanted.flow_bytes) // _LOT_BYTES
         views = wanted.changes or wanted.connection_bytes > 0
@@ -88,36 +90,32 @@ class WiredTestbed(Testbed):
         """Which engines were chosen, and where the kernel's timestamps replace the hardware's, and why."""
         return [said.sentence for said in (*(self._choices or {}).values(), *(self._fallbacks or ()))]
 
-    def _choose(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
-        """Chooses the engines of ports that have none, once."""
+    def _choose(self, traffic: Traffic, speed: float | None, loads: Mapping[int, float | None]) -> None:
+        """Chooses the engines of ports that have none, once; by sending frames of these sizes, or by features alone."""
         if self._choices is not None:
             return
         self._choices = by_features(self.alternatives)
-        if self._choices and may_send:
-            least = traffic.least_frame_bytes
+        if self._choices and loads:
             found = by_self_test(
                 self.alternatives,
-                least,
-                _line_fps(speed, least),
+                loads,
                 lambda ports: WiredEngine([lenient(port) for port in ports], traffic, speed, self.context()),
             )
             self._choices = {number: found[number] for number in self._choices}
         for number, choice in self._choices.items():
             self.ports[number] = self.alternatives[number][choice.engine]
 
-    def _settle_stamps(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
+    def _settle_stamps(self, traffic: Traffic, speed: float | None, loads: Mapping[int, float | None]) -> None:
         """Replaces timestamps that hardware does not take, once; each trial does where nothing may be sent for that."""
         if self._fallbacks is not None:
             return
         self._fallbacks = []
-        if not may_send:
+        if not loads:
             self.ports = [lenient(port) for port in self.ports]
             return
-        least = traffic.least_frame_bytes
         self.ports, self._fallbacks = settled(
             self.ports,
-            least,
-            _line_fps(speed, least),
+            *next(iter(loads.items())),
             lambda ports: WiredEngine(ports, traffic, speed, self.context(), warm_up=False),
         )
 
@@ -147,7 +145,3 @@ class WiredTestbed(Testbed):
     def close(self) -> None:
         """Ends all answers of hosts."""
         self.answer({})
-
-
-def _line_fps(speed: float | None, frame_bytes: int) -> float | None:
-    return None if speed is None else maximum_frames_per_second(speed, frame_bytes)

@@ -13,6 +13,7 @@ import numpy as np
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
+from keisoku.ground.statistics.share import share_of_groups
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.line.responsiveness.condition import LOADED, NAMES, WAYS, Condition, Way, conditions
 from keisoku.subjects.line.responsiveness.grade import grades
@@ -75,7 +76,8 @@ def _condition_row(rounds: Rounds, condition: Condition) -> Row:
     added = _added(rounds, condition)
     if added is not None:
         figures["added"] = added
-    put("lost", "%", lambda one: 100 * (1 - one.answered / one.sent) if one.sent else None)
+    if any(one.sent for one in mine):
+        figures["lost"] = share_of_groups([one.sent - one.answered for one in mine], [one.sent for one in mine])
     for way in WAYS:
         if condition in (way, "both"):
             put(f"{way}_rate", "bit/s", lambda one, way=way: one.rates_bps.get(way))  # type: ignore[misc]

@@ -35,6 +35,8 @@ LONG_BYTES, LONG_PACKETS = 1200, 15
 """Length and number of the long packets that are sent while the path is idle: they show whether a line serialises."""
 PATIENCE_S = 1.5
 """After which a packet without an answer is lost."""
+AROUND_S = 0.7
+"""What a condition takes besides its time on two cores."""
 MESSAGE_BYTES = 1 << 16
 """Of one call to send on a TCP flow."""
 
@@ -47,6 +49,13 @@ def conditions(settings: ResponsivenessSettings) -> list[Condition]:
 def lasts_s(settings: ResponsivenessSettings, condition: Condition) -> float:
     """For how long it is probed, with the ramp of its load."""
     return settings.duration_s if condition == "idle" else settings.ramp_s + settings.duration_s
+
+
+def takes_s(settings: ResponsivenessSettings, condition: Condition) -> float:
+    """With its preparation and the wait for the last answers."""
+    if condition == "idle":
+        return AROUND_S + lasts_s(settings, condition) + LONG_PACKETS * INTERVAL_S
+    return AROUND_S + lasts_s(settings, condition) + (PATIENCE_S if condition in OVERLOADS.values() else 0.0)
 
 
 def load(settings: ResponsivenessSettings, condition: Condition, rates_bps: dict[Way, float]) -> StreamTrial | None:

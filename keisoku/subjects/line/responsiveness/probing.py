@@ -31,7 +31,7 @@ from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.stream.flow.report import table as flow_table
 from keisoku.subjects.stream.session import StreamSession
-from keisoku.subjects.stream.transaction.near import numbered, plan_of
+from keisoku.subjects.stream.transaction.near import plan_of
 from keisoku.subjects.stream.transaction.rows import transactions
 from keisoku.subjects.stream.transaction.trial import TransactionTrial
 
@@ -143,7 +143,7 @@ def _delays(place: Place, far: FarEnd, size_bytes: int, duration_s: float) -> pa
 def _foreign(session: StreamSession, far: FarEnd, number: int, after_s: float, duration_s: float) -> pa.Table:
     time.sleep(after_s)
     trial = FOREIGN.model_copy(update={"duration_s": duration_s, "seed": number + 1})
-    plan = plan_of(trial, session.place.inside(lambda: numbered(session.remote)), far.port, far.token)
+    plan = plan_of(trial, session.remote, far.port, far.token)
     try:
         rows, _ = session.place.inside(lambda: transact(plan))
     except OSError as error:

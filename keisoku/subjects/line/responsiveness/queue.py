@@ -49,6 +49,8 @@ class Depth:
     """Median after the ramp."""
     packet_ns: float
     """Time of one packet of the overload, at the rate at which the queue drained."""
+    least_ns: float
+    """What every packet waited at the end of the overload: a host that is busy makes single ones wait longer."""
     full: bool
     """It did not grow any more."""
     rate_bps: float
@@ -72,4 +74,5 @@ def depth(floor: Floor, of: Outcome, way: Way, carried_bps: float = 0.0) -> Dept
     grew = float(np.median(second) - np.median(first))
     middle = float(np.median(waits))
     packet_ns = 8e9 * (DATAGRAM_BYTES + UDP_BYTES) / rate
-    return Depth(middle, packet_ns, abs(grew) <= max(SETTLED * middle, packet_ns), rate)
+    least = float(np.array_split(waits, 4)[-1].min())
+    return Depth(middle, packet_ns, least, abs(grew) <= max(SETTLED * middle, packet_ns), rate)

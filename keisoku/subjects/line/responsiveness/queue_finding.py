@@ -106,7 +106,7 @@ def queue_finding(rounds: Mapping[Condition, Sequence[Outcome]], floor: Floor, w
 def _depth_figures(depths: Sequence[Depth]) -> dict[str, Quantity]:
     def figure(one: Depth, unit: str, factor: float) -> Quantity:
         if not one.full:
-            return Quantity(value=one.waits_ns * factor, unit=unit, bound="at least")
+            return Quantity(value=max(one.least_ns, 0.0) * factor, unit=unit, bound="at least")
         return Quantity(
             value=one.length_ns * factor, unit=unit, uncertainty=one.packet_ns / 2 * factor, covers="resolution"
         )

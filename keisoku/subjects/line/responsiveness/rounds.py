@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.language import phrase
-from keisoku.subjects.line.responsiveness.condition import DIRECTIONS, WAYS, Condition, Way, load
+from keisoku.language import phrase, plural
+from keisoku.subjects.line.responsiveness.condition import DIRECTIONS, WAYS, Condition, Way, load, takes_s
 from keisoku.subjects.line.responsiveness.hop_probing import Hops
 from keisoku.subjects.line.responsiveness.probing import (
     DELAYS,
@@ -48,7 +48,8 @@ def carry_out_all(
     plan: Sequence[Condition],
     besides: Sequence[Callable[[StreamSession], AbstractContextManager[SideMeasurement]]] = (),
 ) -> None:
-    """The conditions of `plan` in order. Raises EngineError if load or probes cannot be sent."""
+    """The conditions of `plan` in order, but none that would not end in time: streams and probes are not stopped, so
+    that what is interrupted takes longer. Raises EngineError if load or probes cannot be sent."""
     with StreamSession(settings.place, settings.port) as session, ExitStack() as stack:
         far = begin(session)
         others = [stack.enter_context(make(session)) for make in besides]
@@ -57,9 +58,19 @@ def carry_out_all(
             one.settle()
         rates: dict[Way, float] = {}
         directory: RunDirectory | None = None
+        longer_s = 0.0
         for number, condition in enumerate(plan):
+            if directory is not None and work.left_s() < takes_s(settings, condition) + longer_s:
+                left_out = plural(
+                    "there is no time for {count} more condition",
+                    "there is no time for {count} more conditions",
+                    count=len(plan) - number,
+                )
+                work.observer.warn(left_out)
+                break
             if condition != "idle" and load(settings, condition, rates) is None:
                 continue  # Nothing came through that it could be a multiple of.
+            begun_s = work.elapsed_s()
             phase = carry_out(session, far, hops, settings, condition, number, rates)
             if directory is None:
                 directory = work.begin({})
@@ -67,6 +78,7 @@ def carry_out_all(
             _keep(directory, phase)
             for one in others:
                 one.keep(directory)
+            longer_s = max(longer_s, work.elapsed_s() - begun_s - takes_s(settings, condition))
             done = phrase("{number} of {count} conditions", number=number + 1, count=len(plan))
             work.observer.came_to(number + 1, len(plan), done)
             rates |= {way: _payload_bps(phase, way) for way in WAYS if condition == way}

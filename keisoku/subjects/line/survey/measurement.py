@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
-from keisoku.subjects.line.responsiveness.condition import INTERVAL_S, LONG_PACKETS, OVERLOADS, PATIENCE_S, lasts_s
+from keisoku.subjects.line.responsiveness.condition import takes_s
 from keisoku.subjects.line.survey.settings import LineSettings
 
 if TYPE_CHECKING:
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from keisoku.subjects.line.survey.nat import Nat
 
 NAME = "line survey"
-_AROUND_S, _FIND_S, _END_S = 0.7, 4.0, 0.5
-"""What a condition takes besides its time on two cores; looking for hops that all answer; and trying in the end whether
-the bindings of a NAT are still open."""
+_FIND_S, _END_S = 4.0, 0.5
+"""Looking for hops that all answer, and trying in the end whether the bindings of a NAT are still open."""
 
 
 def measure(work: Work[LineSettings]) -> None:
@@ -75,12 +74,7 @@ def _nat(directory: RunDirectory) -> Nat | None:
 
 def _seconds(settings: LineSettings) -> float:
     own = settings.responsiveness()
-    long_s = LONG_PACKETS * INTERVAL_S
-    times = [
-        lasts_s(own, one) + _AROUND_S + (long_s if one == "idle" else PATIENCE_S if one in OVERLOADS.values() else 0.0)
-        for one in settings.plan()
-    ]
-    return sum(times) + _FIND_S + _END_S
+    return sum(takes_s(own, one) for one in settings.plan()) + _FIND_S + _END_S
 
 
 MEASUREMENT = Measurement(

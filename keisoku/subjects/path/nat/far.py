@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.nat.message import Action, Address, Answer, Kind, MessageError, Request
 
@@ -89,7 +90,7 @@ class NatResponder:
     def __enter__(self) -> NatResponder:
         addresses = [self._address, *([self._other] if self._other else [])]
         self._sockets = self._stack.enter_context(_at_same_ports(self._place, addresses))
-        self._end = FarEnd(secrets.randbits(63), self._host.partition("%")[0], len(self._sockets))
+        self._end = FarEnd(secrets.randbits(63), self._host, len(self._sockets))
         thread = threading.Thread(target=self._serve, daemon=True)
         thread.start()
         self._stack.callback(thread.join)
@@ -114,10 +115,10 @@ class NatResponder:
             for one in ready:
                 with contextlib.suppress(OSError):
                     data, source = one.recvfrom(_BUFFER_BYTES)
-                    at, peer = self._sockets.index(one), (source[0].partition("%")[0], source[1])
+                    at, peer = self._sockets.index(one), (address_text(source), source[1])
                     # A copy that this host refuses to send has no twin, which would say that it was sent.
                     for number, to, answer in self._end.heard(time.monotonic_ns(), at, peer, data):
-                        self._sockets[number].sendto(answer, (*to, *source[2:]))
+                        self._sockets[number].sendto(answer, socket_address(*to))
 
 
 def check_other_address(place: Place, address: str) -> None:
@@ -154,9 +155,9 @@ def _at_same_ports(place: Place, addresses: list[str]) -> Iterator[list[socket.s
 
 def _opening(address: str, port: int) -> Callable[[], socket.socket]:
     def opened() -> socket.socket:
-        made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+        made = socket.socket(family(address), socket.SOCK_DGRAM)
         try:
-            made.bind((address, port))
+            made.bind(socket_address(address, port))
         except OSError:
             made.close()
             raise

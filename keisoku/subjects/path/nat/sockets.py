@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from keisoku.ground.host.address import family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.nat.message import Address
 from keisoku.subjects.path.nat.near import NearEnd
@@ -38,18 +39,17 @@ class SocketWire:
 
     def open(self, binding: int) -> Address:
         """Raises OSError if the host has no port left."""
-        made = socket.socket(socket.AF_INET6 if ":" in self._local else socket.AF_INET, socket.SOCK_DGRAM)
+        made = socket.socket(family(self._local), socket.SOCK_DGRAM)
         self._sockets[binding] = made
         made.setblocking(False)
-        made.bind((self._local, 0))
+        made.bind(socket_address(self._local, 0))
         self._selector.register(made, selectors.EVENT_READ, binding)
-        address = made.getsockname()
-        return str(address[0]).partition("%")[0], int(address[1])
+        return self._local.partition("%")[0], int(made.getsockname()[1])
 
     def send(self, binding: int, to: Address, data: bytes) -> None:
         """What the kernel refuses now is lost, like what the path drops."""
         with contextlib.suppress(OSError):
-            self._sockets[binding].sendto(data, to)
+            self._sockets[binding].sendto(data, socket_address(*to))
 
     def close(self, binding: int) -> None:
         """Closes the socket."""

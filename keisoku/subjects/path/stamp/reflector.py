@@ -23,7 +23,7 @@ class Reflector:
 
     def __init__(self, place: Place, port: int, key: bytes | None = None, peer: str | None = None) -> None:
         self._peer = peer
-        self._socket = StampedSocket("udp", (place.host, port), namespace=place.path)
+        self._socket = StampedSocket("udp", (place.addresses()[0], port), namespace=place.path)
         self._key = key
         self._stopped = threading.Event()
         self.reflected = 0

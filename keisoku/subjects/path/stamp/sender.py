@@ -5,6 +5,7 @@ It sends at a steady pace and hands on a row for each packet, part by part; `ana
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -32,9 +33,24 @@ class DelaySender:
 
     def __init__(self, place: Place, settings: DelaySettings, key: bytes | None = None) -> None:
         self._settings, self._key, self._host = settings, key, place.host
-        self._peer = (place.resolve(), settings.port)
-        self._socket = StampedSocket("udp", (local_address(place, self._peer[0]), 0), namespace=place.path)
-        self._of_ipv6 = ":" in self._peer[0]
+        *others, last = place.addresses()
+        for address in others:
+            with contextlib.suppress(EngineError):
+                self._open(place, address)
+                if self._answers():
+                    return
+        self._open(place, last)
+
+    def _open(self, place: Place, address: str) -> None:
+        self._peer, self._of_ipv6 = (address, self._settings.port), ":" in address
+        self._socket = StampedSocket("udp", (local_address(place, address), 0), namespace=place.path)
+
+    def _answers(self) -> bool:
+        """Whether there is a reflector at this one of several addresses of the host."""
+        packet = SenderPacket(0, time.time_ns(), error_estimate(), self._settings.ssid, self._tlvs())
+        self._socket.send([(packet.pack(self._key), self._peer, TTL)], 0)
+        packets, _ = self._socket.receive(time.monotonic_ns() + round(self._settings.wait_s * 1e9))
+        return any(came.source == self._peer for came in packets)
 
     @property
     def ip_bytes(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control, ControlError
 from keisoku.subjects.path.train.log import TrainLog
@@ -39,7 +40,9 @@ class TrainSession:
             self.control.greet(_CONNECT_S)
             welcome, _ = self.control.receive(_CONNECT_S)
             token, udp_port = bytes.fromhex(welcome["token"]), int(welcome["udp_port"])
-            self.local, self.remote = connection.getsockname()[0], connection.getpeername()[0]
+            self.local, self.remote = (
+                address_text(end) for end in (connection.getsockname(), connection.getpeername())
+            )
             self._end = ProbeEnd(self.local, token, place.path)
             self.peer = (self.remote, udp_port)
             self.stamps = (self._end.stamps, str(welcome["stamps"]))
@@ -169,12 +172,11 @@ def _parts(plans: Sequence[TrainPlan]) -> Iterator[list[TrainPlan]]:
 
 def local_address(place: Place, remote: str) -> str:
     """The address that this host sends to `remote` from. Raises EngineError if there is no way to it."""
-    family = socket.AF_INET6 if ":" in remote else socket.AF_INET
 
     def find() -> str:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((remote, 9))
-            return str(probe.getsockname()[0])
+        with socket.socket(family(remote), socket.SOCK_DGRAM) as probe:
+            probe.connect(socket_address(remote, 9))
+            return address_text(probe.getsockname())
 
     try:
         return place.inside(find)

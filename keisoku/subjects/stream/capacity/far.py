@@ -13,7 +13,9 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 
+from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.capacity import pdu
 from keisoku.subjects.stream.capacity.carry import Effort, carry_out, prepare, wall_ns
@@ -28,7 +30,7 @@ MOST_CONNECTIONS = 8
 """Of one client at a time."""
 MOST_S = 60
 """Of one test; clients that ask for more are told so."""
-_LONGEST, _LISTEN_S = 2048, 0.1
+_LONGEST, _LISTEN_S, _LISTEN_NS = 2048, 0.1, 100_000_000
 _MOST_CONNECTIONS_OF_A_TEST = 24
 _Client = tuple[str, int]
 """Its address, and the number that its connections have in common."""
@@ -55,30 +57,25 @@ class CapacityServer:
         """Guards the two below."""
         self._client: _Client | None = None
         self._threads: set[threading.Thread] = set()
-        self._family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+        self._address = place.addresses()[0]
         try:
-            self._socket = self._bound(port)
-        except OSError as error:
-            raise EngineError(
-                f"cannot listen at {place.host} UDP port {port}: {error.strerror}; choose another address or port"
-            ) from error
+            self._socket = StampedSocket("udp", (self._address, port), namespace=place.path)
+        except EngineError as error:
+            raise EngineError(f"cannot listen: {error}; choose another address or port") from error
 
     @property
     def port(self) -> int:
         """The UDP port."""
-        return int(self._socket.getsockname()[1])
+        return self._socket.address[1]
 
     def serve(self) -> None:
         """Answers clients, each test on a thread of its own."""
-        self._socket.settimeout(_LISTEN_S)
-        with closing(self._socket):
-            while not self._stopped.is_set():
-                try:
-                    data, source = self._socket.recvfrom(_LONGEST)
-                except OSError:
-                    continue
-                with suppress(PduError, OSError):
-                    self._set_up(data, source)
+        while not self._stopped.is_set():
+            packets, _ = self._socket.receive(time.monotonic_ns() + _LISTEN_NS)
+            for packet in packets:
+                if packet.source is not None:
+                    with suppress(PduError, OSError):
+                        self._set_up(packet.data, packet.source, packet.local or self._address)
         for thread in list(self._threads):
             thread.join()
 
@@ -86,8 +83,11 @@ class CapacityServer:
         """Ends `serve` and all tests; may be called from any thread, or twice."""
         self._stopped.set()
 
-    def _set_up(self, data: bytes, source: tuple[str, int]) -> None:
-        """Answers a request, and waits on another thread for its activation. Raises PduError for what is none."""
+    def _set_up(self, data: bytes, source: tuple[str, int], asked: str) -> None:
+        """Answers a request to the address `asked`, and waits on another thread for its activation.
+
+        Raises PduError for what is none.
+        """
         request = Setup.parse(data)
         if request.command != pdu.SETUP_REQUEST:
             raise PduError("no request")
@@ -95,20 +95,21 @@ class CapacityServer:
         keys = Keys.of(self._key, tail.unix_s) if self._key is not None and tail.mode == SIGNED else None
         answer = replace(request, command=pdu.SETUP_RESPONSE, response=self._refusal(request, data, tail, keys))
         made = None
-        client = (source[0], request.connections_id)
+        peer = address_text(source), source[1]
+        client = (peer[0], request.connections_id)
         if answer.response == 0:
             answer = replace(answer, response=self._claimed(client))
         try:
             if answer.response == pdu.OK:
-                made = self._bound(0)
+                made = self._place.inside(lambda: _bound(asked))
                 prepare(made)
                 answer = replace(answer, port=made.getsockname()[1])
             if answer.response == pdu.BAD_VERSION:
                 answer = replace(answer, version=pdu.VERSION)
-            self._socket.sendto(_sealed(answer.pack(), keys, tail), source)
+            self._socket.send([(_sealed(answer.pack(), keys, tail), source, None)], 0)
             if made is None:
                 return
-            made.sendto(_sealed(Null().pack(), keys, tail), source)
+            made.sendto(_sealed(Null().pack(), keys, tail), socket_address(*peer))
         except OSError:
             if made is not None:
                 made.close()
@@ -116,7 +117,7 @@ class CapacityServer:
                 self._release(None)
             raise
         packet_bytes = TRADITIONAL_PACKET_BYTES if request.modifiers & pdu.TRADITIONAL_MTU else PACKET_BYTES
-        work = threading.Thread(target=self._test, args=(made, source, keys, packet_bytes), daemon=True)
+        work = threading.Thread(target=self._test, args=(made, peer, keys, packet_bytes), daemon=True)
         with self._tests:
             self._threads.add(work)
         work.start()
@@ -171,7 +172,7 @@ class CapacityServer:
                 parameters, peer, tail = asked
                 made.connect(peer)
                 self._told(f"{source[0]} measures the capacity")
-                now_ns, ipv6 = time.monotonic_ns(), ":" in peer[0] and not peer[0].startswith("::ffff:")
+                now_ns, ipv6 = time.monotonic_ns(), made.family == socket.AF_INET6
                 if parameters.command == pdu.ACTIVATE_UP:
                     parameters = replace(parameters, rate=table(packet_bytes)[0])
                     end: SendingEnd | ReceivingEnd = ReceivingEnd(parameters, now_ns, wall_ns(), packet_bytes)
@@ -194,7 +195,7 @@ class CapacityServer:
         while time.monotonic_ns() < deadline_ns and not self._stopped.is_set():
             try:
                 data, peer = made.recvfrom(_LONGEST)
-                if peer[0] != host:
+                if address_text(peer) != host:
                     continue
                 asked, tail = Activation.parse(data), Tail.of(data)
                 if keys is not None:
@@ -204,17 +205,15 @@ class CapacityServer:
             return granted(asked), peer, tail
         return None
 
-    def _bound(self, port: int) -> socket.socket:
-        def opened() -> socket.socket:
-            made = socket.socket(self._family, socket.SOCK_DGRAM)
-            try:
-                made.bind((self._place.host, port))
-            except OSError:
-                made.close()
-                raise
-            return made
 
-        return self._place.inside(opened)
+def _bound(address: str) -> socket.socket:
+    made = socket.socket(family(address), socket.SOCK_DGRAM)
+    try:
+        made.bind(socket_address(address, 0))
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def granted(asked: Activation) -> Activation:

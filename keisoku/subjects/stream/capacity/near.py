@@ -6,8 +6,10 @@ import secrets
 import socket
 import time
 from contextlib import closing
+from functools import partial
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.capacity import pdu
 from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
@@ -40,22 +42,23 @@ _REFUSALS = {
 
 def measure(place: Place, port: int, asked: Activation, key: bytes | None = None, key_id: int = 0) -> CapacityTest:
     """Raises EngineError if the server cannot be reached, does not answer, or refuses."""
-    address = place.resolve()
-    ipv6 = ":" in address
-    for _ in range(_ATTEMPTS):
+    problem: OSError | None = None
+    for address in _ATTEMPTS * place.addresses():
         # A socket for each attempt: late answers to an earlier one do not reach it.
-        made = place.inside(lambda: socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM))
+        made = place.inside(partial(socket.socket, family(address), socket.SOCK_DGRAM))
         with closing(made):
             prepare(made)
             try:
                 parameters = _Asking(made, place.host, (address, port), key, key_id).begun(asked)
                 if parameters is not None:
-                    return _carried_out(made, parameters, ipv6)
+                    return _carried_out(made, parameters, ":" in address)
             except ConnectionRefusedError:
                 continue
             except OSError as error:
-                problem = f"{place.host} cannot be reached at UDP port {port}: {error.strerror}"
-                raise EngineError(f"{problem}; check the address, and the firewalls of both hosts") from error
+                problem = error
+    if problem is not None:
+        said = f"{place.host} cannot be reached at UDP port {port}: {problem.strerror}"
+        raise EngineError(f"{said}; check the address, and the firewalls of both hosts") from problem
     raise EngineError(
         f"{place.host} does not answer at UDP port {port}; start '{SERVER}' there, and open UDP in its firewall"
     )
@@ -86,7 +89,7 @@ class _Asking:
         if found.response != pdu.OK:
             said = _REFUSALS.get(found.response, f"refuses the test (response {found.response}); see its messages")
             raise EngineError(f"{self._host} {said}")
-        self._made.connect((self._server[0], found.port))
+        self._made.connect(socket_address(self._server[0], found.port))
         self._made.send(self._sealed(asked.pack()))
         answer = self._answer(pdu.ACTIVATION)
         if answer is None:
@@ -101,7 +104,7 @@ class _Asking:
         now_s = int(time.time())
         self._keys = None if self._shared is None else Keys.of(self._shared, now_s)
         request = Setup(connections_id=1 + secrets.randbelow(0xFFFF), modifiers=modifiers)
-        self._made.connect(self._server)
+        self._made.connect(socket_address(*self._server))
         self._made.send(self._sealed(request.pack(), now_s))
         answer = self._answer(pdu.SETUP)
         return None if answer is None else Setup.parse(answer)

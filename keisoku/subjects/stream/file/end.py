@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control
 from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, WriteBehind, forget
@@ -66,10 +67,9 @@ class FileEnd:
 
         Raises EngineError if that connection does not come.
         """
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
         token = secrets.randbits(63)
-        with place.inside(lambda: socket.socket(family, socket.SOCK_STREAM)) as listener:
-            listener.bind((address, 0))
+        with place.inside(lambda: socket.socket(family(address), socket.SOCK_STREAM)) as listener:
+            listener.bind(socket_address(address, 0))
             listener.listen(1)
             listener.settimeout(_ACCEPT_S)
             control.send({"port": listener.getsockname()[1], "token": token})
@@ -82,7 +82,7 @@ class FileEnd:
             opening = b""
             while len(opening) < OPENING.size and (part := stream.recv(OPENING.size - len(opening))):
                 opening += part
-            if peer[0] != host or opening != OPENING.pack(token, 0):
+            if address_text(peer) != host or opening != OPENING.pack(token, 0):
                 raise EngineError("another client connected in place of the file's sender; measure again")
             control.send({"bytes": self._take(stream)})
 

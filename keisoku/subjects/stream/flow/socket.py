@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.address import family
 from keisoku.subjects.stream.trial import StreamTrial
 
 UDP_BUFFER_BYTES = 8 << 20
@@ -16,9 +17,8 @@ _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 
 def new_socket(trial: StreamTrial, address: str) -> socket.socket:
     """Of the address's family, for either end. Raises EngineError for an option that this host refuses."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     kind = socket.SOCK_STREAM if trial.protocol == "tcp" else socket.SOCK_DGRAM
-    made = socket.socket(family, kind)
+    made = socket.socket(family(address), kind)
     try:
         prepare(made, trial)
     except BaseException:

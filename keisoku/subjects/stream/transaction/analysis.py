@@ -105,7 +105,7 @@ def analyse(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> tu
     rows: list[Row] = []
     curves: dict[str, Times] = {}
     if counted:
-        rows.append(_whole_row(counted))
+        rows.append(_whole_row(settings, counted))
         curves[WHOLE] = np.sort(np.concatenate([one.whole for one in counted]))
         apart = {SETUP: [one.setup for one in counted], ANSWER: [one.answer for one in counted]}
         if settings.kind == "crr":
@@ -144,12 +144,13 @@ def _load(settings: TransactionSettings) -> str:
     )
 
 
-def _whole_row(trials: Sequence[TrialOutcome]) -> Row:
+def _whole_row(settings: TransactionSettings, trials: Sequence[TrialOutcome]) -> Row:
     figures = {"requests": combined([Quantity(value=one.rate_rps, unit="requests/s") for one in trials], least=0.0)}
     figures |= _percentiles([one.whole for one in trials])
     figures["answered"] = _count(sum(one.answered for one in trials))
     figures["failed"] = _count(sum(sum(one.failures.values()) for one in trials))
-    return Row(case=WHOLE, figures=figures, group=phrase("Time of a"))
+    remark = phrase("with the kernels' stamps, which take some µs of each; --no-stamps leaves them out")
+    return Row(case=WHOLE, figures=figures, group=phrase("Time of a"), remark=remark if settings.stamps else "")
 
 
 def _setup_rows(times: Times) -> list[Row]:
@@ -191,13 +192,13 @@ def _share_rows(trials: Sequence[TrialOutcome]) -> list[Row]:
         of_all = [100 * one.parts[name] / sum(one.parts.values()) for one in trials]
         figures = {
             "mean": combined([Quantity(value=one.parts[name], unit="ns") for one in trials]),
-            "of_time": combined([Quantity(value=value, unit="%") for value in of_all]),
+            "of_time": combined([Quantity(value=value, unit="%") for value in of_all], least=0.0),
         }
         rows.append(Row(case=name, figures=figures, group=phrase("Where the time goes")))
     hosts = [100 - 100 * one.parts[NETWORK] / sum(one.parts.values()) for one in trials]
     figures = {
         "mean": combined([Quantity(value=sum(one.parts.values()) - one.parts[NETWORK], unit="ns") for one in trials]),
-        "of_time": combined([Quantity(value=value, unit="%") for value in hosts]),
+        "of_time": combined([Quantity(value=value, unit="%") for value in hosts], least=0.0),
     }
     return [*rows, Row(case=phrase("both hosts together"), figures=figures, group=phrase("Where the time goes"))]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from keisoku._core import TransactionServer
 from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.address import family, socket_address
 from keisoku.ground.host.open_files import allow_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control
@@ -71,13 +72,12 @@ def _ended(server: TransactionServer) -> dict[str, Any]:
 
 
 def _opened(trial: TransactionTrial, address: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_DGRAM if trial.kind == "udp-rr" else socket.SOCK_STREAM)
+    made = socket.socket(family(address), socket.SOCK_DGRAM if trial.kind == "udp-rr" else socket.SOCK_STREAM)
     try:
         if trial.kind == "udp-rr":
             # One socket answers all connections.
             set_buffers(made, UDP_BUFFER_BYTES)
-        made.bind((address, 0))
+        made.bind(socket_address(address, 0))
         if trial.kind != "udp-rr":
             made.listen(_BACKLOG)
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +24,7 @@ def carry_out_trial(session: StreamSession, trial: TransactionTrial, number: int
     opened, _ = session.control.ask({"do": "transactions", "trial": trial.model_dump()})
     problem: OSError | None = None
     try:
-        address = session.place.inside(lambda: numbered(session.remote))
-        plan = plan_of(trial, address, int(opened["port"]), int(opened["token"]))
+        plan = plan_of(trial, session.remote, int(opened["port"]), int(opened["token"]))
         try:
             rows, near = session.place.inside(lambda: transact(plan))
         except OSError as error:
@@ -48,12 +46,6 @@ def _not_opened(
         protocol = "UDP" if trial.kind == "udp-rr" else "TCP"
         said = f"open {protocol} port {port} in its firewall"
     return EngineError(f"{session.place.host} does not take all connections: {problem}; {said}, or use fewer of them")
-
-
-def numbered(address: str) -> str:
-    """With the number of the interface instead of its name, which a link-local address has."""
-    plain, percent, interface = address.partition("%")
-    return f"{plain}%{socket.if_nametoindex(interface)}" if percent else plain
 
 
 def plan_of(trial: TransactionTrial, address: str, port: int, token: int) -> str:

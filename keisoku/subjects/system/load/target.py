@@ -75,9 +75,10 @@ def url_aims(urls: Sequence[str], kind: str = HTTP) -> list[Aim]:
         at = match["place"] or ""
         ssh = check_destination(at) if at.startswith(SCHEME) else None
         place = Place.parse(match["host"] if ssh or not at else f"{match['host']}@{at}")
-        address = place.resolve()
-        if ":" in address:
+        address = next((one for one in place.addresses() if ":" not in one), None)
+        if address is None:
             raise PlanError("target", f"{match['host']} has an IPv6 address only", "give one of IPv4")
         paths = ((match["path"] or "/", 1.0),)
-        found.append(Aim(f"client{number}", place.path, f"{address}:{port}", match["host"], paths, ssh=ssh))
+        host = match["host"] if port == _PORTS[kind] else f"{match['host']}:{port}"
+        found.append(Aim(f"client{number}", place.path, f"{address}:{port}", host, paths, ssh=ssh))
     return found

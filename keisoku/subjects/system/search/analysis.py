@@ -20,7 +20,7 @@ from keisoku.subjects.system.search.client_share import ClientShare
 from keisoku.subjects.system.search.confirmation import Gain
 from keisoku.subjects.system.search.gaussian_process import Beliefs
 from keisoku.subjects.system.search.limit_curve import CurvePoint
-from keisoku.subjects.system.search.search import SETTLES, WORTH, Compared, LimitFound, chance_of_better
+from keisoku.subjects.system.search.search import SETTLES, UNLIKELY, WORTH, Compared, LimitFound, chance_of_better
 from keisoku.subjects.system.settings import LimitSettings
 
 NAME = "system limit"
@@ -55,7 +55,7 @@ def analyse(
             *(_client(one) for one in shares),
         ],
         flags=[*_flags(answer, points, settings), *_warnings(answer, candidates, shares)],
-        remarks=_remarks(answer, settings, points),
+        remarks=_remarks(answer, settings, points, known, candidates),
     )
 
 
@@ -244,7 +244,13 @@ def _broken(answer: LimitFound, points: list[CurvePoint]) -> list[Flag]:
     return [Flag(name="constraint-broken", text=text)]
 
 
-def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurvePoint]) -> list[str]:
+def _remarks(
+    answer: Answer | None,
+    settings: LimitSettings,
+    points: list[CurvePoint],
+    known: Beliefs | None,
+    candidates: Candidates,
+) -> list[str]:
     if isinstance(answer, LimitFound):
         tried = sum(asked.purpose not in ("confirm", "compare") for asked, _ in answer.evaluations)
         confirming = len(answer.evaluations) - tried
@@ -263,6 +269,7 @@ def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurveP
             ),
             *_settling(answer),
             *(_comparison(one) for one in answer.compared),
+            *_reopened(answer, known, candidates),
             *_higher(answer, points),
         ]
     if answer is not None:
@@ -278,6 +285,25 @@ def _settling(answer: LimitFound) -> list[str]:
             "The gain depended on the settling time: it is that of {settles} times --settle, and "
             "of this limit and of no limit only what was observed then is shown.",
             settles=answer.gain.settles,
+        )
+    ]
+
+
+def _reopened(answer: LimitFound, known: Beliefs | None, candidates: Candidates) -> list[str]:
+    """What the last evaluations changed of the reason for which the search had ended."""
+    if known is None or answer.candidate is None or answer.chance is None or answer.chance >= UNLIKELY:
+        return []
+    chance = chance_of_better(known, candidates.limits.index(answer.candidate))
+    if chance < UNLIKELY:
+        return []
+    return [
+        phrase(
+            "Until then, the chance that another limit is more than {percent:g} % better was {before:.2g} %; by what "
+            "the evaluations that confirmed it showed, it is {chance:.2g} %. A search with a larger --budget, or "
+            "another seed, looks there.",
+            percent=100 * WORTH,
+            before=100 * answer.chance,
+            chance=100 * chance,
         )
     ]
 

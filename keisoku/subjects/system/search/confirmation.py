@@ -1,7 +1,7 @@
 """Tests whether a limit is better than another one, or than none: interleaved blocks and a paired test. Sets no limit.
 
 A block of four is limit, other, other, limit (ABBA), so a drift that is straight over the block cancels in its
-difference. The differences of blocks are what is tested (Student, one-sided). The second evaluation of each pair comes
+difference. The differences of blocks are what is tested (Student). The second evaluation of each pair comes
 later after the change than the first: if they differ, the system had not settled.
 """
 
@@ -33,8 +33,6 @@ class Gain:
     """By how much a limit's score lies above that of another one or of none, in natural logarithms."""
 
     mean: float
-    lower: float
-    """Lower 95 % bound of the mean."""
     error: float
     """Half the width of its two-sided interval of 95 %."""
     blocks: int
@@ -42,6 +40,11 @@ class Gain:
     """Times the settling time that were left out after each change."""
     unsettled: float | None = None
     """By how much the other one, or none, still changed, or the limit; None: by nothing that matters."""
+
+    @property
+    def lower(self) -> float:
+        """Lower end of its interval, the logarithm of a ratio; what is shown of it contradicts no judgement."""
+        return self.mean - self.error
 
     @property
     def real(self) -> bool:
@@ -65,17 +68,15 @@ class Gain:
 
     def after(self, last: Gain) -> Gain:
         """This gain, of a longer settling time than the last one; what they differ by may go on to the next one."""
-        rest = STILL * abs(self.mean - last.mean)
-        error, one_sided = math.hypot(self.error, rest), math.hypot(self.mean - self.lower, rest)
+        error = math.hypot(self.error, STILL * abs(self.mean - last.mean))
         surely = abs(self.mean - last.mean) > SURELY * self.apart(last)
         unsettled = self.mean - last.mean if surely else self.unsettled
-        return replace(self, error=error, lower=self.mean - one_sided, unsettled=unsettled)
+        return replace(self, error=error, unsettled=unsettled)
 
     def plus(self, other: Gain) -> Gain:
         """What two gains make together that were measured one after the other."""
         mean, error = self.mean + other.mean, math.hypot(self.error, other.error)
-        lower = mean - math.hypot(self.mean - self.lower, other.mean - other.lower)
-        return Gain(mean, lower, error, self.blocks, self.settles, self.unsettled)
+        return Gain(mean, error, self.blocks, self.settles, self.unsettled)
 
 
 def confirm(
@@ -128,13 +129,12 @@ def confirm_settled(
 
 
 def gain(differences: list[float], looks: int = 1) -> Gain:
-    """The mean of paired differences and its lower bound, which holds at all `looks` at a growing number of differences
+    """The mean of paired differences and its interval, which holds at all `looks` at a growing number of differences
     together (Bonferroni). Raises ValueError for fewer than two."""
     count = len(differences)
     if count < 2:
         raise ValueError("one difference has no scatter to test it by")
-    mean, one_sided = float(np.mean(differences)), 1 - 2 * (1 - CONFIDENCE) / looks
-    return Gain(mean, mean - half_width(differences, one_sided), half_width(differences), count)
+    return Gain(float(np.mean(differences)), half_width(differences, 1 - (1 - CONFIDENCE) / looks), count)
 
 
 def _unsettled(

@@ -92,6 +92,8 @@ class LimitFound:
     ended: str
     """Why the search ended, in words."""
     compared: tuple[Compared, ...] = ()
+    chance: float | None = None
+    """That another candidate is better by what matters, when the search ended."""
 
 
 Search = Generator[Evaluation, float, LimitFound]
@@ -113,7 +115,8 @@ def limit_search(
     while True:
         known = seen.beliefs()
         best = int(np.argmax(known.mean))
-        if chance_of_better(known, best) < UNLIKELY:
+        chance = chance_of_better(known, best)
+        if chance < UNLIKELY:
             ended = phrase(
                 "the chance of an improvement above {percent:g} % fell below {unlikely:g} %",
                 percent=100 * WORTH,
@@ -145,7 +148,7 @@ def limit_search(
         if better.real:
             candidate, found = rival, better.plus(found)
     limit = candidate if found is not None and found.real else None
-    return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended, tuple(compared))
+    return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended, tuple(compared), chance)
 
 
 def _rival(seen: _Seen, candidate: float, known: Sequence[float]) -> float | None:

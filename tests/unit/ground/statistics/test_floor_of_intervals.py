@@ -28,4 +28,4 @@ def test_a_figure_below_the_least_keeps_its_value_inside_its_interval() -> None:
 
 def test_a_host_that_is_written_with_its_port_is_answered_with_the_option() -> None:
     with pytest.raises(EngineError, match="give --port 7719"):
-        Place("127.0.0.1:7719").resolve()
+        Place("127.0.0.1:7719").addresses()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from keisoku.ground.statistics.share import clopper_pearson, share
+from keisoku.ground.statistics.share import clopper_pearson, share, share_of_groups
 
 
 def coverage(whole: int, ratios: np.ndarray) -> np.ndarray:
@@ -48,3 +48,28 @@ def test_a_billion_frames_have_the_interval_of_their_rarer_part(count: int) -> N
     assert (100 - mirrored[1], 100 - mirrored[0]) == pytest.approx((lower, upper), abs=1e-9)
     if count < 10:  # exact of Poisson, by chi-squared (Garwood 1936)
         assert upper == pytest.approx(100 * float(stats.chi2.ppf(0.975, 2 * count + 2)) / 2 / whole, rel=1e-6)
+
+
+@pytest.mark.parametrize("groups", [3, 4, 10])
+@pytest.mark.parametrize(("ratio", "spread"), [(0.02, 0.0), (0.02, 0.02), (0.3, 0.1), (0.9, 0.08)])
+def test_groups_that_differ_are_covered_and_alike_ones_not_too_widely(groups: int, ratio: float, spread: float) -> None:
+    """Each group has a ratio of its own, by a beta distribution; packets alone would say more than they know."""
+    chance = np.random.default_rng(groups)
+    inside, alone, runs = 0, 0, 400
+    for _ in range(runs):
+        size = ratio * (1 - ratio) / spread**2 - 1 if spread else 0.0
+        own = chance.beta(ratio * size, (1 - ratio) * size, groups) if spread else np.full(groups, ratio)
+        counts = chance.binomial(500, own).tolist()
+        lower, upper = share_of_groups(counts, [500] * groups).bounds or (0.0, 0.0)
+        assert 0 <= lower <= upper <= 100
+        inside += lower <= 100 * ratio <= upper
+        by_packet = share(sum(counts), 500 * groups).bounds or (0.0, 0.0)
+        alone += by_packet[0] <= 100 * ratio <= by_packet[1]
+    assert inside / runs >= 0.92
+    assert not spread or alone / runs < 0.7, "these cases are hard: by packets alone most intervals are wrong"
+
+
+def test_a_group_by_itself_counts_by_its_packets() -> None:
+    assert share_of_groups([3], [40]) == share(3, 40)
+    with pytest.raises(ValueError, match="of something"):
+        share_of_groups([0, 0], [0, 0])

@@ -61,7 +61,7 @@ def explained(*checks: str, gain: float = 20.0, error: float = 1.0, more: str = 
         ('figure("a", "*", "not there"); at_most = 15', "undecided"),
         ('ours("s", "c") - published; at_least = 7', "differs"),
         ("difference / error; at_least = 5.0", "differs"),
-        ('printed("", "c"); at_least = 10; at_most = 10', "differs"),
+        ('printed("", "c") + 0 * ours; at_least = 10; at_most = 10', "differs"),
     ],
 )
 def test_the_verdict_is_that_of_the_interval(check: str, agreement: str) -> None:
@@ -97,6 +97,42 @@ def test_an_explanation_without_a_figure_that_would_refute_it_is_refused() -> No
         explained('figure("z", "c", "gain"); at_most = 2')
 
 
+def test_an_interval_that_contains_what_matters_agrees_with_nothing() -> None:
+    """A slope of 9.6 ± 7.0 "agreed" with 4.43."""
+    cell, _ = explained(gain=12.0, error=0.3)  # matters: 20 % of 10
+    assert cell.agreement == "too wide"  # by the published error of 1
+    text = FILE.replace("errors = [1]", "errors = [0.3]", 1)
+    figures = {"gain": Quantity(value=10.5, unit="%", uncertainty=0.6)}
+    results = {"a": Result(measurement="m", rows=[Row(case="c", figures=figures)])}
+    assert cells(parse_study(text, "x"), results)[0].agreement == "agrees"
+    narrower = text.replace('figure = "gain"', 'figure = "gain", matters = 0.5')
+    assert cells(parse_study(narrower, "x"), results)[0].agreement == "too wide"
+    # What differs beyond its interval differs, however wide it is.
+    assert explained(gain=30.0, error=8.0)[0].agreement == "unexplained"
+    (finding,) = study_findings(Outcome(parse_study(FILE, "x"), [cell], [], []))
+    assert finding.notes[0].endswith("1 have an interval too wide to say.")
+
+
+def test_cells_that_follow_from_others_are_not_counted_again() -> None:
+    """12 cells of E1 were 6; and two published rates agreed with one of ours."""
+    columns = ', { name = "d", unit = "%", figure = "gain" }, { name = "e", unit = "%", figure = "gain" }]\nrow'
+    text = FILE.replace(" }]\nrow", f" }}{columns}", 1).replace("[10]", "[10, 10, 30]").replace("[20]", "[20, 20, 20]")
+    text = text.replace("errors = [1]", "errors = [0.1, 0.1, 0.1]")
+    text += '[[table.follows]]\ncolumns = ["d"]\nof = "d is c"\n'
+    study = parse_study(text, "x")
+    figures = {"gain": Quantity(value=10.0, unit="%", uncertainty=0.2)}
+    found = cells(study, {"a": Result(measurement="m", rows=[Row(case="c", figures=figures)])})
+    assert [cell.agreement for cell in found[:3]] == ["agrees", "agrees", "unexplained"]
+    (finding,) = study_findings(Outcome(study, found, [], []))
+    # c and e are one figure of ours, which counts once, and by the worst.
+    assert finding.notes[0].startswith("0 of 1 independent predictions agree")
+    assert "Follows from others, and is not counted: d is c" in finding.notes
+    assert [row[6] for row in finding.tables[0].rows[:3]] == ["prediction", "follows", "prediction"]
+    assert [cell["basis"] for cell in study_json([Outcome(study, found, [], [])])["cells"]][1] == "follows"
+    with pytest.raises(PlanError, match="no 'f'"):
+        parse_study(text.replace('columns = ["d"]', 'columns = ["f"]'), "x")
+
+
 def test_inputs_are_counted_apart_from_predictions() -> None:
     study = parse_study(FILE + WHY.replace("FIGURE", "ours") + "at_most = 15\n", "x")
     found = explained("ours; at_most = 15")
@@ -122,6 +158,67 @@ def test_every_explanation_that_comes_with_keisoku_can_be_refuted(name: str) -> 
     for table in study.table:
         for explanation in table.explanation:
             assert any(refutable(check) for check in explanation.check), explanation.text
+
+
+@pytest.mark.parametrize("name", list(shipped()))
+def test_a_run_could_refute_every_explanation_that_may_hold(name: str) -> None:
+    """That of all standard errors of E1 compared what the model was made from with itself, so it held in every run."""
+    (study,) = find_studies(name)
+    for table in study.table:
+        known = {(row.name, column.name): value for one, row, column, value in study.cells() if one.name == table.name}
+        given = {(row.name, column.name) for row in table.row for column in table.column if table.input_of(row, column)}
+        for row, column in ((row, column) for row in table.row for column in table.column):
+            for one in table.explanations(row, column):
+                if (row.name, column.name) in known and not one.untested:
+                    at = row.name, column.name
+                    assert any(by_a_run(check, at, known, given) for check in one.check), (at, one.text)
+
+
+def by_a_run(
+    check: Check, at: tuple[str, str], known: dict[tuple[str, str], float], given: set[tuple[str, str]]
+) -> bool:
+    """Whether figures of runs alone refute it, of which those that the model was made from are as published."""
+
+    def place(arguments: tuple[object, ...]) -> tuple[str, str]:
+        row, column = arguments or at
+        return str(row or at[0]), str(column)
+
+    for seed in range(3000):
+        source, values = random.Random(seed), dict[tuple[str, object], Value]()
+
+        def lookup(
+            name: str,
+            arguments: tuple[object, ...],
+            source: random.Random = source,
+            values: dict[tuple[str, object], Value] = values,
+        ) -> Value:
+            if name in ("published", "printed"):
+                return Value(known[place(arguments)])
+            if name in ("ours", "difference") and place(arguments) in given - {at}:
+                return Value(known[place(arguments)])
+            if name == "difference":
+                return Value(lookup("ours", ()).value - known[at])
+            if name == "error":
+                return Value(abs(known[at]) * 0.01)
+            near = abs(known[place(arguments)]) or 1.0 if name == "ours" else 1.0
+            return values.setdefault((name, arguments), Value(near * 10 ** source.uniform(-3, 3)))
+
+        if check.carried_out(lookup).verdict == "refuted":
+            return True
+    return False
+
+
+def test_an_explanation_that_compares_published_figures_alone_never_holds() -> None:
+    figure = 'printed("", "c"); at_least = 10'
+    with pytest.raises(PlanError, match="no run refutes"):
+        explained(figure)
+    text = FILE + WHY.replace("FIGURE", 'printed("", "c")') + "at_least = 10\n"
+    study = parse_study(text.replace('text = "TEXT"', 'text = "why"\nuntested = "nobody knows"'), "x")
+    figures = {"gain": Quantity(value=20.0, unit="%", uncertainty=2.0)}
+    found = cells(study, {"a": Result(measurement="m", rows=[Row(case="c", figures=figures)])})
+    assert found[0].agreement == "undecided"
+    (finding,) = study_findings(Outcome(study, found, [], []))
+    assert finding.notes[-1] == "[1] why No run tries it: nobody knows"
 
 
 def refutable(check: Check) -> bool:

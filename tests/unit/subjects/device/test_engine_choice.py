@@ -17,8 +17,9 @@ from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
 from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedPort
 
-Speeds = dict[str, float | str]
-"""By engine: frames/s that it forwards, or why it is refused."""
+Speeds = dict[str, float | str | dict[int, float]]
+"""By engine: frames/s that it forwards, of each size if they differ, or why it is refused."""
+SIZES = 64, 9018
 
 
 def port(name: str, engines: Sequence[PortEngine] = ENGINES) -> Alternatives:
@@ -35,13 +36,14 @@ class FakeEngine:
             if isinstance(found, str):
                 raise EngineError(f"{one.interface}: {found}")
         sender = ports[0]
-        self.speed = float(speeds[sender.interface][sender.engine])
+        speed = speeds[sender.interface][sender.engine]
+        self.speed = speed if isinstance(speed, dict) else dict.fromkeys(SIZES, float(speed))
         self.trials = 0
 
     def start(self, trial: Trial, stream: int, seed: int, frames: object = None) -> None:
         self.trials += 1
         # The first trial of an engine is disturbed: the best one counts.
-        self.frames = self.speed * (0.5 if self.trials == 1 else 1.0) * trial.duration_ns / NS_PER_S
+        self.frames = self.speed[trial.frame_bytes] * (0.5 if self.trials == 1 else 1.0) * trial.duration_ns / NS_PER_S
         self.duration_ns = trial.duration_ns
 
     def finish(self) -> tuple[Facts, float]:
@@ -57,7 +59,8 @@ class FakeEngine:
 
 
 def choose(ports: Sequence[Alternatives], speeds: dict[str, Speeds]) -> list[Any]:
-    return by_self_test(ports, 64, None, lambda chosen: FakeEngine(chosen, speeds))  # type: ignore[arg-type,return-value]
+    loads = dict.fromkeys(SIZES)
+    return by_self_test(ports, loads, lambda chosen: FakeEngine(chosen, speeds))  # type: ignore[arg-type,return-value]
 
 
 ALL_SAME: Speeds = {"xdp": 1e6, "afxdp": 1e6, "packet": 1e6}
@@ -72,6 +75,9 @@ ALL_SAME: Speeds = {"xdp": 1e6, "afxdp": 1e6, "packet": 1e6}
         ({"xdp": 0.99e6, "afxdp": 1e6, "packet": 0.5e6}, "xdp"),
         ({"xdp": "no", "afxdp": 0.99e6, "packet": 1e6}, "afxdp"),
         ({"xdp": 0.0, "afxdp": 0.0, "packet": 0.0}, "xdp"),
+        # Small frames alone would choose one that carries no large ones.
+        ({"xdp": {64: 2e6, 9018: 0.0}, "afxdp": 1e6, "packet": 0.9e6}, "afxdp"),
+        ({"xdp": {64: 2e6, 9018: 0.4e6}, "afxdp": 0.1e6, "packet": {64: 1.2e6, 9018: 0.8e6}}, "packet"),
     ],
 )
 def test_the_fastest_engine_is_chosen_and_of_equals_the_preferred(speeds: Speeds, chosen: str) -> None:
@@ -89,7 +95,8 @@ def test_a_refusal_at_one_port_is_said_and_costs_the_other_nothing() -> None:
     first, second = choose([port("eth1"), port("eth2")], speeds)
     assert first.engine == "afxdp"
     assert first.sentence == (
-        "eth1: engine afxdp, because a self-test forwarded afxdp 2.00, packet 1.00 million frames/s; "
+        "eth1: engine afxdp, because a self-test forwarded afxdp 2.00 / 2.00, packet 1.00 / 1.00 million "
+        "frames/s of 64 / 9018 byte; "
         "xdp is refused: the driver takes no XDP frames"
     )
     assert not second.refusals

@@ -6,23 +6,30 @@ import dataclasses
 import math
 import random
 from collections.abc import Sequence
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.listening import Listening
 from support.virtual_line import Line, measured
 from support.virtual_path import Limiter, VirtualHop, VirtualPath
 from support.virtual_queue import Discipline, Queue
 
+from keisoku.ground.entry import Work
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import parsed
 from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.share import share
+from keisoku.subjects.line.responsiveness import rounds
 from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE, analyse
 from keisoku.subjects.line.responsiveness.condition import OVERLOAD, WAYS, Condition, conditions, load
 from keisoku.subjects.line.responsiveness.grade import BELOW_NS, WORST, grade, grades
 from keisoku.subjects.line.responsiveness.hop_probing import Hops
 from keisoku.subjects.line.responsiveness.kind import Evidence, before, kind
+from keisoku.subjects.line.responsiveness.measurement import MEASUREMENT
 from keisoku.subjects.line.responsiveness.outcome import Outcome
 from keisoku.subjects.line.responsiveness.place import added
 from keisoku.subjects.line.responsiveness.plot import latency_plot
@@ -112,6 +119,46 @@ def test_waits_do_not_depend_on_the_clocks(
     assert np.abs(floor.waits(loaded, "down")).max() <= slack
 
 
+def test_the_share_that_was_lost_is_one_in_every_interval() -> None:
+    """It was 1.8 % [-21, 25] of three rounds."""
+    lost = [packets("idle", [0.0] * 50, sent=50, answered=50 - count) for count in (0, 1, 9)]
+    result, _ = analyse(settings(repetitions=2), lost, {})
+    found = row_of(result, WHILE, "idle").figures["lost"]
+    lower, upper = found.bounds or (0.0, 0.0)
+    assert found.value == pytest.approx(100 * 10 / 150) and 0 <= lower < found.value < upper <= 100
+    # Rounds that differ that much say less than their packets alone would.
+    alone = share(10, 150).bounds or (0.0, 0.0)
+    assert upper - lower > 2 * (alone[1] - alone[0])
+
+
+@pytest.mark.parametrize(("within_s", "begun"), [(None, 6), (60.0, 6), (20.0, 3)])
+def test_no_condition_begins_that_cannot_end_in_time(
+    monkeypatch: pytest.MonkeyPatch, within_s: float | None, begun: int
+) -> None:
+    """A line took 61.4 s of "at most 60": what goes on is not interrupted before its end."""
+    clock = SimpleNamespace(s=0.0)
+    carried: list[str] = []
+
+    def carry_out(*given: object) -> SimpleNamespace:
+        carried.append(str(given[4]))
+        clock.s += 5.0
+        return SimpleNamespace(flows=SimpleNamespace(to_pylist=list))
+
+    session = MagicMock()
+    monkeypatch.setattr(rounds, "StreamSession", session)
+    for name in ("begin", "_hops", "_keep", "_facts"):
+        monkeypatch.setattr(rounds, name, MagicMock(return_value={}))
+    monkeypatch.setattr(rounds, "carry_out", carry_out)
+    own = settings(within_s=within_s)
+    observer = Listening()
+    work = Work(MEASUREMENT, own, observer=observer, waited_s=1.0)
+    monkeypatch.setattr(work, "elapsed_s", lambda: clock.s)
+    monkeypatch.setattr(work, "begin", MagicMock())
+    rounds.carry_out_all(work, own, ["idle", "up"] * 3)
+    assert len(carried) == begun
+    assert bool(observer.warned) == (begun < 6)
+
+
 def test_without_an_idle_time_there_are_no_waits() -> None:
     assert Floor.of([]) is None and Floor.of([packets("idle", [])]) is None
 
@@ -125,6 +172,11 @@ def test_a_queue_that_still_grows_is_not_taken_for_full_and_an_overload_that_was
     assert full.length_ns - full.waits_ns == pytest.approx(8e9 * 1228 / 1e7 / 2)
     grows = depth(floor, packets("up-overload", list(np.linspace(10, 90, 20) * MS), **of_overload), "up")
     assert grows is not None and not grows.full
+    # "At least 33.7 ms" of a queue of 30.3 ms: the busy host made most packets wait longer, but never all of them.
+    queue = np.linspace(10, 30.3, 60) * MS
+    late = queue + np.tile([0.0, 5.0, 9.0], 20) * MS
+    busy = depth(floor, packets("up-overload", list(late), **of_overload), "up")
+    assert busy is not None and not busy.full and 20 * MS < busy.least_ns <= queue.max()
     too_slow = {"rates_bps": {"up": 1e7}, "offered_bps": 1e7}
     assert depth(floor, packets("up-overload", [50 * MS] * 20, **too_slow), "up") is None
 

@@ -151,8 +151,10 @@ def test_a_server_refuses_an_other_address_that_is_not_its_own() -> None:
             StreamServer(Place("127.0.0.1"), 0, other_address=address)
 
 
-def test_a_look_over_loopback_finds_neither_nat_nor_firewall() -> None:
-    server = StreamServer(Place("127.0.0.1"), 0, other_address="127.0.0.2")
+@pytest.mark.parametrize("at", ["127.0.0.1", "0.0.0.0", "::"])
+def test_a_look_over_loopback_finds_neither_nat_nor_firewall(at: str) -> None:
+    """At any IPv6 address, a client of IPv4 was told that it has a NAT ('::ffff:127.0.0.1')."""
+    server = StreamServer(Place(at), 0, other_address="127.0.0.2")
     with serving(server), StreamSession(Place("127.0.0.1"), server.port) as session:
         told, _ = session.control.ask({"do": "nat"})
         probing = NatProbing(session.place, session.local, session.remote, told, 30.0)

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,6 +100,22 @@ def test_one_client_measures_at_a_time_with_a_few_connections(server: CapacitySe
     assert other.asks(Setup(connections_id=8)).response == pdu.CAPACITY_EXCEEDED
 
 
+@pytest.mark.parametrize("any_address", ["0.0.0.0", "::"])
+def test_at_any_address_it_answers_from_the_one_that_was_asked(any_address: str) -> None:
+    """It answered from another address of its host, which no client takes for an answer."""
+    server = CapacityServer(Place(any_address), 0)
+    with serving(server):
+        for asked in ("127.0.0.5", "127.0.0.9"):
+            with closing(Client(server).socket) as client:
+                client.sendto(sealed(Setup(connections_id=7).pack(), int(time.time())), (asked, server.port))
+                came = [client.recvfrom(2048) for _ in range(2)]
+                ports = {pdu.kind_of(data): source for data, source in came}
+                port = next(Setup.parse(data).port for data, _ in came if pdu.kind_of(data) == pdu.SETUP)
+                assert ports == {pdu.SETUP: (asked, server.port), pdu.NULL: (asked, port)}
+                client.sendto(sealed(Activation(duration_s=1).pack(), int(time.time())), (asked, port))
+                assert client.recvfrom(2048)[1] == (asked, port)
+
+
 def test_it_does_not_measure_while_another_measurement_of_this_host_goes_on() -> None:
     busy = threading.Lock()
     server = CapacityServer(Place(HERE), 0, busy=busy)
@@ -148,13 +164,11 @@ def test_no_load_goes_where_nobody_answered_from(server: CapacityServer) -> None
 @settings(max_examples=20, deadline=None)
 def test_noise_is_never_answered(noise: list[bytes]) -> None:
     server = CapacityServer(Place(HERE), 0)
-    with ExitStack() as stack:
-        stack.callback(server._socket.close)
-        client = Client(server)
-        stack.enter_context(closing(client.socket))
+    client = Client(server)
+    with closing(client.socket):
         for data in [*noise, *[b"\xac\xe1" + one.ljust(54, b"\1")[:54] for one in noise]]:
             with pytest.raises(PduError):
-                server._set_up(data, client.socket.getsockname())
+                server._set_up(data, client.socket.getsockname(), HERE)
         assert client.hears_nothing()
 
 

@@ -60,6 +60,13 @@ def row_of(result: Result, case: str) -> Row:
     return found
 
 
+@pytest.mark.parametrize("stamps", [True, False])
+def test_a_row_says_that_stamps_take_time(stamps: bool) -> None:
+    """The default ones took 4 µs of each transaction, and only who compared knew it."""
+    result, _ = analyse(settings(stamps=stamps), [trial(1, rows([90_000] * 100))])
+    assert ("--no-stamps" in row_of(result, "transaction").remark) == stamps
+
+
 def test_a_known_distribution_is_found_and_the_trial_to_warm_up_does_not_count() -> None:
     latencies = np.arange(1, 9_001) * 10 + 20_000
     trials = [trial(0, rows([900_000_000] * 10)), *(trial(number, rows(latencies)) for number in range(1, 7))]

@@ -197,7 +197,9 @@ def test_a_system_that_cannot_be_is_refused(name: str, says: str) -> None:
 
 def test_a_url_that_is_none_is_refused() -> None:
     (aim,) = url_aims(["http://192.0.2.7:8080/a/b?c"])
-    assert (aim.server, aim.host, aim.paths) == ("192.0.2.7:8080", "192.0.2.7", (("/a/b?c", 1.0),))
+    assert (aim.server, aim.host, aim.paths) == ("192.0.2.7:8080", "192.0.2.7:8080", (("/a/b?c", 1.0),))
+    (aim,) = url_aims(["http://192.0.2.7:80/"])
+    assert aim.host == "192.0.2.7"  # RFC 9110 §7.2: the port of the scheme may be left out
     for url in ("https://192.0.2.7/", "http://192.0.2.7:99999/", "192.0.2.7"):
         with pytest.raises(PlanError, match="no address to load"):
             url_aims([url])

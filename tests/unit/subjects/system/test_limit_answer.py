@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Generator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from keisoku.ground.run.result import Result
 from keisoku.subjects.system.govern.governor import GovernorSettings
 from keisoku.subjects.system.interval_log import KeptInterval
 from keisoku.subjects.system.objective import Goal
 from keisoku.subjects.system.observation import ClientView, Observation
-from keisoku.subjects.system.search.analysis import analyse
+from keisoku.subjects.system.search import analysis
+from keisoku.subjects.system.search.analysis import _found, _gain, analyse
 from keisoku.subjects.system.search.candidate import Candidates, Limit
 from keisoku.subjects.system.search.client_share import shares
-from keisoku.subjects.system.search.confirmation import Gain, confirm_settled
+from keisoku.subjects.system.search.confirmation import Gain, confirm_settled, gain
 from keisoku.subjects.system.search.evaluation import Evaluation
+from keisoku.subjects.system.search.gaussian_process import beliefs
 from keisoku.subjects.system.search.limit_curve import believed, curve, settled
 from keisoku.subjects.system.search.search import SETTLES, LimitFound, SearchSettings, limit_search
 from keisoku.subjects.system.settings import LimitSettings
@@ -137,8 +142,8 @@ def view(name: str, megabits: float, limit: Limit) -> ClientView:
     return ClientView(name, 1e9, limit, round(megabits * 125e3), 0.0, 500, 0, 500, 1.0, 1.0, 0.1)
 
 
-def answered(truths: dict[str, Truth], floor_bps: float = 1e6) -> tuple[LimitFound, list[str], dict[str, str]]:
-    """A search for the most bytes, of clients whose rates (Mb/s) these are: answer, names of flags, texts by flag."""
+def answered(truths: dict[str, Truth], floor_bps: float = 1e6) -> tuple[LimitFound, Result]:
+    """A search for the most bytes, of clients whose rates (Mb/s) these are."""
     settings = LimitSettings(
         system="sim:e4", client=("a",), line_bps=1e9, floor_bps=floor_bps, objective=Goal.SUM_BYTES, budget=14
     )
@@ -162,29 +167,61 @@ def answered(truths: dict[str, Truth], floor_bps: float = 1e6) -> tuple[LimitFou
     used = settled(kept, found)
     points = curve(used, settings.weighted_objective, settings.client)
     known = believed(used, settings.weighted_objective, settings.candidates, 1)
-    result = analyse(settings, found, points, known, settings.candidates, shares(kept, found))
-    flags = {flag.name: flag.text for flag in result.flags}
-    return found, [row.case for row in result.rows if row.group == "Client"], flags
+    return found, analyse(settings, found, points, known, settings.candidates, shares(kept, found))
+
+
+def said(result: Result) -> tuple[list[str], dict[str, str]]:
+    """Clients that have a row, and texts by flag."""
+    return [row.case for row in result.rows if row.group == "Client"], {flag.name: flag.text for flag in result.flags}
 
 
 def test_a_limit_near_the_floor_that_starves_a_client_is_not_advised_without_a_word() -> None:
-    found, clients, flags = answered(
+    found, result = answered(
         {
             "a": lambda limit: min(300.0, limit / 1e6) if limit else 300.0,
             "b": lambda limit: 900 - 2.5 * min(300.0, limit / 1e6) if limit else 150.0,
         }
     )
+    clients, flags = said(result)
     assert found.limit is not None and found.limit < 2e6
     assert clients == ["a", "b"]
     assert "a keeps 0." in flags["starved"] and "b keeps" not in flags["starved"] and "--keep" in flags["starved"]
     assert "below which none was tried" in flags["at-floor"]
 
 
+QUIET: dict[str, Truth] = {
+    "a": lambda limit: min(300.0, limit / 1e6) if limit else 300.0,
+    "b": lambda limit: 400 - max(0.0, (limit or 3e8) / 1e6 - 200) * 3.0 if (limit or 3e8) < 3.3e8 else 10.0,
+}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_shown_of_a_gain_is_what_it_is_judged_by(seed: int) -> None:
+    """ "It gains at least 0.043 %" stood beside a gain of 0.48 ± 0.56 %."""
+    chance = np.random.default_rng(seed)
+    found = gain(chance.normal(0.005, 0.005, 5).tolist(), looks=1 + seed % 3)
+    shown = _gain(found)
+    lower, _ = shown.bounds or (0.0, 0.0)
+    assert found.real == (lower > 0)
+    answer = LimitFound(3e8, 3e8, found, (), 0.01, "")
+    (bound,) = re.findall(r"at least (\S+) %", _found(answer).text)
+    assert float(bound) == pytest.approx(lower, rel=0.1, abs=0.01)
+
+
+@pytest.mark.parametrize(("before", "after", "told"), [(0.01, 0.13, True), (0.01, 0.015, False), (0.2, 0.13, False)])
+def test_a_chance_that_rose_after_the_search_had_ended_is_explained(
+    monkeypatch: pytest.MonkeyPatch, before: float, after: float, told: bool
+) -> None:
+    """ "The chance fell below 2 %" stood beside "the chance is 13 %"."""
+    found, _ = answered(QUIET)
+    monkeypatch.setattr(analysis, "chance_of_better", lambda known, best: after)
+    settings = LimitSettings(system="sim:e4", client=("a",), line_bps=1e9, floor_bps=1e6)
+    known = beliefs([0, 1], [0.0, 0.1], settings.candidates.positions, settings.candidates.unlimited, 10, 1)
+    remarks = analysis._reopened(replace(found, chance=before), known, settings.candidates)
+    assert [("13 %" in one and "1 %" in one and "--budget" in one) for one in remarks] == [True] * told
+
+
 def test_a_limit_that_takes_little_warns_of_nothing() -> None:
-    _, clients, flags = answered(
-        {
-            "a": lambda limit: min(300.0, limit / 1e6) if limit else 300.0,
-            "b": lambda limit: 400 - max(0.0, (limit or 3e8) / 1e6 - 200) * 3.0 if (limit or 3e8) < 3.3e8 else 10.0,
-        }
-    )
+    _, result = answered(QUIET)
+    clients, flags = said(result)
     assert clients == ["a", "b"] and set(flags) == {"limit"}

@@ -107,8 +107,8 @@ def test_nothing_seen_is_refused():
 
 def test_paired_test_by_hand():
     found = gain([0.1, 0.2, 0.3])
-    # t(0.95, 2) = 2.920; standard error 0.1 / √3.
-    assert found.mean == pytest.approx(0.2) and found.lower == pytest.approx(0.2 - 2.920 * 0.1 / math.sqrt(3), abs=1e-4)
+    # t(0.975, 2) = 4.303; standard error 0.1 / √3.
+    assert found.mean == pytest.approx(0.2) and found.lower == pytest.approx(0.2 - 4.303 * 0.1 / math.sqrt(3), abs=1e-4)
     assert found.percent == pytest.approx(22.14, abs=0.01)
     with pytest.raises(ValueError, match="scatter"):
         gain([0.1])

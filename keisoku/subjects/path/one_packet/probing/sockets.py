@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
 import socket
 import time
@@ -13,6 +12,7 @@ from typing import Self
 
 from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
 from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.address import address_text, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.one_packet.probing.icmp_error import (
     IPV6_HEADER,
@@ -117,7 +117,7 @@ class HopSockets:
     def _read(self, arrived: ReceivedPacket) -> QuotedProbe | None:
         """Content of an ICMP message about a packet of this flow; None: it is about something else."""
         quoted = of_ipv6(arrived.data) if self._of_ipv6 else of_ipv4(arrived.data)
-        if quoted is None or quoted[:3] != (self.destination, self._source_port, self._port):
+        if quoted is None or quoted[:3] != (self.destination.partition("%")[0], self._source_port, self._port):
             return None
         return quoted
 
@@ -130,7 +130,7 @@ class HopSockets:
 
         def ask() -> int:
             with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect((self.destination, self._port))
+                probe.connect(socket_address(self.destination, self._port))
                 return probe.getsockopt(level, option)
 
         try:
@@ -152,7 +152,7 @@ def _address(place: Place) -> str:
         problem = f"{place.host} has no IP address ({error.strerror})"
         raise PlanError("HOST", problem, "give a name or address that is known here") from error
     of_ipv4_first = sorted(found, key=lambda one: one[0] != socket.AF_INET)
-    return str(ipaddress.ip_address(of_ipv4_first[0][4][0]))
+    return address_text(of_ipv4_first[0][4])
 
 
 def _reply(sent: SentPacket, arrived: ReceivedPacket, quoted: QuotedProbe) -> HopReply:

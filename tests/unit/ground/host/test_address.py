@@ -1,0 +1,94 @@
+"""Addresses as text and of sockets, and hosts whose name has several, of which only the last has a server."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.ntp_responder import NtpResponder
+from support.serving import serving
+
+from keisoku.ground.host.address import address_text, family, socket_address
+from keisoku.ground.host.place import Place
+from keisoku.subjects.clock.reference.ntp import NtpClient
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.path.stamp.sender import DelaySender
+from keisoku.subjects.path.stamp.settings import DelaySettings
+from keisoku.subjects.stream.capacity import near
+from keisoku.subjects.stream.capacity.far import CapacityServer
+from keisoku.subjects.stream.capacity.pdu import Activation
+from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.session import StreamSession
+
+NAME = "both.example"
+HERE = Place("127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (("192.0.2.7", 1), "192.0.2.7"),
+        (("2001:db8::7", 1, 0, 0), "2001:db8::7"),
+        (("fe80::1", 1, 0, 3), "fe80::1%3"),
+        (("fe80::1%3", 1), "fe80::1%3"),
+        (("fe80::1%eth0", 1, 0, 3), "fe80::1%3"),
+        (("::ffff:192.0.2.7", 1, 0, 0), "192.0.2.7"),
+    ],
+)
+def test_an_address_keeps_its_interface(found: tuple[Any, ...], text: str) -> None:
+    assert address_text(found) == text
+    assert address_text(socket_address(text, 1)) == text
+    assert family(text) == (socket.AF_INET6 if ":" in text else socket.AF_INET)
+
+
+def test_an_interface_by_its_name_is_that_of_its_number() -> None:
+    number = socket.if_nametoindex("lo")
+    assert socket_address("fe80::1%lo", 7) == ("fe80::1", 7, 0, number)
+    assert Place("fe80::1%lo").addresses() == [f"fe80::1%{number}"]
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A name of which the first address has no server, and the second no route."""
+    known = socket.getaddrinfo
+
+    def found(host: str, *more: Any, **how: Any) -> list[Any]:
+        hosts = ("::1", "2001:db8::ffff", "127.0.0.1") if host == NAME else (host,)
+        return [one for each in hosts for one in known(each, *more, **how)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    yield
+
+
+def test_every_address_of_a_name_is_tried_by_tcp(several: None) -> None:
+    """It said "start 'keisoku stream serve' there", although it ran."""
+    with serving(StreamServer(HERE, 0)) as port, StreamSession(Place(NAME), port) as session:
+        assert session.remote == "127.0.0.1"
+
+
+def test_every_address_of_a_name_is_tried_by_udpstp(several: None) -> None:
+    with serving(CapacityServer(HERE, 0)) as port:
+        found = near.measure(Place(NAME), port, Activation(duration_s=1))
+    assert found.seen and not found.silent
+
+
+def test_every_address_of_a_name_is_tried_by_stamp(several: None) -> None:
+    with serving(Reflector(HERE, 0)) as port:
+        wanted = DelaySettings(host=NAME, port=port, packets=3, interval_s=0.001, wait_s=0.5)
+        assert DelaySender(Place(NAME), wanted).measure()["answers"].to_pylist() == [1, 1, 1]
+
+
+def test_every_address_of_a_name_is_tried_by_ntp(several: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    responder = NtpResponder()
+    known = socket.getaddrinfo
+
+    def found(host: str, *more: Any, **how: Any) -> list[Any]:
+        return [one for each in ("127.0.0.3", "127.0.0.2") for one in known(each, *more, **how)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    try:
+        assert NtpClient(f"{NAME}:{responder.port}").ends[0] == "127.0.0.2"
+    finally:
+        responder.close()
