@@ -107,7 +107,7 @@ test-drivers: $(BUILT)
 	@./setup.sh drivers
 	$(PY) -m pytest -rs tests/drivers $(DRIVERS)
 
-# All cases, and the lab devices of kernel parts in the same machine; writes the tables of docs/drivers.md.
+# All cases, and the lab devices of kernel parts in the same machine; writes the tables of tests/drivers/outcomes.md.
 docs-drivers:
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest --write-page'
 

@@ -19,6 +19,8 @@ import click
 
 from keisoku.faces.cli.main import GROUPS
 from keisoku.faces.cli.main import keisoku as group
+from keisoku.ground.lab.device.catalogue import KINDS
+from keisoku.ground.lab.device.device import LabDevice
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, OF_RUNS, find
 from keisoku.subjects.device.entry import Procedure
@@ -38,6 +40,7 @@ def filled(text: str) -> str:
         "commands": commands,
         "options": shared_options,
         "pages": pages,
+        "devices": lab_devices,
         "clauses": lambda _: clauses.table(),
     }
     return MARK.sub(lambda mark: makers[mark[1]](mark[2]), text)
@@ -84,6 +87,26 @@ def shared_options(title: str) -> str:
     examples = [command_of(name.split()) for name in names() if name not in OF_RUNS]
     of_name = {option.name: option for command in examples for option in command.params}
     return "\n".join(_options([of_name[name] for name in of_name if name in found]))
+
+
+def lab_devices(_: str) -> str:
+    """All devices of the lab in their groups: how each is written, what it is, its ports, its parts of the kernel."""
+    lines: list[str] = []
+    for title, devices in KINDS.items():
+        rows = [(f"`{_written(device)}`", _about(device)) for device in devices]
+        lines += [f"**{title[0].upper()}{title[1:]}**", "", *_table(("device", "what it is"), rows), ""]
+    return "\n".join(lines)
+
+
+def _written(device: type[LabDevice]) -> str:
+    return f"{device.family}?{device.parameters}" if device.parameters else device.family
+
+
+def _about(device: type[LabDevice]) -> str:
+    ports = f"{2 if device.most_ports == 2 else f'2–{device.most_ports}'} ports."
+    parts = ", ".join(f"{part.module} ({part.option})" for part in device.parts)
+    needs = f" Needs {parts}." if parts else ""
+    return f"{(inspect.getdoc(device) or '').splitlines()[0]} {ports}{needs}"
 
 
 def _procedure(procedure: Procedure) -> list[str]:

@@ -1,4 +1,4 @@
-"""Boots the guest once, runs tests of labs in it if asked to, and writes the tables of docs/drivers.md."""
+"""Boots the guest once, runs tests of labs in it if asked to, and writes the tables of outcomes.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAB_TESTS = Path(__file__).parents[1] / "lab"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-page", action="store_true", help="write the tables of docs/drivers.md from this run")
+    parser.addoption("--write-page", action="store_true", help="write the tables of outcomes.md from this run")
     parser.addoption("--short", action="store_true", help="the twenty cases of drivers that say most")
     parser.addoption("--missing", action="store_true", help="only what has not passed in the kept page")
     parser.addoption("--in-guest", action="store_true", help="run tests of tests/lab in the guest, not on this host")

@@ -1,4 +1,4 @@
-"""The table of docs/drivers.md: written by a run, and compared with the cases that exist."""
+"""The tables of outcomes.md: written by a run, and compared with the cases that exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from drivers.cases import CASES
 from drivers.driver import DRIVERS
 
-PAGE = Path(__file__).parents[2] / "docs/drivers.md"
+PAGE = Path(__file__).parent / "outcomes.md"
 BEGIN, END = "<!-- written by `make docs-drivers` -->\n", "<!-- end -->\n"
 BEGIN_LABS = "<!-- tests of labs, written by `make docs-drivers` -->\n"
 _CASES = {case.name: case for case in CASES}

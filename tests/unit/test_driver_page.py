@@ -1,4 +1,4 @@
-"""The kept table of docs/drivers.md is that of the cases that exist."""
+"""The kept table of tests/drivers/outcomes.md is that of the cases that exist."""
 
 from pathlib import Path
 

@@ -39,7 +39,10 @@ class Cable(LabDevice):
 
 
 class FaultyWire(LabDevice):
-    """The wire of core/bpf/faulty.c, which the lab attaches once all ports are up."""
+    """A wire that drops, duplicates, swaps or damages chosen frames, or rewrites their headers.
+
+    core/bpf/faulty.c does it, which the lab attaches once all ports are up.
+    """
 
     family: ClassVar[str] = "faulty"
     title: ClassVar[str] = "faulty device"
