@@ -22,7 +22,7 @@ from keisoku.ground.fpga.board import FPGA, Board, every_board, named
 # Written by generate_registers.py and soc/sdram.py.
 GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
 
-PAGE = FPGA.parent / "docs" / "fpga.md"
+PAGE = FPGA / "README.md"
 BEGIN, END = "<!-- begin: bitstreams -->", "<!-- end: bitstreams -->"
 """Around the table that `make -C fpga bitstreams` writes."""
 CLOCK_TITLES = {"sync_time_locked.clk": "time_clk"}
@@ -263,7 +263,7 @@ def table(bitstreams: Sequence[Bitstream]) -> str:
 
 
 def write_table(bitstreams: Sequence[Bitstream], page: Path = PAGE) -> None:
-    """Puts the table in its place in the page on the FPGA engine."""
+    """Puts the table in its place in the page on the instrument."""
     before, rest = page.read_text().split(BEGIN)
     after = rest.split(END)[1]
     page.write_text(f"{before}{BEGIN}\n{table(bitstreams)}\n{END}{after}")
