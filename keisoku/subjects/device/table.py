@@ -39,7 +39,7 @@ def suites() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for names in GROUPS.values():
         for name, module in names.items():
-            document = module.split(".")[-2]
+            document = module.rpartition(".")[0].rpartition(".")[2]
             found[document] = (*found.get(document, ()), name)
     return {document: names for document, names in found.items() if len(names) > 1 and document.startswith("rfc")}
 
