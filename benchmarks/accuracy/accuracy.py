@@ -2,11 +2,12 @@
 
 Run it by itself: `python benchmarks/accuracy/accuracy.py [--write] [FIRST LAST [FAMILY...]]`, with the range of seeds:
 those below 5000 and from 20000 to 20999 are for choosing constants, all others for showing what was chosen; the table
-is of seeds that were not seen before. `--write` puts it into docs/accuracy.md. The truth is computed from each device's
-description by `accuracy_physics.py`. The goal is that 93 to 98 % of at least 100 intervals of each quantity contain the
-truth, and that the median uncertainty is at most 4 times the median error. Where nothing is random an interval is a
-bound, which has rows of its own. Exit code 1 if an estimate is marked exact, or if so many intervals miss the truth as
-would by chance in 1 % of runs only, if 7 % missed it, or if intervals are wider than a rule of the table allows.
+is of seeds that were not seen before. `--write` puts its summary into docs/accuracy.md. The truth is computed from each
+device's description by `accuracy_physics.py`. The goal is that 93 to 98 % of at least 100 intervals of each quantity
+contain the truth, and that the median uncertainty is at most 4 times the median error. Where nothing is random an
+interval is a bound, which has rows of its own. Exit code 1 if an estimate is marked exact, or if so many intervals miss
+the truth as would by chance in 1 % of runs only, if 7 % missed it, or if intervals are wider than a rule of the table
+allows.
 
 Every comparison has a ratio of its own; their median, with its interval of 95 % (order statistics), is what the goal
 asks of: a row that scatters fails if it is surely above 4. The ratio of the two medians is over devices whose scatter
@@ -23,6 +24,7 @@ none either (†).
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import sys
 import time
@@ -69,7 +71,7 @@ DEVICES = {
 }
 """How many of each family are drawn, so that every quantity that scatters is compared a hundred times; else 150."""
 PAGE = Path(__file__).parents[2] / "docs/accuracy.md"
-HEAD = "| quantity, seeds"
+HEAD = "| quantities, seeds"
 
 
 def compared(seeds: Iterable[int], families: Sequence = FAMILIES) -> dict[str, list[Compared]]:
@@ -194,43 +196,59 @@ def _at_most(inside: int, count: int) -> float:
     return sum(each)
 
 
-def table(seeds: str, found: dict[str, list[Compared]], bounds: bool = True) -> str:
-    """Markdown; quantities that scatter come first, and those with the same cells share a row. Without `bounds`, those
-    that do not scatter share a row for each kind."""
+def table(seeds: str, found: dict[str, list[Compared]]) -> str:
+    """Markdown; quantities that scatter come first, and those with the same cells share a row."""
     lines = [
-        f"{HEAD} {seeds} | compared | no interval | exact | truth inside |"
+        f"| quantity, seeds {seeds} | compared | no interval | exact | truth inside |"
         " median uncertainty | median error | their ratio | of right ones | median of each ratio | 95 % need |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for kind in ("", STEPS, STILL):
-        own = {name: all_of_it for name, all_of_it in found.items() if _suffix(name) == kind}
-        if kind and own and not bounds:
-            lines.append(_together(kind, list(own.values())))
-            continue
         alike: dict[str, list[str]] = defaultdict(list)
-        for name, all_of_it in own.items():
-            alike[row(name, all_of_it).removeprefix(f"| {name}")].append(name.removesuffix(kind))
+        for name, all_of_it in found.items():
+            if _suffix(name) == kind:
+                alike[row(name, all_of_it).removeprefix(f"| {name}")].append(name.removesuffix(kind))
         lines += [f"| {'; '.join(names)}{kind}{cells}" for cells, names in alike.items()]
     return "\n".join(lines)
+
+
+def summary(seeds: str, found: dict[str, list[Compared]]) -> str:
+    """Markdown: a row for the quantities of each family that scatter, and one for the others of each kind."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(found, key=lambda name: ("", STEPS, STILL).index(_suffix(name))):
+        families[_family(name)].append(name)
+    lines = [f"{HEAD} {seeds} | number | compared | truth inside | median ratio |", "|---|---:|---:|---:|---:|"]
+    lines += [_together(family, [found[name] for name in names]) for family, names in families.items()]
+    return "\n".join(lines)
+
+
+def _family(name: str) -> str:
+    """Those of one procedure; the least latency, whose error is exponential, is none of them."""
+    if kind := _suffix(name):
+        return f"all{kind}"
+    return name if name in EXTREMES else re.split(r":| \(| by ", name)[0]
 
 
 def _suffix(name: str) -> str:
     return next((kind for kind in (STEPS, STILL) if name.endswith(kind)), "")
 
 
-def _together(kind: str, quantities: list[list[Compared]]) -> str:
-    """One line for all quantities of a kind; their units differ, so only counts and shares are in it."""
+def _together(family: str, quantities: list[list[Compared]]) -> str:
+    """One line for several quantities; their units differ, so only counts, shares and ratios are in it."""
     known = [[one for one in each if one.figure is not None and one.figure.bounds is not None] for each in quantities]
-    compared, some = sum(map(len, quantities)), sum(map(len, known))
-    exact = sum(half_width(one) == 0 for each in known for one in each)
     inside = [sum(map(is_inside, each)) for each in known]
-    shares_of_each = sorted(count / len(each) for count, each in zip(inside, known, strict=True) if each)
-    share = f"{100 * sum(inside) / some:.1f} % ({100 * shares_of_each[0]:.1f} to {100 * shares_of_each[-1]:.1f} %)"
-    return f"| {len(quantities)} quantities{kind} | {compared} | {compared - some} | {exact} | {share} |" + " – |" * 6
+    shares_of_each = [100 * count / len(each) for count, each in zip(inside, known, strict=True) if each]
+    share = f"{100 * sum(inside) / sum(map(len, known)):.1f} %"
+    if len(shares_of_each) > 1:
+        share += f" ({min(shares_of_each):.1f} to {max(shares_of_each):.1f} %)"
+    widths = [] if family.endswith((STEPS, STILL)) else list(map(widths_and_errors, known))
+    ratios = sorted(ratio_of_each(each)[0] for each in widths if len(each) >= ENOUGH)
+    ratio = " to ".join(dict.fromkeys(f"{each:.2g}" for each in (ratios[0], ratios[-1]))) if ratios else "–"
+    return f"| {family} | {len(quantities)} | {sum(map(len, quantities))} | {share} | {ratio} |"
 
 
 def write(made: str) -> None:
-    """Puts the table in the place of the one in docs/accuracy.md."""
+    """Puts the summary in the place of the one in docs/accuracy.md."""
     before, rest = PAGE.read_text().split(HEAD, 1)
     after = rest.split("\n\n", 1)[1]
     PAGE.write_text(f"{before}{made}\n\n{after}")
@@ -251,7 +269,7 @@ def main() -> int:
     seeds = f"{given[0]} to {int(given[1]) - 1}" if len(given) > 1 else f"from {FIRST}"
     print(table(seeds, found))
     if "--write" in sys.argv:
-        write(table(seeds, found, bounds=False))
+        write(summary(seeds, found))
     wrong = failures(found)
     print("", *wrong, sep="\n")
     return 1 if wrong else 0

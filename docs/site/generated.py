@@ -8,22 +8,28 @@ A page has a mark, `<!-- generated: measurement throughput -->` or `<!-- generat
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
+from typing import Literal, get_args, get_origin
 
 import clauses
 import click
+from pydantic import BaseModel
 
 from keisoku.faces.cli.main import GROUPS
 from keisoku.faces.cli.main import keisoku as group
 from keisoku.ground.lab.device.catalogue import KINDS
 from keisoku.ground.lab.device.device import LabDevice
+from keisoku.ground.run.settings import docstrings
+from keisoku.ground.simulated_device.device import SECTIONS, SimulatedDevice, list_devices
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, OF_RUNS, find
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.record.queries import QUERIES
 from keisoku.subjects.device.table import PROCEDURES
 
 MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
@@ -41,6 +47,9 @@ def filled(text: str) -> str:
         "options": shared_options,
         "pages": pages,
         "devices": lab_devices,
+        "procedures": procedures,
+        "simulated": simulated,
+        "queries": lambda _: queries(),
         "clauses": lambda _: clauses.table(),
     }
     return MARK.sub(lambda mark: makers[mark[1]](mark[2]), text)
@@ -71,6 +80,76 @@ def measurement(name: str) -> str:
 def pages(named: str) -> str:
     """Those of the named pages of docs/ that there are, for a navigation."""
     return "\n".join(name for name in named.split() if (_PAGES / f"{name}.md").exists())
+
+
+def procedures(standard: str) -> str:
+    """All procedures, or those of a standard, with their pages."""
+    lines = ["| procedure | standard | ports | what it measures |", "|---|---|---|---|"]
+    for each in PROCEDURES.values():
+        if standard == "all" or each.standard.startswith(f"{standard} "):
+            link = f"[`{each.command}`](measurements/{each.command}.md)"
+            lines.append(f"| {link} | {_cell(each.standard)} | {_least(each)} | {_cell(each.summary)} |")
+    return "\n".join(lines)
+
+
+def simulated(part: str) -> str:
+    """Models or keys of simulated devices."""
+    return {"models": device_models, "keys": device_keys}[part]()
+
+
+def device_models() -> str:
+    """The simulated devices that come with keisoku, and the line of each."""
+    lines = ["| name | device | ports | ns/byte | constant ns | largest frame |", "|---|---|---:|---:|---:|---:|"]
+    for each in list_devices():
+        title, line = _cell(f"{each.maker} {each.title}"), each.forwarding
+        numbers = f"{each.ports} | {line.ns_per_byte:g} | {line.constant_ns:g} | {each.max_frame_bytes or '–'}"
+        lines.append(f"| `{each.name}` | {title} | {numbers} |")
+    return "\n".join(lines)
+
+
+def device_keys() -> str:
+    """All keys of a device file, by section."""
+    told, top = docstrings(SimulatedDevice), SimulatedDevice.model_fields
+    names = {field.alias or key: key for key, field in top.items()}
+    lines: list[str] = []
+    first: dict[type[BaseModel], str] = {}
+    for section, kind in SECTIONS.items():
+        key = names.get(section, "")
+        header = f"[[{section}]]" if key and get_origin(top[key].annotation) is list else f"[{section}]"
+        if kind in first:
+            lines += [f"**`{header}`**: as `{first[kind]}`.", ""]
+            continue
+        first[kind] = header
+        if section:
+            meaning = " ".join(f"{inspect.getdoc(kind)} {told.get(key, '')}".split())
+            lines += [f"**`{header}`**: {_escaped(meaning)}", ""]
+        paths = {one: f"{section}.{field.alias or one}".strip(".") for one, field in kind.model_fields.items()}
+        rows = [_key(kind, one) for one, path in paths.items() if path not in SECTIONS]
+        lines += ["| key | default | meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines).replace("; None: ", "; left out: ").replace("None: ", "Left out: ")
+
+
+def _key(kind: type[BaseModel], name: str) -> str:
+    field = kind.model_fields[name]
+    default = "" if kind is SimulatedDevice else "needed"
+    if not field.is_required():
+        value = field.get_default(call_default_factory=True)
+        default = "" if value in (None, {}) else f"`{json.dumps(value)}`"
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    values = " or ".join(f"`{json.dumps(each)}`" for each in choices)
+    meaning = _cell(f"{docstrings(kind).get(name, '')} {values}")
+    return f"| `{field.alias or name}` | {default} | {meaning} |"
+
+
+def queries() -> str:
+    """All named queries about frames, with their parameters and columns."""
+    lines: list[str] = []
+    for name, query in QUERIES.items():
+        lines += [f"### `{name}`", "", f"`{name}({query.parameters})`", ""]
+        lines += ["| column | meaning |", "|---|---|"]
+        lines += [f"| `{column}` | {meaning} |" for column, meaning in query.columns.items()]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def commands(title: str) -> str:
@@ -135,10 +214,12 @@ def _procedure(procedure: Procedure) -> list[str]:
 
 
 def _ports(procedure: Procedure) -> str:
-    least = f"{procedure.least_ports} or more"
-    if procedure.ports_in_blocks:
-        least = f"{procedure.least_ports}, or a multiple"
+    least = _least(procedure)
     return f"{least}; which sends to which is part of the procedure" if procedure.own_flows else least
+
+
+def _least(procedure: Procedure) -> str:
+    return f"{procedure.least_ports}{', or a multiple' if procedure.ports_in_blocks else ' or more'}"
 
 
 def _entry(name: str) -> list[str]:

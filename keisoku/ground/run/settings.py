@@ -56,7 +56,7 @@ class Settings(BaseModel):
 
         It is read from the source when it is asked for: pydantic's own way reads every class at every start.
         """
-        every = (_docstrings(one) for one in cls.__mro__ if issubclass(one, Settings))
+        every = (docstrings(one) for one in cls.__mro__ if issubclass(one, Settings))
         return cls.model_fields[name].description or next((found[name] for found in every if name in found), "")
 
     @classmethod
@@ -105,7 +105,7 @@ _Settings = TypeVar("_Settings", bound=BaseModel)
 
 
 @cache
-def _docstrings(kind: type[Settings]) -> dict[str, str]:
+def docstrings(kind: type[BaseModel]) -> dict[str, str]:
     """The docstrings of the settings that a class itself declares, by their names."""
     try:
         source = inspect.getsource(kind)

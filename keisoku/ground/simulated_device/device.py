@@ -44,9 +44,11 @@ class Forwarding(_Section):
     """Latency of a frame without queueing, from first bit in to first bit out (FIFO)."""
 
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
+    """Whether the whole frame or only its header is read before it is forwarded."""
     ns_per_byte: float = Field(8.0, ge=0, le=1e6)
     """Latency for each byte: of the whole frame for store-and-forward, of its header for cut-through."""
     constant_ns: Nanoseconds = 0.0
+    """Latency that does not depend on the size."""
     header_bytes: int | None = Field(None, ge=1, le=256)
     """Bytes that a cut-through device reads before it forwards (default: 14, the Ethernet header)."""
     decision_ns: Nanoseconds = 0.0
@@ -86,6 +88,7 @@ class AddressTable(_Section):
     ports."""
 
     entries: int = Field(ge=1, le=1 << 24)
+    """How many addresses it holds."""
     learning_per_second: float | None = Field(None, gt=0, le=1e9)
     """A new address that arrives sooner after the last one is not learned (default: every address is)."""
     ageing_s: float = Field(300.0, gt=0, le=1e6)
@@ -97,6 +100,7 @@ class Connections(_Section):
     passes only if its connection is known."""
 
     entries: int = Field(ge=1, le=1 << 24)
+    """How many connections it holds."""
     timeout_s: float = Field(300.0, gt=0, le=1e6)
     """A connection that is not seen for so long is forgotten."""
     when_full: Literal["refuse", "evict"] = "refuse"
@@ -146,6 +150,7 @@ class Loss(_Section):
     """Frames that the device loses at random."""
 
     ratio: Ratio = 0.0
+    """Share of all frames."""
     above_frame_bytes: FrameBytes | None = None
     """Larger frames are lost at `above_ratio` as well."""
     above_ratio: Ratio | None = None
@@ -181,6 +186,7 @@ class Stall(_Section):
     period_ns: int | None = Field(None, ge=1, le=10**15)
     """Absent: once."""
     duration_ns: int = Field(ge=1, le=10**15)
+    """Length of a stall."""
 
     @model_validator(mode="after")
     def _check(self) -> Stall:
@@ -201,6 +207,7 @@ class Reset(_Section):
     """A reset: for `duration_ns` nothing is forwarded, and the frames in the buffers are lost."""
 
     duration_ns: int = Field(ge=1, le=10**15)
+    """Length of the reset."""
     at_ns: int | None = Field(None, ge=0, le=10**15)
     """The device resets by itself so long after the start of every trial (default: only on command)."""
 
@@ -231,11 +238,13 @@ class Faults(_Section):
     """Faults that no device should have, to check that a tester detects them."""
 
     duplicate_ratio: Ratio = 0.0
+    """Share of frames that are sent twice."""
     reorder_ratio: Ratio = 0.0
     """Share of frames that are held back until the next one has passed them."""
     reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
     """Reordering only above this rate of a stream."""
     corrupt_ratio: Ratio = 0.0
+    """Share of frames that arrive with other content."""
 
 
 class Rewrite(_Section):
@@ -285,10 +294,14 @@ class Pair(_Section):
     """Differences between certain ports, in this direction; absent keys have the device's values."""
 
     from_ports: list[Port] = Field(min_length=1)
+    """Ports at which frames enter."""
     to_ports: list[Port] = Field(min_length=1)
+    """Ports at which they leave."""
     forwarding: Forwarding | None = None
     extra_latency_ns: Nanoseconds = 0.0
+    """Latency besides that of the forwarding."""
     max_frame_bytes: FrameBytes | None = None
+    """Larger frames are all dropped."""
     loss: Loss | None = None
 
 
@@ -296,6 +309,7 @@ class Cable(_Section):
     """The tester's cables to and from the device: each metre of their total length adds to every latency."""
 
     length_m: float = Field(0.0, ge=0, le=1e6)
+    """Length of both cables together."""
     ns_per_m: float = Field(4.72284, ge=0, le=1000)
     """Default: 71 % of the speed of light, as in the published switch measurements (E1)."""
 
@@ -304,7 +318,9 @@ class Bucket(_Section):
     """A token bucket, full at first. It counts bytes of frames with FCS."""
 
     bits_per_second: float = Field(gt=0, le=1e12)
+    """Rate at which tokens come."""
     burst_bytes: int = Field(ge=64, le=1 << 30)
+    """Tokens that it holds."""
 
 
 class Marking(_Section):
@@ -367,6 +383,7 @@ class Published(_Section):
     """Published measurements of the real device: for comparison only, never used by the model."""
 
     source: str
+    """Who, when, where."""
     ports: tuple[Port, Port] = (1, 2)
     """Sending and receiving port."""
     slope_ns_per_byte: float
@@ -397,10 +414,15 @@ class SimulatedDevice(_Section):
     title: str
     """The name that reports show (default: `name`)."""
     maker: str = ""
+    """For people."""
     class_: str = Field("", alias="class")
+    """For people, such as 'home' or 'business'."""
     year: int | None = None
+    """For people."""
     ports: int = Field(2, ge=2, le=1024)
+    """Number of ports, which count from 1."""
     link_bits_per_second: float = Field(1e9, ge=1e3, le=1e12)
+    """Rate of every port, and of the tester's."""
     max_frame_bytes: FrameBytes | None = None
     """Larger frames are all dropped; None: no limit."""
     resolution_ns: float = Field(0.0, ge=0, le=1e6)
@@ -493,7 +515,7 @@ class SimulatedDevice(_Section):
         return self.model_copy(update={"cable": self.cable.model_copy(update={"length_m": length_m})})
 
 
-_SECTIONS: dict[str, type[_Section]] = {
+SECTIONS: dict[str, type[_Section]] = {
     "": SimulatedDevice,
     "forwarding": Forwarding,
     "output": Output,
@@ -575,7 +597,7 @@ def _plan_error(error: ValidationError) -> PlanError:
     keys = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
     field = ".".join(keys)
     if first["type"] == "extra_forbidden":
-        section = _SECTIONS[".".join(keys[:-1])]
+        section = SECTIONS[".".join(keys[:-1])]
         known = [each.alias or key for key, each in section.model_fields.items()]
         return PlanError(field, "is not a key of a device", instead(keys[-1], known))
     if first["type"] == "missing":

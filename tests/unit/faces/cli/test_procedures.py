@@ -1,4 +1,4 @@
-"""What is said of procedures is complete: docs/procedures.md has a row for each."""
+"""What is said of procedures is complete: docs/procedures.md shows a row for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import click
+import generated
 import pytest
 
 from keisoku.faces.cli.main import GROUPS, keisoku
@@ -15,9 +16,9 @@ from keisoku.subjects.device.table import PROCEDURES
 
 
 def test_every_procedure_has_its_row_in_the_documentation() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "procedures.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
-    assert set(PROCEDURES) <= set(rows)
+    text = generated.filled((Path(__file__).parents[4] / "docs" / "procedures.md").read_text(encoding="utf-8"))
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(measurements/", text, re.MULTILINE)
+    assert {each.command for each in PROCEDURES.values()} == set(rows)
     assert len(rows) == len(set(rows))
 
 
