@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from keisoku.errors import EngineError, KeisokuError, PlanError
-    from keisoku.faces.api.measure import ab, load, measure, resume
+    from keisoku.faces.api.measure import ab, bisect, load, measure, resume
     from keisoku.faces.api.measured import Measured
     from keisoku.ground.run.result import Result
     from keisoku.ground.statistics.quantity import Quantity

@@ -73,6 +73,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     files = {"switch": "switch.toml", "phase": "phase.txt", "file": "file.bin", "imported": "trex.json"}
     with ExitStack() as stack:
         streams = StreamServer(HERE, 0, files=tmp_path_factory.mktemp("came"), capacity_port=0)
+        servers: dict[str, Reflector | Server | StreamServer]
         servers = {"delay": Reflector(HERE, 0), "train": Server(HERE, 0), "stream": streams}
         ports = {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
         assert streams.capacity is not None

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,7 @@ def test_a_command_before_its_output_exists(block: Block) -> None:
 def test_a_file_is_read(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "file.toml"
     file.write_text(block.text)
+    readers: dict[str, Callable[[Path], object]]
     readers = {"device": read_device, "plan": read_plan, "ports": read_net, "system": read_system}
     if block.needs == "study":
         parse_study(block.text, "mine")

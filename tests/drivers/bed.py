@@ -189,7 +189,7 @@ class Bed:
         self,
         engine: Engine,
         trial: Trial,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
         after_frames: int = 50,
         rows: Rows | None = None,
     ) -> Facts:

@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-def _cell(item: pytest.Item) -> tuple[object, object, object]:
+def _cell(item: pytest.Item) -> tuple[Any, Any, Any]:
     values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return values.get("case"), values.get("driver"), values.get("engine")
 
@@ -103,7 +103,8 @@ def _reports_of(item: pytest.Item) -> list[pytest.TestReport]:
         if REPORTS not in item.config.stash:
             names = [one.nodeid for one in item.session.items if one.path.is_relative_to(LAB_TESTS)]
             item.config.stash[REPORTS] = guest_of(item.config).carry_out_tests(names)
-        name, told = next(item.config.stash[REPORTS])
+        reported = item.config.stash[REPORTS]
+        name, told = next(reported)
         assert name == item.nodeid, f"the guest is at {name}"
         reports = [_report(report) for report in told]
         # Of several attempts, which follow where the machine spoiled one, the last one counts.
@@ -145,7 +146,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _write_page(config: pytest.Config) -> None:
     if config.getoption("--write-page") and ABOUT in config.stash:
         outcomes = config.stash[OUTCOMES], config.stash[EARLIER]
-        write(*outcomes, config.stash[LAB_OUTCOMES], config.stash[EARLIER_OF_LABS], config.stash[ABOUT])
+        of_labs = config.stash[LAB_OUTCOMES], config.stash[EARLIER_OF_LABS]
+        write(*outcomes, *of_labs, config.stash[ABOUT])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

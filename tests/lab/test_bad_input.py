@@ -27,7 +27,7 @@ from support.lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
 from keisoku.ground.host.namespace import FOLDER, run_in_namespace
-from keisoku.subjects.device.testbed.host_port import list_ports
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 pytestmark = pytest.mark.lab
 

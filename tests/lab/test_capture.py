@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -88,7 +89,7 @@ def open_wire(lab: Lab, engine: str, capture_bytes: int) -> Wire:
 
 
 def trial(wire: Wire, lab: Lab, frame_bytes: int = 128, frames: int = FRAMES) -> Facts:
-    template = headers(*lab.ports, frame_bytes, l3=False)
+    template = headers(lab.ports[0], lab.ports[1], frame_bytes, l3=False)
     stream = {
         "transmit": 0,
         "receive": 1,
@@ -167,7 +168,7 @@ def test_a_capture_is_replayed_as_it_was_sent(cable: Lab, tmp_path: Path) -> Non
     path = tmp_path / "run.pcapng"
     facts, _ = measured(cable, "xdp", path)
     taken = replay(path, port="t1")
-    template = headers(*cable.ports, 128, l3=False)
+    template = headers(cable.ports[0], cable.ports[1], 128, l3=False)
     assert [taken.frame(n)[:-18] for n in range(FRAMES)] == [template[:-18]] * FRAMES
     assert taken.duration_ns == facts.sent.last_sent_ns - facts.sent.first_sent_ns
     assert set(by_scapy(path)) == {taken.frame(n) for n in range(FRAMES)}
@@ -247,7 +248,8 @@ def test_what_cannot_be_captured_is_refused_in_one_sentence(cable: Lab, tmp_path
             pass
     finally:
         wire.close()
-    for wrong in ({"snap_bytes": -1}, {"count": 0}):
+    wrongs: list[dict[str, Any]] = [{"snap_bytes": -1}, {"count": 0}]
+    for wrong in wrongs:
         with pytest.raises(PlanError):
             Capture([port], path, **wrong)
     for ports in ([], [port, port]):
@@ -297,7 +299,7 @@ def test_the_commands_capture_and_find(faulty: Lab, tmp_path: Path, tap: Callabl
         time.sleep(0.01)
     sender, receiver = tap(faulty.ports[0]), tap(faulty.ports[1])
     for sequence in range(11, 14):
-        frame = signed(headers(*faulty.ports, 128, l3=False), STREAM, sequence)
+        frame = signed(headers(faulty.ports[0], faulty.ports[1], 128, l3=False), STREAM, sequence)
         sender.send(frame)
         if sequence not in LOST:
             receiver.until(frame)

@@ -40,7 +40,7 @@ def assert_capacity(
     lab: Lab, table: int, size: int, transport: str, most: int = 4096, **settings: Any
 ) -> list[TrialRecord]:
     """The capacity that is measured is the size of the table, and the device itself has all but the refused ones."""
-    own = {"connections": 2048, "open_fps": 10_000, "most_connections": most, "transport": transport}
+    own: dict[str, Any] = {"connections": 2048, "open_fps": 10_000, "most_connections": most, "transport": transport}
     result, records = measured(lab, "connection_capacity", size, **own, **settings)
     bounds = result.rows[0].figures["connections"].bounds
     assert bounds is not None
@@ -86,7 +86,7 @@ def test_every_connection_that_is_opened_is_announced_by_the_kernel() -> None:
             of_use.append(not spoiled)
             return spoiled
 
-        own = {"connections": 3000, "maximum_fps": 5000, "resolution_percent": 50}
+        own: dict[str, Any] = {"connections": 3000, "maximum_fps": 5000, "resolution_percent": 50}
         result, _ = measured(lab, "connection_rate", again=compared, **own)
         assert any(of_use)
         assert result.rows[0].figures["rate"].bound == "at least"
@@ -151,7 +151,7 @@ def test_other_procedures_run_through_a_nat64(method: str, settings: dict[str, A
 )
 def test_a_load_of_tcp_uses_connections_that_the_kernel_saw_established(family: str, size: int) -> None:
     with Lab(f"{family}?table=20000") as lab:
-        own = {"connections": 1000, "trial_s": 0.3, "maximum_fps": 4000, "open_fps": 5000, "resolution_percent": 50}
+        own = dict[str, Any](connections=1000, trial_s=0.3, maximum_fps=4000, open_fps=5000, resolution_percent=50)
         result, records = measured(lab, "connection_throughput", size, transport="tcp", **own)
         assert result.rows[0].figures["throughput"].bound == "at least"
         assert tcp_states(lab) == {"ESTABLISHED": 1000}
@@ -163,7 +163,7 @@ def test_a_load_of_tcp_uses_connections_that_the_kernel_saw_established(family: 
 def test_connections_that_the_device_resets_are_told_apart_from_dropped_ones(
     family: str, transport: str, size: int, engine: str
 ) -> None:
-    own = {"connections": 1200, "open_fps": 5000, "most_connections": 1200, "transport": transport}
+    own: dict[str, Any] = {"connections": 1200, "open_fps": 5000, "most_connections": 1200, "transport": transport}
     for beyond, reset in (("drop", 0), ("reset", 200)):
         with Lab(f"{family}?table=1000&beyond={beyond}") as lab:
             result, records = measured(lab, "connection_capacity", size, engine=engine, **own)
@@ -189,6 +189,6 @@ def test_every_connection_that_is_torn_down_is_announced_by_the_kernel(family: s
             made.append((arrived, offered if spoiled else arrived))
             return spoiled
 
-        own = {"connections": 1500, "open_fps": 10_000, "repetitions": 2}
+        own: dict[str, Any] = {"connections": 1500, "open_fps": 10_000, "repetitions": 2}
         result, _ = measured(lab, "connection_teardown", again=compared, **own)
         assert "time" in result.rows[0].figures

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.xdp_run import run_ns
@@ -22,7 +23,7 @@ pytestmark = [
 ]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
 SCRIPT, NAMESPACE, INTERFACE = str(EXAMPLE / "dataplane.sh"), "keisoku-ci", "dut0"
-PORTS = {"tx": "xdp:kci0", "rx": "xdp:kci1"}
+PORTS: dict[str, Any] = {"tx": "xdp:kci0", "rx": "xdp:kci1"}
 
 Build = Callable[[int], Path]
 

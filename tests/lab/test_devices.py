@@ -6,6 +6,7 @@ import os
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, TCP
@@ -20,7 +21,8 @@ from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
 from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.kernel_part import absence
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.testbed.host_port import PortAddress, check, list_ports, resolve_mac
+from keisoku.subjects.device.testbed.host_port import PortAddress, check, resolve_mac
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 pytestmark = pytest.mark.lab
 
@@ -98,6 +100,7 @@ def test_the_kernel_answers_for_its_addresses():
     with Lab("router") as lab:
         for port in lab.ports:
             for address in (port.dut_ipv4, port.dut_ipv6):
+                assert address is not None
                 assert resolve_mac(port.interface, port.namespace_path, address) == port.dut_mac
 
 
@@ -125,7 +128,7 @@ def test_a_tcp_stream_is_not_merged_on_its_way(tap):
 
 def test_the_context_says_how_the_device_gets_its_core():
     with Lab("bridge", own_core=True) as lab, Lab("bridge", own_core=False) as shared:
-        context = lab.context()
+        context: Any = lab.context()
         assert context["device"] == "bridge"
         assert set(context["dut_receives_by"]) == {"d1", "d2"}
         assert shared.context()["dut_core"] is None

@@ -26,7 +26,8 @@ from keisoku.subjects.device.record.interference import PortCounters, PortEngine
 from keisoku.subjects.device.record.trial import Facts, Trial
 from keisoku.subjects.device.record.validity import port_drops, reasons
 from keisoku.subjects.device.testbed import host_port
-from keisoku.subjects.device.testbed.host_port import PortAddress, list_ports
+from keisoku.subjects.device.testbed.host_port import PortAddress
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 pytestmark = [
     pytest.mark.lab,

@@ -65,7 +65,7 @@ def test_a_long_trial_with_thousands_of_each_fault(frame_bytes, tap):
         corrupt=[(sequence, 1 + sequence % 16) for sequence in chosen[9000:]],
     )
     with Lab("faulty", faults=faults) as lab:
-        template = headers(*lab.ports, frame_bytes, l3=False)
+        template = headers(lab.ports[0], lab.ports[1], frame_bytes, l3=False)
         frames = [signed(template, 40076, sequence) for sequence in range(FRAMES)]
         assert run(lab, tap, frames) == expected(frames, faults)
         truth = Applied(seen=FRAMES, dropped=3000, duplicated=3000, swapped=3000, corrupted=3000)
@@ -90,7 +90,7 @@ def test_faults_of_one_stream_spare_the_others_and_both_directions_count(tap):
 def test_frames_without_a_signature_pass_untouched(tap):
     with Lab("faulty", faults=Faults(drop=[0], corrupt=[(1, 1)])) as lab:
         sender, receiver = tap(lab.ports[0]), tap(lab.ports[1])
-        foreign = headers(*lab.ports, 200, l3=False)
+        foreign = headers(lab.ports[0], lab.ports[1], 200, l3=False)
         short = foreign[:14]
         for frame in (foreign, short, foreign):
             sender.send(frame)
@@ -100,7 +100,7 @@ def test_frames_without_a_signature_pass_untouched(tap):
 
 def test_a_swap_without_a_successor_is_told(tap):
     with Lab("faulty", faults=Faults(swap=[1])) as lab:
-        template = headers(*lab.ports, 64, l3=False)
+        template = headers(lab.ports[0], lab.ports[1], 64, l3=False)
         assert len(run(lab, tap, [signed(template, 1, 0), signed(template, 1, 1)])) == 1
         assert lab.applied() == Applied(seen=2, held=1)
 

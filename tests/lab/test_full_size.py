@@ -62,11 +62,9 @@ def test_a_longer_frame_is_refused(device: str, headers: str, most: int) -> None
 
 def test_ports_of_this_host_take_a_tag_more(tmp_path: Path) -> None:
     with Lab("cable") as lab:
-        names = [f"packet:{port.interface}@{port.namespace_path}" for port in lab.ports[:2]]
+        tx, rx = (f"packet:{port.interface}@{port.namespace_path}" for port in lab.ports[:2])
         for size, headers, fits in ((1522, TAGGED, True), (1523, TAGGED, False), (1519, "ipv4", False)):
-            plan = parse(
-                {"methods": ["loss"], "tx": names[0], "rx": names[1], "frame_bytes": [size], "headers": headers}
-            )
+            plan = parse({"methods": ["loss"], "tx": tx, "rx": rx, "frame_bytes": [size], "headers": headers})
             if fits:
                 with open_engine(plan) as engine:
                     assert engine.capabilities.max_frame_bytes == 1522
@@ -80,8 +78,8 @@ def test_ports_of_this_host_take_a_tag_more(tmp_path: Path) -> None:
             wrpcap(str(file), frame / bytes(size - 4 - len(frame)))
             sizes = [replay(file).largest_bytes + 4]
             if fits:
-                with open_ports(None, *names, None, sizes):
+                with open_ports(None, tx, rx, None, sizes):
                     pass
             else:
-                with pytest.raises(PlanError, match="too large for"), open_ports(None, *names, None, sizes):
+                with pytest.raises(PlanError, match="too large for"), open_ports(None, tx, rx, None, sizes):
                     pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ _NO_DUPLICATES_LOOKED_FOR = 0x02
 def pair() -> Iterator[VethPair]:
     with veth_pair() as made:
         for namespace, interface, address in ((made.near, "near", "fe80::7:1"), (made.far, "far", "fe80::7:2")):
-            run_in_namespace(Path(namespace), lambda interface=interface, address=address: _add(interface, address))
+            run_in_namespace(Path(namespace), partial(_add, interface, address))
         yield made
 
 

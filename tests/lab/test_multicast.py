@@ -26,7 +26,7 @@ from keisoku.subjects.device.report.accounting import account
 
 pytestmark = pytest.mark.lab
 PHASES = {"learning": False, "learning_wait_s": 0.0, "drain_s": 0.2, "rest_s": 0.0}
-QUICK = {"repetitions": 1, "groups": 2, "quiet_s": 0.8, "stay_s": 0.4, "leave_s": 0.4, "spacing_s": 0.1}
+QUICK: dict[str, Any] = {"repetitions": 1, "groups": 2, "quiet_s": 0.8, "stay_s": 0.4, "leave_s": 0.4, "spacing_s": 0.1}
 _EVENT = re.compile(
     r"Timestamp: (?P<date>.+?) (?P<usec>\d+) usec\n(?P<deleted>Deleted )?.*?port (?P<port>\S+) grp (?P<group>\S+)"
 )

@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ def place(port: LabPort, engine: str = "packet") -> str:
 
 
 @contextmanager
-def answering(port: LabPort, *hosts: dict[str, object]) -> Iterator[Neighbours]:
+def answering(port: LabPort, *hosts: Mapping[str, object]) -> Iterator[Neighbours]:
     neighbours = Neighbours(place(port), json.dumps(hosts))
     try:
         yield neighbours
@@ -217,6 +217,10 @@ def test_two_threads_may_resolve_at_once(router: Lab) -> None:
     assert found == [tester.dut_mac] * 2
 
 
+def asks_as(own: str, frame: Ether) -> bool:
+    return ARP in frame and frame[ARP].psrc == own
+
+
 def test_an_answer_is_for_all_that_wait_for_it(router: Lab, far: socket.socket) -> None:
     """The first of two that heard it removed it, and the other one waited in vain."""
     hosts = ("198.18.55.2", "198.18.55.3")
@@ -230,7 +234,7 @@ def test_an_answer_is_for_all_that_wait_for_it(router: Lab, far: socket.socket) 
         for thread in threads:
             thread.start()
         for own in hosts:
-            heard(far, lambda frame, own=own: ARP in frame and frame[ARP].psrc == own)
+            heard(far, partial(asks_as, own))
         told = ARP(op=2, hwsrc="02:00:00:00:00:aa", psrc="198.18.55.1", hwdst=VLANS[100], pdst=hosts[0])
         far.send(bytes(Ether(src="02:00:00:00:00:aa", dst=VLANS[100]) / Dot1Q(vlan=100) / told))
         for thread in threads:

@@ -31,9 +31,9 @@ def _number(lab: PathLab) -> list[str]:
             _ip(node.namespace, "sysctl", "-qw", f"net.ipv6.conf.{foot.interface}.disable_ipv6=0")
     last = len(lab.hops)
     for hop in range(1, last + 1):
-        for node, place, end in ((hop - 1, -1, 1), (hop, 0, 2)):
-            words = ["address", "add", f"fd00:{hop}::{end}/64", "dev", lab.nodes[node].feet[place].interface, "nodad"]
-            _ip(lab.nodes[node].namespace, "ip", "-6", *words)
+        for beside, place, end in ((hop - 1, -1, 1), (hop, 0, 2)):
+            words = ["address", "add", f"fd00:{hop}::{end}/64", "dev", lab.nodes[beside].feet[place].interface, "nodad"]
+            _ip(lab.nodes[beside].namespace, "ip", "-6", *words)
     for number, node in enumerate(lab.nodes):
         for hop in range(1, last + 1):
             gateway = f"fd00:{number + 1}::2" if hop > number + 1 else f"fd00:{number}::1" if hop < number else ""

@@ -57,7 +57,7 @@ def _await_installed(*ranges: str, count: int = _ROUTES) -> None:
 
 
 def _within(routes: dict[str, Any], whole: str) -> list[Any]:
-    network = ip_network(whole)
+    network: Any = ip_network(whole)
     own = {ip_network(prefix): paths for prefix, paths in routes.items()}
     return [paths for prefix, paths in own.items() if prefix.version == network.version and prefix.subnet_of(network)]
 

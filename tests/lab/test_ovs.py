@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scapy.contrib.mpls import MPLS
@@ -149,7 +150,7 @@ def test_the_daemons_are_private_and_work_on_the_devices_core() -> None:
 
 def test_the_context_names_the_versions() -> None:
     with Lab("ovs?flows=3") as lab:
-        context = lab.context()
+        context: Any = lab.context()
         assert (context["device"], context["name"]) == ("ovs", "ovs?flows=3")
         assert context["programs"]["ovs-vswitchd"][0].isdigit()
 
@@ -225,8 +226,8 @@ def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
         assert not any(map(running, found.values()))
         assert not place.exists()
     finally:
-        for other in (stranger, namesake):
-            other.communicate(b"\n")
+        for process in (stranger, namesake):
+            process.communicate(b"\n")
 
 
 def test_nothing_is_left_of_a_switch_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

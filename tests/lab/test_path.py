@@ -70,11 +70,12 @@ def test_every_hop_answers_and_every_packet_is_accounted_for():
             assert probes.answer()[:2] == (address, kind)
         truth = _until(lab, _at_rest)
         assert all(way.adds_up for way in _directions(truth))
-        forward = [hop.forward for hop in truth.hops]
+        ways = _directions(truth)
+        forward, reverse = ways[::2], ways[1::2]
         assert [way.in_packets for way in forward] == [4, 3, 2, 1] == [way.delivered_packets for way in forward]
         assert [way.in_bytes for way in forward] == [1000, 900, 700, 400]
         assert [way.busy_ns for way in forward] == [80_000, 144_000, 5_600, 32_000]
-        assert [hop.reverse.in_packets for hop in truth.hops] == [4, 3, 2, 1]
+        assert [way.in_packets for way in reverse] == [4, 3, 2, 1]
         assert lab.context()["addresses"] == [lab.tester_address, *lab.hop_addresses]
         namespaces = [node.namespace for node in lab.nodes]
     assert len(namespaces) == 5 and namespaces_of(os.getpid()) == []

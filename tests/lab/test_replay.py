@@ -20,6 +20,7 @@ from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.capture.replay import Replay, replay
 from keisoku.subjects.device.engine.playback import Played, play
 from keisoku.subjects.device.engine.port_capture import PortCapture
+from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.lab import lab_port
 
 pytestmark = pytest.mark.lab
@@ -51,7 +52,7 @@ def due_ns(taken: Replay) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.cumsum(taken.gaps_ns.astype(np.int64))
 
 
-def played(lab: Lab, engine: str, taken: Replay, path: Path, **how: int) -> tuple[Played, list[str]]:
+def played(lab: Lab, engine: PortEngine, taken: Replay, path: Path, **how: int) -> tuple[Played, list[str]]:
     told: list[str] = []
     one, other = (lab_port(port, engine) for port in lab.ports)
     outcome = play(taken, one, other, capture=PortCapture(path, 0, told.append), **how)
@@ -59,7 +60,7 @@ def played(lab: Lab, engine: str, taken: Replay, path: Path, **how: int) -> tupl
 
 
 @pytest.mark.parametrize("engine", ["xdp", "packet"])
-def test_a_capture_is_replayed_and_captured_again(cable: Lab, tmp_path: Path, engine: str) -> None:
+def test_a_capture_is_replayed_and_captured_again(cable: Lab, tmp_path: Path, engine: PortEngine) -> None:
     first, second = tmp_path / "first.pcapng", tmp_path / "second.pcapng"
     made = recording()
     played(cable, engine, made, first)

@@ -23,7 +23,9 @@ def test_a_chosen_hardware_clock_that_the_driver_refuses_is_never_passed_off() -
     with Lab("cable") as lab:
         software = on_lab(plan, lab)
         software.close()
-        _, receiver = software.context()["ports"]  # type: ignore[misc]
+        assert isinstance(software, WiredEngine)
+        context: Any = software.context()
+        _, receiver = context["ports"]
         assert receiver["stamps"]["receive"] == "kernel"
         assert "no hardware timestamps" in receiver["stamps"]["reason"]
 

@@ -11,7 +11,7 @@ from keisoku._core import Wire, clock_costs
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.engine.stamps import StampOffer, choose
 from keisoku.subjects.device.record.trial import Facts
-from keisoku.subjects.device.testbed.host_port import list_ports
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -208,7 +208,7 @@ def test_a_criterion_on_the_best_size_decides_the_exit_code(tmp_path: Path) -> N
 def test_every_trial_is_kept_at_once_and_an_interrupted_campaign_is_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, measure = [], StreamSession.measure
+    done, measure = list[int](), StreamSession.measure
 
     def interrupted(self: StreamSession, trial: StreamTrial) -> list[dict[str, Any]]:
         if len(done) == 4:
@@ -298,7 +298,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
     ],
 )
 def test_the_stage_that_is_throttled_is_the_bottleneck(
-    tmp_path: Path, source: Path, values: dict[str, float], narrow: bool, stage: str
+    tmp_path: Path, source: Path, values: dict[str, Any], narrow: bool, stage: str
 ) -> None:
     found = _transfer(tmp_path, source, narrow=narrow, **values)
     assert found.flagged(f"bottleneck-{stage}")

@@ -139,7 +139,7 @@ def test_the_capacity_of_a_link_counts_bytes_with_preamble_and_gap(tap: MakeTap)
 def test_each_frame_costs_the_device_what_it_was_told(device: str, tap: MakeTap) -> None:
     cost_ns, frames = 20_000, 500
     limits = "&" if "?" in device else "?"
-    spent = []
+    spent = list[float]()
     while not spent or (spent[-1] > 1.1 * frames and len(spent) < 3):
         with Lab(f"{device}{limits}cost=20us") as lab:
             source, target = lab.ports
@@ -158,7 +158,7 @@ def test_each_frame_costs_the_device_what_it_was_told(device: str, tap: MakeTap)
 def test_a_cost_and_faults_go_together(tap: MakeTap) -> None:
     with Lab("faulty?cost=1us&capacity=1kpps", faults=Faults(drop=(1,))) as lab:
         sender, receiver = tap(lab.ports[0]), tap(lab.ports[1])
-        frames = [signed(headers(*lab.ports, 64, l3=False), 7, sequence) for sequence in range(3)]
+        frames = [signed(headers(lab.ports[0], lab.ports[1], 64, l3=False), 7, sequence) for sequence in range(3)]
         for frame in frames:
             sender.send(frame)
         assert [receiver.receive(), receiver.receive()] == [frames[0], frames[2]]
@@ -169,7 +169,7 @@ def test_a_cost_and_faults_go_together(tap: MakeTap) -> None:
 def test_jumbo_frames_are_policed_too(tap: MakeTap) -> None:
     with Lab("bridge?capacity=1kpps", mtu=9000) as lab:
         sender, receiver = tap(lab.ports[0]), tap(lab.ports[1])
-        frame = headers(*lab.ports, 9018, l3=False)
+        frame = headers(lab.ports[0], lab.ports[1], 9018, l3=False)
         sender.send(frame)
         assert receiver.receive() == frame
         assert lab.throttled()[0].passed_frames == 1

@@ -156,7 +156,7 @@ def within_b(work: Callable[[], socket.socket]) -> socket.socket:
     return made[0]
 
 
-def inject(*frames: bytes) -> None:
+def inject(*frames: bytes | bytearray) -> None:
     """Sends frames from the transmit port as somebody else would."""
 
     def send() -> None:
@@ -206,7 +206,7 @@ def test_frames_of_others_are_foreign_and_change_nothing_else(wire: Wire) -> Non
     assert tracked.foreign_frames == 51
     assert tracked.forwarded_frames == facts.sent.offered_frames
     assert tracked.received_frames == facts.sent.offered_frames + 51
-    assert (tracked.lost, tracked.corrupt_arrivals, tracked.duplicated.count) == ([], 0, 0)
+    assert not tracked.lost and (tracked.corrupt_arrivals, tracked.duplicated.count) == (0, 0)
 
 
 @EVERY_RECEIVER
@@ -255,7 +255,7 @@ def test_no_byte_of_a_payload_changes_unseen(wire: Wire, frame_bytes: int) -> No
     inject(*damaged)
     wire.stop()
     tracked = finish(wire).tracked
-    assert (tracked.corrupt_arrivals, tracked.foreign_frames, tracked.lost) == (len(damaged), 0, [])
+    assert not tracked.lost and (tracked.corrupt_arrivals, tracked.foreign_frames) == (len(damaged), 0)
 
 
 @EVERY_PAIR

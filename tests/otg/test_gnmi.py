@@ -116,7 +116,7 @@ def test_a_list_without_keys_is_json_of_what_is_around_it_or_of_each_entry(
 ) -> None:
     """OpenConfig's client (ygot) finds no entry of such a list by a path, and takes no array of them at the list's."""
     wanted = [{"tag-name": name, "tag-value": {"value-type": "HEX", "value-as-hex": at}} for name, at in _TAGS]
-    flow = (("flows", {}), ("flow", {"name": "f1"}), ("tagged-metrics", {}))
+    flow: tuple[tuple[str, dict[str, str]], ...] = (("flows", {}), ("flow", {"name": "f1"}), ("tagged-metrics", {}))
     within = [*flow, ("tagged-metric", {"name-value-pairs": "hops=0x40&port=0x0"})]
     tags = [*within, ("state", {}), ("tags", {})]
     with grpc.insecure_channel(str(server.gnmi_location)) as channel:

@@ -16,6 +16,7 @@ from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.isis.frr import IsisText
+from keisoku.faces.otg.isis.routers import IsisRouter
 from keisoku.faces.otg.isis.states import adjacency_state, isis_metric, lsp_state
 from keisoku.faces.otg.reading.conformance import checked
 
@@ -74,8 +75,14 @@ def understood(config: Any) -> Configuration:
     return configuration(checked(document), document, lambda _: None, lambda _: None)
 
 
+def router_of(config: Any) -> IsisRouter:
+    (router,) = understood(config).routers["isis"]
+    assert isinstance(router, IsisRouter)
+    return router
+
+
 def told(config: Any) -> IsisText:
-    return IsisText(understood(config).routers["isis"][0], {"e1": "k1"})
+    return IsisText(router_of(config), {"e1": "k1"})
 
 
 def test_a_router_in_the_words_of_frr() -> None:
@@ -208,7 +215,7 @@ def test_a_flow_to_a_range_goes_by_the_routers_first_interface() -> None:
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
-    (router,) = understood(script()).routers["isis"]
+    router = router_of(script())
     idle = isis_metric(router, {}, {}, "", "")
     assert (idle["name"], idle["l2_sessions_up"], idle["l2_lsp_sent"], idle["gr_initiated"]) == ("isis1", 0, 0, 0)
     log = "Adjacency to 6401.0000.0002 (k1) for level-2 changed from Up to Down\nfor level-2 changed from Unknown to Up"
@@ -238,7 +245,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
 
 @given(st.lists(st.sampled_from([*_DATABASE.splitlines(), "", "  Extended Reachability: ", "  IPv6 Reachability: x"])))
 def test_whatever_frr_prints_is_read(lines: list[str]) -> None:
-    (router,) = understood(script()).routers["isis"]
+    router = router_of(script())
     text, begun = "\n".join(lines), [place for place, line in enumerate(lines) if line.startswith("IS-IS")]
     heads = [line for line in lines[min(begun, default=len(lines)) :] if "  0x" in line]
     assert isis_metric(router, {}, {}, text, text)["l2_database_size"] == len(heads)

@@ -64,7 +64,7 @@ def rows() -> dict[str, list[list[str]]]:
     """By object, the properties that are done, that have no effect, and that are refused."""
     text = PAGE.read_text()
     whole = text.partition("and all properties of ")[2].partition(". Objects")[0]
-    found = {name: [[], []] for name in re.findall(r"`([A-Z]\w+)`", whole)}
+    found: dict[str, list[list[str]]] = {name: [[], []] for name in re.findall(r"`([A-Z]\w+)`", whole)}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 3 and re.fullmatch(r"`[A-Z]\w+`", cells[0]):
@@ -101,7 +101,9 @@ def test_it_does_what_its_column_says(controller: Controller, kind: str, name: s
     else:
         # What a sample value lacks may be refused, the property itself is not.
         assert refusal is None or "not supported" not in refusal.problem, refusal
-        assert column == DONE or any("has no effect" in each for each in answer)
+        assert column == DONE or (
+            not isinstance(answer, PlanError) and any("has no effect" in each for each in answer)
+        ), refusal
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from support.otg_server import two_ports
 from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, configuration
 from keisoku.faces.otg.ospf.frr import OspfText
+from keisoku.faces.otg.ospf.routers import OspfRouter
 from keisoku.faces.otg.ospf.states import lsa_state, ospf_metric
 from keisoku.faces.otg.reading.conformance import checked
 
@@ -37,8 +38,14 @@ def understood(config: Any) -> Configuration:
     return configuration(checked(document), document, lambda _: None, lambda _: None)
 
 
+def router_of(config: Any) -> OspfRouter:
+    (router,) = understood(config).routers["ospfv2"]
+    assert isinstance(router, OspfRouter)
+    return router
+
+
 def told(config: Any) -> OspfText:
-    return OspfText(understood(config).routers["ospfv2"][0], {"e1": "k1"})
+    return OspfText(router_of(config), {"e1": "k1"})
 
 
 def test_a_router_in_the_words_of_frr() -> None:
@@ -78,9 +85,10 @@ def test_a_withdrawn_range_has_no_rule_in_another_filter_and_no_area() -> None:
 
 
 def test_a_range_without_a_metric_has_the_least_cost() -> None:
-    found = understood(script(lambda router: setattr(router.v4_routes[2], "metric", 0)))
-    assert found.routers["ospfv2"][0].routes[2].metric == 1
-    assert any("v4_routes[2].metric: has no effect" in warning for warning in found.warnings)
+    config = script(lambda router: setattr(router.v4_routes[2], "metric", 0))
+    assert router_of(config).routes[2].metric == 1
+    warnings = understood(config).warnings
+    assert any("v4_routes[2].metric: has no effect" in warning for warning in warnings)
 
 
 def _keyless(router: Any) -> None:
@@ -124,7 +132,7 @@ def test_what_frr_cannot_do_is_refused_with_its_path(path: str, change: Callable
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:
-    (router,) = understood(script()).routers["ospfv2"]
+    router = router_of(script())
     idle = ospf_metric(router, {}, {}, "", {})
     assert (idle["name"], idle["full_state_count"], idle["hellos_sent"]) == ("ospf1", 0, 0)
     neighbours = {"neighbors": {"198.18.1.2": [{"nbrState": "Full/-"}], "198.18.1.3": [{"nbrState": "Init/DROther"}]}}
@@ -158,7 +166,7 @@ def test_what_frr_says_in_the_words_of_otg() -> None:
     }
     external = {"networkMask": 24, "metricType": "E2 (Larger than any link state path)", "metric": 72}
     flushed = _HEAD | {"lsaAge": 3600, "linkStateId": "23.0.0.0", "networkMask": 24, "tos0Metric": 5}
-    states = {
+    states: dict[str, Any] = {
         "router": {
             "routerLinkStates": {
                 "areas": {

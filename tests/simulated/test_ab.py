@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import keisoku
@@ -18,7 +19,7 @@ DEVICE = """link_bits_per_second = 1e9
 buffer_bytes = 4096
 service_bits_per_second = {rate}
 """
-QUICK = {"frame_bytes": 64, "trial_s": 0.01, "resolution_percent": 0.5}
+QUICK: dict[str, Any] = {"frame_bytes": 64, "trial_s": 0.01, "resolution_percent": 0.5}
 
 
 def words(text: str) -> list[str]:

@@ -53,7 +53,7 @@ def history(folder: Path, latencies: Latencies) -> list[str]:
 
 
 def bisected(at: Path, commits: Sequence[str], **settings: Any) -> Any:
-    given = {"dut": f"sim:{at}/repository/now.toml", "build": BUILD, "load": LOAD, **QUICK}
+    given: dict[str, Any] = {"dut": f"sim:{at}/repository/now.toml", "build": BUILD, "load": LOAD, **QUICK}
     given |= {"folder": at / "repository", "good": commits[0], "bad": commits[-1], "out": at / "run"}
     return ks.bisect("latency", **given | settings)
 

@@ -79,7 +79,7 @@ def test_a_calibration_on_a_coarse_clock_says_what_the_clock_adds() -> None:
     for load_percent, places in ((20 / 0.97, 1), (20.0, 97)):
         bias = calibration(1.0, loads_percent=(load_percent,)).results[0].rows[0].figures["bias"]
         resolution = next(part for part in bias.budget if "resolution" in part.source)
-        assert (resolution.value, resolution.distribution) == (pytest.approx(8 / places), "rectangular")
+        assert resolution.value == pytest.approx(8 / places) and resolution.distribution == "rectangular"
 
 
 def test_the_command_makes_a_series_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

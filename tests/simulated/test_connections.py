@@ -100,7 +100,7 @@ def test_a_pool_of_ports_is_described() -> None:
     result, records = measured(
         "connection_capacity", "entries = 5000\nports = 300\n", connections=400, most_connections=400
     )
-    pool = next(record.facts.opened for record in records if record.facts.opened).pool  # type: ignore[union-attr]
+    pool = next(record.facts.opened for record in records if record.facts.opened).pool
     assert pool is not None
     assert (pool.source_ports, pool.least_port, pool.most_port, pool.shared) == (300, 1024, 1323, 0)
     assert summary(result).figures["connections"].value == 300
@@ -216,7 +216,7 @@ def test_connections_of_tcp_are_opened_and_answered() -> None:
 
 
 def test_a_load_of_tcp_uses_connections_that_three_frames_established() -> None:
-    own = {"connections": 200, "trial_s": 0.01, "maximum_fps": 1e5, "resolution_percent": 50, "transport": "tcp"}
+    own = dict[str, Any](connections=200, trial_s=0.01, maximum_fps=1e5, resolution_percent=50, transport="tcp")
     result, records = measured("connection_throughput", "entries = 400\n", size=76, **own)
     assert summary(result).figures["throughput"].bound == "at least"
     assert any("established by three frames" in str(deviation) for deviation in result.deviations)
@@ -232,7 +232,7 @@ def test_a_load_of_tcp_uses_connections_that_three_frames_established() -> None:
 
 @pytest.mark.parametrize("full", ["refuse", "evict"])
 def test_established_connections_beyond_the_table_fail_before_the_load(full: str) -> None:
-    own = {"connections": 200, "trial_s": 0.01, "maximum_fps": 1e4, "resolution_percent": 50, "transport": "tcp"}
+    own = dict[str, Any](connections=200, trial_s=0.01, maximum_fps=1e4, resolution_percent=50, transport="tcp")
     result, records = measured("connection_throughput", f"entries = 150\nwhen_full = '{full}'\n", size=76, **own)
     assert "connections were refused" in str(summary(result).remark)
     opened = records[0].facts.opened

@@ -82,7 +82,7 @@ def test_the_shares_of_the_curve_fall_with_the_load() -> None:
 def test_a_device_of_wire_rate_has_only_a_lower_bound() -> None:
     result, _ = estimated(LINK)
     figure = result.rows[0].figures["critical_load"]
-    assert (figure.bound, figure.value) == ("at least", pytest.approx(0.9998 * LINE))
+    assert figure.bound == "at least" and figure.value == pytest.approx(0.9998 * LINE)
     assert len(result.rows) == 1
 
 

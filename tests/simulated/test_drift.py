@@ -11,8 +11,9 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.simulated_device.device import find_device
 from keisoku.ground.statistics.change_points import noise, penalty, pieces
-from keisoku.subjects.device.analysis.behaviour import Behaviour, Sample, behaviour
+from keisoku.subjects.device.analysis.behaviour import Behaviour, behaviour
 from keisoku.subjects.device.analysis.drift import drift
+from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.plan import Plan
@@ -164,7 +165,8 @@ def test_the_end_of_filling_is_when_the_buffer_is_full(excess: float) -> None:
     # Forty frames, of which the last comes when the others have been sent but for what is left.
     agrees(filling, "end", 39 / (service * (excess - 1)) * excess)
     # A frame is dropped as soon as the buffer is full: the time is known to a frame's, not to that of its growth.
-    assert filling.figures["end"].uncertainty < 2 / service
+    uncertainty = filling.figures["end"].uncertainty
+    assert uncertainty is not None and uncertainty < 2 / service
     agrees(filling, "slope", (1 - 1 / excess) * 1e9)
     agrees(full, "depth", 60_720)
 

@@ -77,7 +77,7 @@ KINDS = {
 def ports() -> Iterator[dict[str, str]]:
     """Far ends on the loopback."""
     with ExitStack() as stack:
-        servers = {"path": Reflector(HERE, 0), "stream": StreamServer(HERE, 0)}
+        servers: dict[str, Reflector | StreamServer] = {"path": Reflector(HERE, 0), "stream": StreamServer(HERE, 0)}
         yield {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
 
 

@@ -163,8 +163,9 @@ def test_an_observer_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_every_procedure_as_its_standard_has_it_can_be_thought_through(name: str) -> None:
     """For a tester of this host, before its first frame: also where no simulated device has what it needs."""
-    ports = {"ports": [f"xdp:eth{port}" for port in range(4)]} if PROCEDURES[name].own_flows else {}
-    given = ports or {"tx": "xdp:eth0", "rx": "xdp:eth1"}
+    given: dict[str, Any] = {"tx": "xdp:eth0", "rx": "xdp:eth1"}
+    if PROCEDURES[name].own_flows:
+        given = {"ports": [f"xdp:eth{port}" for port in range(4)]}
     given |= {"force": PROCEDURES[name].floods}
     plan = parse({"methods": [name], "frame_bytes": PROCEDURES[name].sizes or "rfc2544", **given})
     found = forecast(plan, TESTER, Bias())

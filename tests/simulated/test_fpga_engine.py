@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,7 +208,7 @@ def test_errored_frames_can_be_sent() -> None:
         (Content(), {"reset_after_ns": 5}, "cannot reset"),
     ],
 )
-def test_what_the_hardware_cannot_do_is_refused(content: Content, more: dict[str, object], message: str) -> None:
+def test_what_the_hardware_cannot_do_is_refused(content: Content, more: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         engine_on(FakeTester(), content).start(trial_of(1e5, **more), stream=1, seed=1)
 

@@ -161,6 +161,7 @@ def test_states_are_inferred_without_asking_a_host(seed):
         system.run(0.2)
         found = inference.observe(system.run(0.5))
         if interval >= 20:  # what is usual has to be learnt first
+            assert system.truth is not None
             right += [system.truth.state(name) is one.state for name, one in found.items()]
             right_whole.append(system.truth.whole is inference.whole.state)
             assert all(one.why for one in found.values())

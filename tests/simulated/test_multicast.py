@@ -21,6 +21,7 @@ from keisoku.subjects.device.report.accounting import account
 
 PORTS = 4
 PHASES = {"learning": False, "learning_wait_s": 0.0, "drain_s": 0.2, "rest_s": 0.0}
+SHORT: dict[str, Any] = {"stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
 PROTOCOLS = ("igmpv2", "igmpv3", "mldv1", "mldv2")
 
 
@@ -152,7 +153,7 @@ def test_a_frame_arrives_when_its_port_first_and_last_had_one() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_delays_of_joins_and_leaves_contain_those_of_the_device(protocol: str) -> None:
     toml = snooping(groups=5, join_ns=1.23e6, leave_ns=45.6e6)
-    settings = {"groups": 3, "repetitions": 3, "stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
+    settings = SHORT | {"groups": 3, "repetitions": 3}
     result, _ = measure("group_delay", toml, protocol=protocol, group_fps=3000, **settings)
     assert [row.case for row in result.rows] == ["port 2", "port 3", "port 4"]
     for row in result.rows:
@@ -165,7 +166,7 @@ def test_the_delays_of_joins_and_leaves_contain_those_of_the_device(protocol: st
 
 def test_the_delays_are_also_measured_of_groups_that_the_device_knows_already() -> None:
     toml = snooping(join_ns=3_000_000.0, leave_ns=8_000_000.0)
-    settings = {"groups": 2, "group_fps": 10_000, "repetitions": 2, "quiet_s": 0.2, "stay_s": 0.2, "leave_s": 0.2}
+    settings = dict[str, Any](groups=2, group_fps=10_000, repetitions=2, quiet_s=0.2, stay_s=0.2, leave_s=0.2)
     result, records = measure("group_delay", toml, known=True, **settings)
     assert [row.case for row in result.rows] == ["port 2", "port 3"]
     for row in result.rows:
@@ -178,7 +179,7 @@ def test_the_delays_are_also_measured_of_groups_that_the_device_knows_already() 
 
 
 def test_the_latency_of_groups_is_that_under_a_burden() -> None:
-    settings = {"groups": [2], "trial_s": 0.1, "settle_s": 0.1, "maximum_fps": 20_000, "resolution_percent": 50}
+    settings = dict[str, Any](groups=[2], trial_s=0.1, settle_s=0.1, maximum_fps=20_000, resolution_percent=50)
     alone, _ = measure("multicast", snooping(), **settings)
     burdened, records = measure("multicast", snooping(), burden_fps=100_000, **settings)
     assert [row.case for row in burdened.rows] == [row.case for row in alone.rows]
@@ -192,7 +193,7 @@ def test_the_latency_of_groups_is_that_under_a_burden() -> None:
 
 
 def test_a_burden_delays_what_is_queued_behind_it() -> None:
-    settings = {"groups": 2, "repetitions": 1, "stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
+    settings = SHORT | {"groups": 2, "repetitions": 1}
     result, records = measure(
         "group_delay", snooping(groups=5, join_ns=1e6), group_fps=2000, burden_fps=100_000, **settings
     )
@@ -201,7 +202,7 @@ def test_a_burden_delays_what_is_queued_behind_it() -> None:
 
 
 def test_a_device_that_floods_has_no_join_delay() -> None:
-    settings = {"groups": 2, "repetitions": 1, "stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
+    settings = SHORT | {"groups": 2, "repetitions": 1}
     result, _ = measure("group_delay", f"ports = {PORTS}", group_fps=1000, **settings)
     assert "join_delay" not in result.rows[0].figures
     assert "floods groups without receivers" in result.rows[0].remark
@@ -209,7 +210,7 @@ def test_a_device_that_floods_has_no_join_delay() -> None:
 
 def test_a_device_that_loses_frames_of_groups_has_no_delays() -> None:
     """A first frame that arrives late may then only be one that was not lost (it was taken for a delay of 0.2 s)."""
-    settings = {"groups": 3, "repetitions": 1, "stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
+    settings = SHORT | {"groups": 3, "repetitions": 1}
     toml = snooping(groups=5, copies_per_second=4e4, waiting_copies=4)
     result, _ = measure("group_delay", toml, group_fps=14_000, **settings)
     for row in result.rows:
@@ -218,7 +219,7 @@ def test_a_device_that_loses_frames_of_groups_has_no_delays() -> None:
 
 
 def test_a_device_that_leaves_too_late_has_no_leave_delay() -> None:
-    settings = {"groups": 2, "repetitions": 1, "stay_s": 0.2, "quiet_s": 0.05, "leave_s": 0.2, "spacing_s": 0.01}
+    settings = SHORT | {"groups": 2, "repetitions": 1}
     result, _ = measure("group_delay", snooping(groups=5, leave_ns=1e9), group_fps=1000, **settings)
     assert "leave_delay" not in result.rows[0].figures and "join_delay" in result.rows[0].figures
     assert "still arrived at the end: raise --leave" in result.rows[0].remark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
@@ -99,7 +100,7 @@ def test_two_stages_in_a_hop_are_flagged() -> None:
 
 
 @pytest.mark.parametrize("busy", [{"wake_ns": 300_000.0}, {"send_gap_ns": 220_000}])
-def test_stages_that_a_busy_host_hides_were_taken_for_one_link(busy: dict[str, float]) -> None:
+def test_stages_that_a_busy_host_hides_were_taken_for_one_link(busy: dict[str, Any]) -> None:
     """It is late with replies, or sends its trains slowly, as measured: 64 packets in 15 ms. Nothing flagged them, and
     the row did not say either that they could not be seen."""
     run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, stages=2), VirtualHop(100 * M), budget_s=6.0, **busy)
@@ -350,7 +351,7 @@ def test_bucket_that_holds_twenty_packets_is_found_on_its_hop(link: float) -> No
     [{"mtu": 576}, {"loss": 0.05}, {"wake_ns": 30_000.0}],
     ids=["MTU 576", "loss", "late host"],
 )
-def test_links_are_not_called_buckets_or_stages(wire: dict[str, object]) -> None:
+def test_links_are_not_called_buckets_or_stages(wire: dict[str, Any]) -> None:
     hops = [VirtualHop(rate * M, packet_ns=5_000.0) for rate in (1000, 40, 1000)]
     hops[0].limiter = Limiter(interval_ns=200_000_000)
     run = Campaign(*hops, budget_s=20.0, **wire)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import keisoku as ks
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.device.plan.plan import Plan, plan_of
+from keisoku.subjects.device.procedure.rfc2544.latency import LatencySettings
+from keisoku.subjects.device.procedure.rfc2544.loss import LossSettings
 from keisoku.subjects.device.table import PROCEDURES
 
 LEAKY = "[loss]\nratio = 0.01\n"
@@ -42,7 +45,7 @@ def test_importing_costs_nothing_that_is_not_used() -> None:
     assert shown.startswith("set() measure")
     assert all(name in shown for name in ks.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = ks.nothing  # type: ignore[attr-defined]
+        _ = ks.nothing
 
 
 def test_no_setting_of_a_method_is_a_key_of_the_plan() -> None:
@@ -55,14 +58,15 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
     plan = plan_of(
         ("latency",), {"dut": "sim:gs908e", "trial_s": 2, "repetitions": 3, "frame_bytes": 64, "waits_s": 0.5}
     )
-    assert (plan.latency.trial_s, plan.latency.repetitions, plan.throughput.trial_s) == (2, 3, 2)
+    latency = plan.of(LatencySettings)
+    assert (latency.trial_s, latency.repetitions, plan.throughput.trial_s) == (2, 3, 2)
     assert (plan.frame_bytes, plan.phases.drain_s, plan.phases.rest_s) == ((64,), 0.5, 0.5)
     assert plan_of(("sweep",), {"dut": "sim:gs908e"}).frame_bytes[-1] == 16384
     assert plan_of(("sweep",), {"tx": "xdp:a", "rx": "xdp:b"}).frame_bytes[-1] == 1518
     assert plan_of(("calibrate",), {}).dut == "lab:cable"
     assert plan_of(("trial",), {"dut": "lab:bridge", "tx": 2, "rx": 1}).port_fields() == [("tx", "2"), ("rx", "1")]
     both = plan_of(("throughput", "loss"), {"dut": "sim:gs908e", "loss": {"step_percent": 5}, "frame_bytes": "64,128"})
-    assert (both.loss.step_percent, both.frame_bytes) == (5, (64, 128))
+    assert (both.of(LossSettings).step_percent, both.frame_bytes) == (5, (64, 128))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
         (("throughput",), {"dut": "sim:gs908e", "trial_s": -1}, "throughput.trial_s"),
     ],
 )
-def test_what_is_wrong_is_named(methods: tuple[str, ...], keys: dict[str, object], said: str) -> None:
+def test_what_is_wrong_is_named(methods: tuple[str, ...], keys: dict[str, Any], said: str) -> None:
     with pytest.raises(ks.PlanError, match=said):
         ks.measure(*methods, **keys)
 

@@ -21,6 +21,8 @@ from keisoku.running.study.file import Study, find_studies, parse_study, shipped
 from keisoku.running.study.report import study_findings
 from keisoku.running.study.run import Outcome, device_of
 from keisoku.subjects.device.plan.plan import Plan
+from keisoku.subjects.device.procedure.own.clock_mismatch import ClockMismatchSettings
+from keisoku.subjects.device.procedure.own.sweep import SweepSettings
 
 TABLE_4_1 = {
     "AX3630S-24T": (7.99, 3556, 9216, 0.001006, 0.01258, 4.44, 0.1249),
@@ -42,7 +44,7 @@ TABLE_4_3 = {
     "port 8": (7.98417, 2067.42, 0.000478, 0.005987, 4.096, 0.1981, 7000, 80),
 }
 SLOPES = {"3750G, 1998": (11800.2, 20.7), "AX3630S, 2048": (-5744.49, 0.9199), "AX3630S, 4096": (-5734.48, 1.233)}
-E3 = {
+E3: dict[str, dict[int, tuple[float, ...]]] = {
     "CentreCOM 8624EL": {64: (3.58, 9.18, 4.86), 512: (3.14, 4.17, 3.39), 1518: (2.99, 3.83, 3.23)},
     "SF-4024FL": {
         64: (5.48, 330.91, 52.19, 5.41, 10.98, 9.40),
@@ -106,7 +108,8 @@ def test_the_table_of_e3_is_whole() -> None:
     (study,) = find_studies("e3")
     found = {row.name: tuple(value for value in row.values if value == value) for row in study.table[0].row}
     assert found == {f"{device}, {size} byte": values for device, rows in E3.items() for size, values in rows.items()}
-    assert {step.plan.clock_mismatch.repetitions for step in study.step} == {3}
+    plans = [step.plan for step in study.step]
+    assert {(plan.methods, plan.of(ClockMismatchSettings).repetitions) for plan in plans} == {(("clock_mismatch",), 3)}
 
 
 def test_an_experiment_is_all_its_parts() -> None:
@@ -196,7 +199,7 @@ def test_what_is_published_of_the_ax3630s_over_time_predicts_its_line_in_l3() ->
     table = study.table[0]
     row = next(row for row in table.row if row.name == "AX3630S-24T")
     assert [table.input_of(row, column) != "" for column in table.column] == [False, False, True, *[False] * 4]
-    assert {step.plan.sweep.trial_s for step in study.step if step.plan.dut == "sim:ax3630s-l3"} == {100.0}
+    assert {step.plan.of(SweepSettings).trial_s for step in study.step if step.plan.dut == "sim:ax3630s-l3"} == {100.0}
     model = find_device("ax3630s-l3")
     assert (model.forwarding.ns_per_byte, model.forwarding.constant_ns) == (7.99, 3556.0)
     # By hand, the mean backlog of 100 s in which a hold-up begins in one of two cases and is worked off.

@@ -30,6 +30,8 @@ from keisoku.subjects.clock.stability.measurement import MEASUREMENT as STABILIT
 from keisoku.subjects.clock.stability.settings import StabilitySettings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.procedure.rfc2544.latency import LatencySettings
+from keisoku.subjects.device.procedure.rfc2544.loss import LossSettings
 from keisoku.subjects.device.record.trial import Facts
 from keisoku.subjects.device.table import PROCEDURES
 
@@ -88,12 +90,13 @@ def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_pa
 def test_what_it_buys_is_said_and_deviations_are_named(tmp_path: Path) -> None:
     outcome, said = measured(plan_of("latency", 30), tmp_path / "run")
     plan = parse(outcome.directory.plan)
-    assert plan.latency.trial_s < 5 and plan.latency.repetitions >= 3
-    buys = f"latency: trials of {plan.latency.trial_s:g} s, {plan.latency.repetitions} repetitions"
+    latency = plan.of(LatencySettings)
+    assert latency.trial_s < 5 and latency.repetitions >= 3
+    buys = f"latency: trials of {latency.trial_s:g} s, {latency.repetitions} repetitions"
     (sentence,) = said
     assert sentence.startswith("latency, 3 sizes: ")
     assert sentence.endswith(f" of 30 s; {buys}; waits of {plan.phases.rest_s:g} s")
-    assert f"RFC 2544 §26.2: the stream lasts {plan.latency.trial_s:g} s instead of at least 120 s" in (
+    assert f"RFC 2544 §26.2: the stream lasts {latency.trial_s:g} s instead of at least 120 s" in (
         outcome.results[0].deviations
     )
 
@@ -119,8 +122,9 @@ def test_what_is_given_is_kept(tmp_path: Path) -> None:
     plan = plan_of("latency", 60, latency={"trial_s": 3.0, "rate_fps": 1000}, phases={"rest_s": 1.0})
     outcome, _ = measured(plan, tmp_path / "run")
     found = parse(outcome.directory.plan)
-    assert (found.latency.trial_s, found.phases.rest_s) == (3.0, 1.0)
-    assert found.latency.repetitions < 20 and found.phases.drain_s < 2
+    latency = found.of(LatencySettings)
+    assert (latency.trial_s, found.phases.rest_s) == (3.0, 1.0)
+    assert latency.repetitions < 20 and found.phases.drain_s < 2
     assert spent_s(outcome) <= 66
 
 
@@ -198,7 +202,7 @@ def test_a_procedure_gets_the_time_that_the_ones_before_it_left(tmp_path: Path) 
     plan = parse(outcome.directory.plan)
     lengths = [json.loads(line)["trial"] for line in outcome.directory.lines("trials.jsonl")]
     last_s = lengths[-1]["duration_ns"] / 1e9
-    assert last_s > 1.2 * plan.latency.trial_s
+    assert last_s > 1.2 * plan.of(LatencySettings).trial_s
     assert f"latency: trials of {last_s:g} s" in said[1]
     assert 40 < spent_s(outcome) <= 60
     assert f"the stream lasts {last_s:g} s" in " ".join(outcome.results[1].deviations)
@@ -222,7 +226,7 @@ def test_a_procedure_after_slow_ones_has_shorter_trials_and_a_resumed_run_keeps_
     records = [json.loads(line) for line in outcome.directory.lines("trials.jsonl")]
     plan = parse(outcome.directory.plan)
     length_s = records[-1]["trial"]["duration_ns"] / 1e9
-    assert length_s < plan.loss.trial_s and f"frame loss rate: trials of {length_s:g} s" in said[1]
+    assert length_s < plan.of(LossSettings).trial_s and f"frame loss rate: trials of {length_s:g} s" in said[1]
     assert spent_s(outcome) <= 60 and all(row.figures for result in outcome.results for row in result.rows)
     path = outcome.directory.path / "trials.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
@@ -262,15 +266,20 @@ def test_sizes_of_a_search_share_the_time_where_trials_take_longer_than_thought(
 # Profiles
 
 
+def latency_of(plan: Plan) -> tuple[float, int]:
+    latency = plan.of(LatencySettings)
+    return latency.trial_s, latency.repetitions
+
+
 def test_a_profile_shortens_what_is_not_given() -> None:
     source = {"methods": ["latency"], "dut": "sim:gs908e"}
     quick, short, rfc = (parse({**source, "profile": profile}) for profile in ("quick", "short", "rfc"))
-    assert (quick.latency.trial_s, quick.latency.repetitions, quick.phases.rest_s) == (0.5, 3, 0.1)
-    assert (short.latency.trial_s, short.latency.repetitions, short.phases.rest_s) == (2.0, 5, 0.4)
+    assert latency_of(quick) == (0.5, 3) and quick.phases.rest_s == 0.1
+    assert latency_of(short) == (2.0, 5) and short.phases.rest_s == 0.4
     assert quick.throughput.trial_s == 0.5 and quick.throughput.resolution_percent == 0.99
-    assert rfc == parse(source) and rfc.latency.trial_s == 120
+    assert rfc == parse(source) and latency_of(rfc)[0] == 120
     kept = parse({**source, "profile": "quick", "latency": {"trial_s": 7.0}, "phases": {"drain_s": 2.0}})
-    assert (kept.latency.trial_s, kept.latency.repetitions) == (7.0, 3)
+    assert latency_of(kept) == (7.0, 3)
     assert (kept.phases.drain_s, kept.phases.rest_s) == (2.0, 0.1)
     assert parse(quick.plain()) == quick
 

@@ -41,7 +41,7 @@ class ConntrackEvents:
     def take(self) -> list[int]:
         """When each connection since the last call ended, in ns of the kernel; zeros for new ones. Those of learning
         frames are left out. Raises `OSError` if the kernel had more to say than its socket holds."""
-        found = []
+        found = list[int]()
         while True:
             try:
                 part = self._socket.recv(1 << 20)

@@ -77,11 +77,11 @@ class DaskCluster:
                 place.create()
                 stack.callback(end_all, place.name)
             self.switch.run(self._plug)
-            for place, worker in enumerate(self.workers, 1):
-                worker.run(partial(host, "eth0", f"198.18.9.{place}", _CONGESTION))
+            for number, worker in enumerate(self.workers, 1):
+                worker.run(partial(host, "eth0", f"198.18.9.{number}", _CONGESTION))
             self._start(self.switch, "scheduler", "--host", _SCHEDULER, "--port", "8786", "--protocol", self.protocol)
-            for worker in range(len(self.workers)):
-                self._serve(worker)
+            for number in range(len(self.workers)):
+                self._serve(number)
             self._stack = stack.pop_all()
         return self
 

@@ -82,7 +82,8 @@ def assert_passage(lab: Lab, tap: MakeTap, tx: int, rx: int, length: int = 46) -
 
 def assert_like(arrived: bytes, expected: str) -> None:
     """Every field that `expected` names has that value, layer by layer, and every checksum is right."""
-    found, wanted = Ether(arrived), stack(expected)
+    found: Packet = Ether(arrived)
+    wanted: Packet = stack(expected)
     while not isinstance(wanted, NoPayload):
         assert type(found) is type(wanted), f"{found!r} is not {wanted!r}"
         for name, value in wanted.fields.items():
@@ -93,7 +94,7 @@ def assert_like(arrived: bytes, expected: str) -> None:
 
 def assert_checksums(arrived: bytes) -> None:
     again = Ether(arrived)
-    layer = again
+    layer: Packet = again
     while not isinstance(layer, NoPayload):
         # RFC 768: zero means that the sender computed none.
         if isinstance(layer, IP) or (isinstance(layer, UDP) and layer.chksum):

@@ -39,7 +39,7 @@ def routes(api: Any, state: str, *names: str) -> None:
 def await_peers(api: Any, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Metrics of all peers by name once they are as wanted; a test's time limit ends it otherwise."""
     while True:
-        found = {}
+        found: dict[str, Any] = {}
         for version in (4, 6):
             request = snappi.MetricsRequest()
             getattr(request, f"bgpv{version}").peer_names = []

@@ -45,7 +45,8 @@ OWN_CHECKS = [not_a_server_error, status_code_conformance, content_type_conforma
 
 def requests_of(found: dict[str, Any]) -> list[Any]:
     """Of each operation of a document what can be sent to it: a strategy of Hypothesis. Making them takes a while."""
-    return [result.ok().as_strategy() for result in schemathesis.openapi.from_dict(found).get_all_operations()]
+    operations: list[Any] = list(schemathesis.openapi.from_dict(found).get_all_operations())
+    return [operation.ok().as_strategy() for operation in operations]
 
 
 def fuzz(url: str, requests: list[Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
@@ -133,7 +134,7 @@ def main() -> int:
         Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(folder))) as server,
     ):
         run = some_run(server.url)
-        asked = [
+        asked: list[tuple[list[Any], list[Any]]] = [
             (requests_of(otg), OTG_CHECKS),
             (requests_of(own_document(run)), OWN_CHECKS),
             (requests_of(openapi()), OWN_CHECKS),

@@ -33,9 +33,10 @@ def signed(frame: bytes, stream: int = 7, sequence: int = 1, sent_ns: int = 123_
 def layers(frame: bytes) -> list[Any]:
     """What Scapy finds in a frame, payload included."""
     from scapy.layers.l2 import Ether
-    from scapy.packet import NoPayload
+    from scapy.packet import NoPayload, Packet
 
-    found, packet = [], Ether(frame)
+    found: list[Packet] = []
+    packet: Packet = Ether(frame)
     while not isinstance(packet, NoPayload):
         found.append(packet)
         packet = packet.payload

@@ -240,7 +240,7 @@ def _lines(device: str, name: str, result: Result) -> Iterator[str]:
             yield "\t".join((device, name, "", "flag", flag.name, figure, *_cells(quantity)))
 
 
-def _cells(quantity: Quantity) -> tuple[str, str, str, str]:
+def _cells(quantity: Quantity) -> tuple[str, ...]:
     # Nine digits: all that is measured, and no last digit of a sum that another processor adds in another order.
     low, high = quantity.bounds or (None, None)
     ends = ("" if end is None else f"{end:.9g}" for end in (low, high))

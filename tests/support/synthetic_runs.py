@@ -300,7 +300,7 @@ def sweep_run(sizes: list[int] | None = None) -> DeviceRun:
     """A simulated GS908E: exact figures on 8 ns/byte + 811 ns, and frames lost above 9887 byte."""
     sizes = sizes or [64, *range(256, 9888, 256), 9887, 9952, 10_016]
     random = np.random.default_rng(3)
-    records, rows, points = [], [], []
+    records, rows, points = list[TrialRecord](), [], []
     for size in sizes:
         rate = maximum_frames_per_second(1e9, size)
         values = 8.0 * size + 811 + random.normal(0, 0.9, 400)

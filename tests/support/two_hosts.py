@@ -52,7 +52,8 @@ def two_hosts(faults: Faults | None, device: str = "faulty") -> Iterator[TwoHost
         near, port = lab.ports[0].namespace_path, lab.ports[1]
         run_in_namespace(near, lambda: _move(port, far))
         run_in_namespace(near, lambda: _up("control", NEAR))
-        far.run(lambda: (_up("control", FAR), _up(port.interface, port.ipv4)))
+        far.run(lambda: _up("control", FAR))
+        far.run(lambda: _up(port.interface, port.ipv4))
         yield TwoHosts(lab, near.name, far.name)
 
 

@@ -72,6 +72,7 @@ def carried_out(
         parameters, 0, wall_ns, PACKET_BYTES if up else None, told=(lambda now_ns, status: None) if up else learn
     )
     numbers, underway = count(), list[tuple[int, int, End, bytes]]()
+    end: End
     for place, data in enumerate(noise):
         for end in (sender, receiver):
             heapq.heappush(underway, (place * 10_000_000, next(numbers), end, data))

@@ -12,6 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 Discipline = Literal["drop-tail", "codel", "fq", "fq-codel"]
@@ -147,7 +148,7 @@ class VirtualPath:
         self._ramp_s, self._end_s = ramp_s, whole_s
         self._at(0.0, lambda: self._probe())
         for number in range(len(self._flows)):
-            self._at(self._chance.random() * 0.01, lambda number=number: self._send(number))
+            self._at(self._chance.random() * 0.01, partial(self._send, number))
         if self._udp_bps:
             self._at(0.0, self._send_udp)
         while self._events and self._events[0][0] < whole_s + 3.0:

@@ -50,7 +50,7 @@ def texts() -> dict[str, str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
                 for text in node.args:
-                    if isinstance(text, ast.Constant):
+                    if isinstance(text, ast.Constant) and isinstance(text.value, str):
                         found[text.value] = str(path)
                     else:  # only where a template's own literal is handed on
                         assert path.name == "template.py", f"{path}, line {node.lineno}: give phrase a literal"
@@ -235,7 +235,7 @@ def without_phrase(tree: ast.AST) -> list[str]:
     for node in ast.walk(tree):
         text = ""
         if isinstance(node, ast.JoinedStr):
-            text = "".join(part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value if not isinstance(above.get(node), ast.JoinedStr) else ""
         if SENTENCE.search(text) and not text.startswith("\b") and not excused(node):

@@ -74,7 +74,7 @@ def test_a_difference_of_two_means_is_covered() -> None:
     random = np.random.default_rng(1)
     for one, other in ((3, 3), (5, 3), (10, 4)):
         held = [
-            abs(a.mean() - b.mean() - 5) <= half_width_of_sum((a, b), (1, -1))
+            abs(a.mean() - b.mean() - 5) <= half_width_of_sum((a.tolist(), b.tolist()), (1, -1))
             for a, b in ((random.normal(15, 3, one), random.normal(10, 3, other)) for _ in range(DRAWS))
         ]
         assert 0.93 <= np.mean(held) <= 0.98

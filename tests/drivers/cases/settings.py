@@ -89,7 +89,7 @@ def mtu_changed_in_a_trial(bed: Bed) -> None:
     with bed.opened(bed.sender, bed.engine) as engine:
         trial = bed.trial(frames=2000)
         try:
-            facts = bed.carry(engine, trial, lambda: ip("link", "set", bed.port(0), "mtu", "1400") and None)
+            facts = bed.carry(engine, trial, lambda: ip("link", "set", bed.port(0), "mtu", "1400"))
         except EngineError as error:
             bed.shown = str(error)
             return

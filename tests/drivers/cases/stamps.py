@@ -14,7 +14,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.subjects.clock.reference import phc
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.testbed.host_port import list_ports
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 _OF_DRIVERS = {
     "none": "the driver offers no hardware timestamps",

@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.frame.rates import maximum_frames_per_second
 from keisoku.subjects.device.record.trial import TrialRecord
-from keisoku.subjects.device.testbed.host_port import list_ports
+from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 
 @case(each_engine=False)
@@ -45,7 +45,7 @@ def line_rate(bed: Bed) -> None:
         known = engine.capabilities.link_bits_per_second
     speed = bed.driver.speed_mbps
     assert known == (None if speed is None else speed * 1e6)
-    if speed is not None:
+    if known is not None:
         bed.shown = f"{maximum_frames_per_second(known, 64):.0f} frames/s of 64 bytes"
         assert bed.shown == "1488095 frames/s of 64 bytes", bed.shown
         return

@@ -64,7 +64,7 @@ class Controller:
         self,
         who: str,
         call: Callable[..., _Answer],
-        *documents: Document,
+        *documents: Document | str,
         changes: bool = False,
         connection: str | None = None,
     ) -> _Answer:

@@ -152,7 +152,7 @@ def test_the_end_is_at_most_20_lines_that_fit(width: int, count: int) -> None:
 def test_the_end_shows_every_row_of_the_main_table_and_its_main_column() -> None:
     heads = [Head("Source", ""), Head("Bulk", "ns"), Head("Minimum", "ns"), Head("Median", "ns")]
     table = Table("Cost", heads, [[f"source {row}", "1" * 12, "2" * 12, f"{row}†"] for row in range(9)], ["†"])
-    said = Summary(["In short."], "report.html", (), table, 3, 0, {}).lines(40)
+    said = Summary(["In short."], "report.html", (), table, 3, 0, ()).lines(40)
     assert said[1:4] == ["Cost (3 of 4 columns)", "Source            Bulk  Median", f"{'ns':>22}{'ns':>8}"]
     assert [line.split()[-1] for line in said[4:13]] == [f"{row}†" for row in range(9)]
     assert said[13:] == ["† uncertainty not known", "report: report.html"]

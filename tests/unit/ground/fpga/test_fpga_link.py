@@ -89,7 +89,7 @@ def test_nothing_happens_twice_or_wrongly_on_a_bad_line(seed: int) -> None:
     transport = DirectTransport(instrument, damaging(rng, 0.3), damaging(rng, 0.3))
     link = Link(transport, "double", tries=60)
     bus.accesses.clear()
-    popped, written, memory = 0, [], {}
+    popped, written, memory = 0, [], dict[int, int]()
     for _ in range(300):
         kind = rng.randrange(3)
         address = 0x10000 + 4 * rng.randrange(50)

@@ -30,7 +30,7 @@ class Box:
     """A mailbox whose other end answers as `peer` does."""
 
     def __init__(self, *frames: bytes, peer: list[HostRange] | None = None) -> None:
-        self.frames, self.sent, self.peer = list(frames), [], peer or []
+        self.frames, self.sent, self.peer = list(frames), list[bytes](), peer or []
 
     def receive(self) -> bytes | None:
         return self.frames.pop(0) if self.frames else None
@@ -42,12 +42,18 @@ class Box:
             self.frames.append(reply)
 
 
+def answered(question: bytes, hosts: list[HostRange] = HOSTS) -> bytes:
+    reply = answer(question, hosts)
+    assert reply is not None
+    return reply
+
+
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_question_is_answered_to_who_asked(version):
     question = ask(ROUTER[version], TARGET[version])
     assert len(question) >= 60 and read(question) == Ask(ROUTER[version], TARGET[version])
-    reply = answer(question, HOSTS)
-    assert reply is not None and len(reply) >= 60
+    reply = answered(question)
+    assert len(reply) >= 60
     assert Ether(reply).dst == DUT and Ether(reply).src == OURS
     assert read(reply) == Tell(Party(OURS, TARGET[version]))
     assert answer(reply, HOSTS) is None
@@ -60,11 +66,11 @@ def test_a_question_for_another_host_is_not_answered(version):
 
 
 def test_questions_and_answers_are_laid_out_as_scapy_reads_them():
-    reply = Ether(answer(ask(ROUTER[4], TARGET[4]), HOSTS))
+    reply = Ether(answered(ask(ROUTER[4], TARGET[4])))
     assert (reply[ARP].op, reply[ARP].psrc, reply[ARP].pdst) == (2, "198.18.1.50", "198.18.1.1")
     question = Ether(ask(ROUTER[6], TARGET[6]))
     assert (question.dst, question[IPv6].dst) == ("33:33:ff:00:00:50", "ff02::1:ff00:50")
-    reply = Ether(answer(bytes(question), HOSTS))
+    reply = Ether(answered(bytes(question)))
     assert (reply[IPv6].dst, reply[IPv6].hlim) == ("2001:2:0:1::1", 255)
     assert (reply[ICMPv6ND_NA].S, reply[ICMPv6ND_NA].O, reply[ICMPv6ND_NA].R) == (1, 1, 0)
     sent = reply[ICMPv6ND_NA].cksum
@@ -74,10 +80,9 @@ def test_questions_and_answers_are_laid_out_as_scapy_reads_them():
 
 def test_who_has_no_address_yet_is_told_with_all_others():
     probe = Ether(src=DUT, dst="33:33:ff:00:00:50") / IPv6(src="::", dst="ff02::1:ff00:50", hlim=255)
-    reply = Ether(answer(bytes(probe / ICMPv6ND_NS(tgt="2001:2:0:1::50")), HOSTS))
+    reply = Ether(answered(bytes(probe / ICMPv6ND_NS(tgt="2001:2:0:1::50"))))
     assert (reply.dst, reply[IPv6].dst, reply[ICMPv6ND_NA].S) == ("33:33:00:00:00:01", "ff02::1", 0)
-    probe = bytes(Ether(src=DUT) / ARP(op=1, hwsrc=DUT, psrc="0.0.0.0", pdst="198.18.1.50"))
-    assert answer(probe, HOSTS) is not None
+    assert answered(bytes(Ether(src=DUT) / ARP(op=1, hwsrc=DUT, psrc="0.0.0.0", pdst="198.18.1.50")))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_random_bytes_are_read_without_an_error(frame):
 
 
 def test_a_step_answers_all_that_has_come_and_says_who_told():
-    told = answer(ask(Party(OURS, TARGET[4]), ROUTER[4].ip), [HostRange(DUT, ROUTER[4].ip, ROUTER[4].ip)])
+    told = answered(ask(Party(OURS, TARGET[4]), ROUTER[4].ip), [HostRange(DUT, ROUTER[4].ip, ROUTER[4].ip)])
     box = Box(ask(ROUTER[4], TARGET[4]), bytes(60), told, ask(ROUTER[6], TARGET[6]))
     assert step(box, HOSTS) == [ROUTER[4]]
     assert [read(frame) for frame in box.sent] == [Tell(Party(OURS, TARGET[version])) for version in (4, 6)]
@@ -136,13 +141,13 @@ def test_a_step_answers_all_that_has_come_and_says_who_told():
 def test_a_gateway_is_resolved_and_meanwhile_its_questions_answered(version):
     gateway = ROUTER[version].ip
     box = Box(ask(ROUTER[version], TARGET[version]), peer=[HostRange(DUT, gateway, gateway)])
-    waits = []
+    waits = list[int]()
     assert resolve(box, HOSTS, Party(OURS, TARGET[version]), gateway, 10**9, waits.append) == DUT
     assert len(box.sent) == 2 and len(waits) == 1
 
 
 def test_a_silent_gateway_is_asked_four_times_a_second_and_then_an_error():
-    box, waits = Box(), []
+    box, waits = Box(), list[int]()
     with pytest.raises(EngineError, match=r"no answer for 198\.18\.1\.1"):
         resolve(box, HOSTS, Party(OURS, TARGET[4]), ROUTER[4].ip, 10**9, waits.append)
     assert sum(waits) == 10**9 and len(box.sent) == 4
@@ -174,7 +179,7 @@ class Link:
 
 @pytest.mark.parametrize("port", [0, 1])
 def test_frames_are_read_from_the_port_s_mailbox_once_each_and_answers_sent(port):
-    sent = []
+    sent = list[bytes]()
     frames = [ask(ROUTER[4], TARGET[4]), bytes(range(61)), bytes(range(62)), ask(ROUTER[6], TARGET[6])]
     box = PortMailbox(Link(port, [frames[1], frames[2]]), port, sent.append)
     assert [box.receive() for _ in range(3)] == [frames[1], frames[2], None]

@@ -6,6 +6,7 @@ Scapy, which shares no code with the reader, makes the headers and says what the
 from __future__ import annotations
 
 from ipaddress import IPv4Address
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,9 +26,9 @@ from keisoku.ground.frame.payload import payload
 from keisoku.subjects.device.record.changed_headers import changes_of
 from keisoku.subjects.device.record.changes import Kind
 
-MACS = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
-IPS = {"src": "198.18.1.2", "dst": "198.19.1.2"}
-IPV6S = {"src": "2001:2::2", "dst": "2001:2:0:8000::2"}
+MACS: dict[str, Any] = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
+IPS: dict[str, Any] = {"src": "198.18.1.2", "dst": "198.19.1.2"}
+IPV6S: dict[str, Any] = {"src": "2001:2::2", "dst": "2001:2:0:8000::2"}
 LOAD = payload(60)
 STACKS = {
     "ipv4": Ether(**MACS) / IP(**IPS, id=0, ttl=64) / UDP(sport=49184, dport=7),
@@ -70,7 +71,7 @@ def test_headers_are_read_as_scapy_wrote_them(name: str) -> None:
     built = header(STACKS[name])
     layers = dissect(built.front, built.end)
     wanted = []
-    layer = Ether(built.front)
+    layer: Packet = Ether(built.front)
     while layer and not isinstance(layer, Raw):
         wanted.append(type(layer).__name__.replace("IPv6ExtHdrSegmentRouting", "IPv6ExtHdrRouting"))
         layer = layer.payload

@@ -327,20 +327,20 @@ def with_rows(run: Outcome, name: str, rows: list[Row]) -> Outcome:
 
 def test_a_run_against_its_earlier_one() -> None:
     old, new = outcome(host_run()), outcome(host_run(capacity=700_000))
-    figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
-    judged, missing = judge("throughput", *figures, {}, Margin(share=0.05))  # type: ignore[call-arg]
+    figures = figures_by_key(result_of(new, "throughput")), figures_by_key(result_of(old, "throughput"))
+    judged, missing = judge("throughput", *figures, {}, Margin(share=0.05))
     assert not missing
     assert {one.figure for one in regressions(judged)} >= {"throughput"}
     assert figure_name("throughput", judged[0].key, judged[0].figure) == "throughput[64].throughput"
-    allowed, _ = judge("throughput", *figures, {"throughput": Margin(share=0.2)}, Margin(share=0.2))  # type: ignore[call-arg]
+    allowed, _ = judge("throughput", *figures, {"throughput": Margin(share=0.2)}, Margin(share=0.2))
     assert not regressions(allowed)
 
 
 def test_what_only_one_run_has_is_said() -> None:
     old = outcome(host_run())
     new = with_rows(old, "throughput", result_of(old, "throughput").rows[1:])
-    figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
-    _, missing = judge("throughput", *figures, {}, Margin())  # type: ignore[call-arg]
+    figures = figures_by_key(result_of(new, "throughput")), figures_by_key(result_of(old, "throughput"))
+    _, missing = judge("throughput", *figures, {}, Margin())
     assert (Key(64, 0.0, ""), "throughput") in missing
 
 

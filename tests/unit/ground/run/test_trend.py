@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def series(seed: int, *levels: float, each: int = 15) -> list[float]:
     return [float(level + chance.normal(0, 0.02)) for level in levels for _ in range(each)]
 
 
-def of(values: list[float | None], margins: dict[str, Margin] = NONE, name: str = "throughput") -> Trend:
+def of(values: Sequence[float | None], margins: dict[str, Margin] = NONE, name: str = "throughput") -> Trend:
     figures = [{} if it is None else {name: Quantity(value=it, unit="frames/s", uncertainty=0.0)} for it in values]
     [found] = trends("throughput", [{Key(64, 0.0, ""): each} for each in figures], (), margins)
     return found

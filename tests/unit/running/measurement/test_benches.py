@@ -20,7 +20,7 @@ from keisoku.subjects.device import bench, measuring, table
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.table import PROCEDURES
 
-SIDES = {"frame_bytes": 512, "dut": "sim:gs908e", "trial": {"trial_s": 0.01, "rate_fps": 1000}}
+SIDES: dict[str, Any] = {"frame_bytes": 512, "dut": "sim:gs908e", "trial": {"trial_s": 0.01, "rate_fps": 1000}}
 
 
 class Opened:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_log_normal_sizes_have_their_mean_and_nearly_their_variation(mean: int, 
     assert sum(share for size, share in found if size < median) == pytest.approx(0.5, abs=0.01)
 
 
-def client(**changes: object) -> ClientModel:
+def client(**changes: Any) -> ClientModel:
     return replace(ClientModel("a", 10, 1e9, 1430), **changes)
 
 

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from keisoku.errors import PlanError
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.cell import cells
@@ -98,7 +99,7 @@ def test_open_tables_show_ours_alone():
 def test_step_is_swept_searched_and_kept(tmp_path):
     (study,) = find_studies("e4-limit")
     step = study.system[0].model_copy(update={"floor_bps": 4.2e8, "limits": 4})
-    result = measure_system(step, tmp_path / "step", {})
+    result = measure_system(step, tmp_path / "step", Observer())
     found = result.rows[0].figures
     assert found["best_limit"].value == pytest.approx(420) and found["fast_at_best"].value < 100
     assert (tmp_path / "step" / "report.html").exists() and (tmp_path / "step-search" / "result.json").exists()

@@ -116,7 +116,7 @@ def test_levels_are_those_of_theory() -> None:
     white_frequency = sigma * power_law_phase(0, points, generator())
     assert deviation(ADEV, [white_frequency], 16, tau0) == pytest.approx(sigma / tau0 / 4, rel=0.04)
     assert deviation(HDEV, [white_frequency], 16, tau0) == pytest.approx(sigma / tau0 / 4, rel=0.04)
-    drifting = 0.5 * 1e-12 * (np.arange(points) * tau0) ** 2
+    drifting = 0.5 * 1e-12 * (np.arange(points, dtype=np.float64) * tau0) ** 2
     assert deviation(ADEV, [drifting], 64, tau0) == pytest.approx(1e-12 * 64 * tau0 / math.sqrt(2), rel=1e-6)
     assert deviation(MDEV, [drifting], 64, tau0) == pytest.approx(1e-12 * 64 * tau0 / math.sqrt(2), rel=1e-6)
     assert deviation(HDEV, [drifting], 64, tau0) < 1e-3 * deviation(ADEV, [drifting], 64, tau0)

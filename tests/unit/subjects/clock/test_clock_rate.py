@@ -9,7 +9,7 @@ import pytest
 from keisoku import _core
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.subjects.clock import interval_clock, oscillator
+from keisoku.subjects.clock import frequency, interval_clock, oscillator
 from keisoku.subjects.clock.frequency import Frequency
 from keisoku.subjects.clock.host_changes import changes
 from keisoku.subjects.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
@@ -68,7 +68,7 @@ def test_a_clock_that_is_steered_meanwhile_may_be_anywhere_the_kernel_lets_it() 
 def test_simulated_time_and_figures_without_an_uncertainty_stay_as_they_are() -> None:
     exact = Bias(exact=True, rate=nominal_rate("x")).corrected(1000, 64, 1e5, single_frame=True)
     # Half of the picosecond that virtual time counts in, and nothing for a rate.
-    assert (exact.value, exact.uncertainty) == (1000, pytest.approx(2 * 0.0005 / 3**0.5))
+    assert exact.value == 1000 and exact.uncertainty == pytest.approx(2 * 0.0005 / 3**0.5)
     unknown = Quantity(value=1.0, unit="bit/s")
     assert nominal_rate("x").with_rate(unknown) == unknown
     known = Quantity(value=1e8, unit="bit/s", uncertainty=2e4)
@@ -104,7 +104,7 @@ def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(interval_clock, "counter", lambda host: (name, True))
     kept = oscillator.measured_now(Frequency(2.6e9, 1.0), "ntp:here", interval_clock.oscillator_valid_for(name))
     oscillator.keep(interval_clock.oscillator_folder(), kept)
-    monkeypatch.setattr(interval_clock.frequency, "estimate", lambda readings: Frequency(2.6e9, 26.0))
+    monkeypatch.setattr(frequency, "estimate", lambda readings: Frequency(2.6e9, 26.0))
     monkeypatch.setattr(interval_clock, "brackets", lambda *_: [])
     rate = interval_clock.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def changed(given: Readings, **columns: np.ndarray) -> Readings:
 
 
 def taken(given: Readings, kept: np.ndarray) -> Readings:
-    return Readings(**{name: None if column is None else column[kept] for name, column in vars(given).items()})
+    columns: dict[str, Any] = {name: None if column is None else column[kept] for name, column in vars(given).items()}
+    return Readings(**columns)
 
 
 def test_a_log_whose_readings_are_no_time_apart_is_refused(recwarn: pytest.WarningsRecorder) -> None:

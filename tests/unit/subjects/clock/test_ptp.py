@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -91,9 +92,9 @@ def test_what_is_no_message_of_this_version_is_passed_over(at: int, value: int) 
     assert decode(bytes(packet)) is None
 
 
-def _scapy(kind: Kind, rest: bytes = b"", **more: int) -> bytes:
-    fields = {"messageType": int(kind), "domainNumber": 44, "sequenceId": 77, "correctionField": 3 << 15}
-    identity = {"clockIdentity": int.from_bytes(MASTER.clock, "big"), "portNumber": MASTER.port}
+def _scapy(kind: Kind, rest: bytes = b"", **more: Any) -> bytes:
+    fields = dict[str, Any](messageType=int(kind), domainNumber=44, sequenceId=77, correctionField=3 << 15)
+    identity: dict[str, Any] = {"clockIdentity": int.from_bytes(MASTER.clock, "big"), "portNumber": MASTER.port}
     packet = bytearray(bytes(PTP(**fields, **identity, **more)) + rest)
     packet[2:4] = len(packet).to_bytes(2, "big")
     return bytes(packet)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Any
 
 import pytest
 from support.ptp_ports import MASTER
@@ -156,7 +157,7 @@ def _late(message: Message, by_ns: int) -> Message:
     return dataclasses.replace(message, body=dataclasses.replace(body, time_ns=body.time_ns + by_ns))
 
 
-def _replaced(**changes: object) -> Callable[[Message], Message]:
+def _replaced(**changes: Any) -> Callable[[Message], Message]:
     return lambda message: dataclasses.replace(message, **changes)
 
 

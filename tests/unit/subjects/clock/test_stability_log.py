@@ -299,6 +299,7 @@ def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_pat
     code, found = invoked("clock", "stability", *arguments, "--require", "readings > 7")
     assert code == 0
     counter = _core.clock_counter(clock_source())
+    assert counter is not None
     assert ("circular" in [flag["name"] for flag in found["flags"]]) == counter[1]
     assert found["rows"][0]["figures"]["readings"]["value"] >= 8
     assert invoked("analyse", str(run)) == (0, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,7 +183,8 @@ def test_what_cannot_be_replayed_is_refused_in_one_sentence(tmp_path: Path) -> N
     path.write_bytes(whole[:-1])
     with pytest.raises(EngineError, match="ends within a frame"):
         replay(path)
-    for wrong in ({"scale": 0.0}, {"scale": float("nan")}, {"frames_per_second": -1.0}):
+    wrongs: list[dict[str, Any]] = [{"scale": 0.0}, {"scale": float("nan")}, {"frames_per_second": -1.0}]
+    for wrong in wrongs:
         with pytest.raises(PlanError):
             replay(path, **wrong)
     with pytest.raises(PlanError, match="give one of them"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Generator, Sequence
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_a_run_at_full_speed_allows_for_what_its_meter_did_not_see() -> None:
 
 def test_waits_for_full_speed_end_and_keep_to_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [0.0]
-    monkeypatch.setattr(full_speed.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     takes_ns = [1000]
     monkeypatch.setattr(full_speed, "speed_of_cpu", lambda cpu, span_ns: (10, takes_ns[0], 10 * takes_ns[0]))
 

@@ -103,7 +103,7 @@ def test_a_refusal_at_one_port_is_said_and_costs_the_other_nothing() -> None:
 
 
 def test_a_port_with_an_engine_in_its_name_keeps_it() -> None:
-    speeds = {"eth1": {"xdp": 1e6, "afxdp": 2e6, "packet": 3e6}, "eth2": ALL_SAME}
+    speeds: dict[str, Speeds] = {"eth1": {"xdp": 1e6, "afxdp": 2e6, "packet": 3e6}, "eth2": ALL_SAME}
     first, second = choose([port("eth1"), port("eth2", ("xdp",))], speeds)
     assert (first.engine, second.engine) == ("packet", "xdp")
 

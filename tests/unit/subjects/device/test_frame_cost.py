@@ -113,7 +113,7 @@ def test_a_thread_that_polls_is_measured_only_where_it_is_overloaded(
     (stream,) = facts.streams
     tracked = stream.tracked.model_copy(update={"lost_frames": lost})
     facts = facts.model_copy(update={"streams": [stream.model_copy(update={"tracked": tracked})]})
-    polls = {"threads_ns": {"dpdk-worker1": 400 * forwarded, "dpdk-main": 1000}}
+    polls: dict[str, Any] = {"threads_ns": {"dpdk-worker1": 400 * forwarded, "dpdk-main": 1000}}
     of = parse({**LAB, "cost": {"process": ["dpdk-testpmd"]}})
     result, records = found(
         (facts, capabilities), of=of, idle={"threads_ns": {"dpdk-worker1": 350 * forwarded}}, **polls

@@ -69,7 +69,7 @@ def made(path: Path, seed: int, frames: int) -> list[Row]:
 def in_order_of_arrival(own: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """The rows with REORDERED where a frame of the stream with a higher number was before."""
     highest: dict[int, int] = {}
-    found = []
+    found = list[tuple[int, ...]]()
     for sequence, sent, received, stream, port, flags in sorted(own, key=lambda row: (row[2], row[0])):
         late = not flags and sequence < highest.get(stream, 0)
         if not flags:
@@ -154,8 +154,8 @@ def test_named_queries_say_what_plain_loops_say(seed: int, frames: int) -> None:
         said = answered(path, "from around_losses(near := 2)")
         assert sorted(tuple(row[name] or 0 for name in names) for row in said) == near
 
-        names = ("trial", "stream", "sequence", "extent_frames", "behind", "late_ns")
-        assert [tuple(row[name] for name in names) for row in answered(path, "reorder_extents")] == extents(rows)
+        about = ("trial", "stream", "sequence", "extent_frames", "behind", "late_ns")
+        assert [tuple(row[name] for name in about) for row in answered(path, "reorder_extents")] == extents(rows)
 
         places = ("trial", "stream", "sequence", "receive_ns")
         worst = sorted(timed(rows), key=lambda row: (-row["latency_ns"], *(row[name] for name in places)))[:4]

@@ -12,7 +12,8 @@ from keisoku.subjects.clock.relation import SAME_CLOCK, Reading
 from keisoku.subjects.device.calibration import store
 from keisoku.subjects.device.engine.port_capture import next_free
 from keisoku.subjects.device.engine.stamps import StampOffer
-from keisoku.subjects.device.testbed.host_port import HostPort, PortAddress
+from keisoku.subjects.device.testbed.host_port import PortAddress
+from keisoku.subjects.device.testbed.host_port_list import HostPort
 from keisoku.subjects.device.testbed.host_ports import wired_ports
 
 HARDWARE = StampOffer(rx_hardware_socket=True, tx_hardware_socket=True, rx_software=True, phc_index=3)

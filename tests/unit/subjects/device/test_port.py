@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.subjects.device.testbed import host_port
-from keisoku.subjects.device.testbed.host_port import HostPort, PortAddress, check, list_ports, resolve_mac
+from keisoku.subjects.device.testbed.host_port import PortAddress, check, resolve_mac
+from keisoku.subjects.device.testbed.host_port_list import HostPort, list_ports
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_other_texts_are_refused(text):
 
 
 def _port(**changes: object) -> HostPort:
-    plain = {
+    plain: dict[str, Any] = {
         "name": "eth1",
         "driver": "veth",
         "mac": "02:00:00:00:00:01",

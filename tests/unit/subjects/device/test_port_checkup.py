@@ -24,7 +24,7 @@ QUIET = {
 
 
 def port(**differing: Any) -> HostPort:
-    known = {
+    known: dict[str, Any] = {
         "name": "eth1",
         "driver": "igb",
         "mac": "02:00:00:00:00:01",

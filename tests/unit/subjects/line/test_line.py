@@ -117,7 +117,7 @@ def test_the_capacity_of_a_random_line_is_inside_its_interval(seed: int) -> None
     settings = parsed(LineSettings, {"host": "far", "rounds": 1, "ramp_s": 0.6, "duration_s": 0.6})
     outcomes = measured_as(line, settings.responsiveness(), settings.plan(), seed)
     result, _ = analyse(settings, outcomes, {}, 0, None)
-    for way, case in (("up", "upload"), ("down", "download")):
+    for way, case in zip(WAYS, ("upload", "download"), strict=True):
         (row,) = [one for one in result.rows if (one.group, one.case) == (RATE, case)]
         lower, upper = row.figures["capacity"].bounds or (0.0, 0.0)
         assert lower <= line.queues[way].rate_bps <= upper, (line, row)

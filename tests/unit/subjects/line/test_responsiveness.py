@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -49,12 +50,12 @@ def settings(**more: object) -> ResponsivenessSettings:
 
 
 def packets(
-    condition: Condition, waits_ns: Sequence[float], ahead_ns: float = 0.0, begun_ns: int = 0, **more: object
+    condition: Condition, waits_ns: Sequence[float], ahead_ns: float = 0.0, begun_ns: int = 0, **more: Any
 ) -> Outcome:
     """One packet each 20 ms; what the upload's wait, over 10 ms each way, and by how much the far clock is ahead."""
-    at = begun_ns + np.arange(len(waits_ns)) * 20 * MS
-    one_way = {"up": 10 * MS + np.asarray(waits_ns) + ahead_ns, "down": np.full(len(waits_ns), 10 * MS - ahead_ns)}
-    return Outcome(0, condition, begun_ns, at, one_way, **more)  # type: ignore[arg-type]
+    at = begun_ns + np.arange(len(waits_ns), dtype=np.float64) * 20 * MS
+    up, down = 10 * MS + np.asarray(waits_ns) + ahead_ns, np.full(len(waits_ns), 10 * MS - ahead_ns)
+    return Outcome(0, condition, begun_ns, at, {"up": up, "down": down}, **more)
 
 
 def row_of(result: Result, group: str, case: str) -> Row:
@@ -166,7 +167,7 @@ def test_without_an_idle_time_there_are_no_waits() -> None:
 def test_a_queue_that_still_grows_is_not_taken_for_full_and_an_overload_that_was_none_shows_nothing() -> None:
     floor = Floor.of([packets("idle", [0.0])])
     assert floor is not None
-    of_overload = {"rates_bps": {"up": 1e7}, "offered_bps": 1.5e7}
+    of_overload: dict[str, Any] = {"rates_bps": {"up": 1e7}, "offered_bps": 1.5e7}
     full = depth(floor, packets("up-overload", [50 * MS] * 20, **of_overload), "up")
     assert full is not None and full.full and full.waits_ns == 50 * MS
     assert full.length_ns - full.waits_ns == pytest.approx(8e9 * 1228 / 1e7 / 2)
@@ -177,7 +178,7 @@ def test_a_queue_that_still_grows_is_not_taken_for_full_and_an_overload_that_was
     late = queue + np.tile([0.0, 5.0, 9.0], 20) * MS
     busy = depth(floor, packets("up-overload", list(late), **of_overload), "up")
     assert busy is not None and not busy.full and 20 * MS < busy.least_ns <= queue.max()
-    too_slow = {"rates_bps": {"up": 1e7}, "offered_bps": 1e7}
+    too_slow: dict[str, Any] = {"rates_bps": {"up": 1e7}, "offered_bps": 1e7}
     assert depth(floor, packets("up-overload", [50 * MS] * 20, **too_slow), "up") is None
 
 
@@ -202,8 +203,8 @@ def test_what_hops_add_sums_to_what_the_farthest_adds(steps: list[float], silent
 def test_a_queue_is_found_with_its_kind_its_place_and_its_length(
     discipline: Discipline, bucket_bytes: float, ramp_s: float
 ) -> None:
-    queues = {"up": Queue(2e6, 40_000, discipline, bucket_bytes), "down": Queue(4e6, 120_000, discipline, bucket_bytes)}
-    line = Line(queues, round_trip_s=0.02, hop=3)
+    up, down = Queue(2e6, 40_000, discipline, bucket_bytes), Queue(4e6, 120_000, discipline, bucket_bytes)
+    line = Line({"up": up, "down": down}, round_trip_s=0.02, hop=3)
     wanted, repliers = settings(ramp_s=ramp_s), {ttl: f"192.0.2.{ttl}" for ttl in range(1, 5)}
     result, curves = analyse(wanted, measured(line, wanted, 7), repliers)
     for way, case in zip(WAYS, ("upload", "download"), strict=True):

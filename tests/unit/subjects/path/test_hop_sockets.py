@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scapy.compat import raw
 from scapy.layers.inet import ICMP, IP, UDP
-from scapy.packet import raw
 
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.one_packet.probing import sockets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scapy.compat import raw
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach,
@@ -11,7 +12,7 @@ from scapy.layers.inet6 import (
     ICMPv6TimeExceeded,
     IPv6,
 )
-from scapy.packet import Packet, raw
+from scapy.packet import Packet
 
 from keisoku.subjects.path.one_packet.probing.icmp_error import QuotedProbe, headers, of_ipv4, of_ipv6
 

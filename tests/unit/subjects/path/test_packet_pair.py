@@ -271,7 +271,7 @@ def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
     for end in (*range(1, len(path.trains), 15), len(path.trains)):
         trains = path.trains[:end]
         found = analyse(trains, SETTINGS, {"kernel": 10.0}, {"ended": False})
-        pair_plots([way for one in DIRECTIONS if (way := way_of(one, trains, 10.0))])
+        pair_plots([seen for one in DIRECTIONS if (seen := way_of(one, trains, 10.0))])
         flag = found.flags[0]
         assert flag.name == "unfinished" and flag.text.startswith("the measurement was stopped before its end: ")
         named = [row.case for row in found.rows if row.group == "Direction"]

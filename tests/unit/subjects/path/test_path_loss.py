@@ -67,7 +67,7 @@ def test_outage_behind_a_hop_is_found_between_its_answers_and_among_losses() -> 
 @pytest.mark.parametrize("interval_s", [0.5, 1.0, 3.0])
 def test_refusals_of_a_limit_are_told_from_losses(interval_s: float, chance: float) -> None:
     drawn, limiter = random.Random(7), Limiter(round(interval_s * 1e9), 6, tokens_ns=6e9 * interval_s)
-    model, now, probes = IcmpLimit(), 0, []
+    model, now, probes = IcmpLimit(), 0, list[HopProbe]()
     while len(probes) < 500:
         now = max(now + 2 * MS, model.next_ns())
         answered = drawn.random() >= chance and limiter.allows(now)
@@ -116,7 +116,7 @@ def test_refusals_of_a_limit_about_as_slow_as_the_probes_are_not_losses_by_chanc
 def test_refusals_that_others_cause_were_losses_beyond_doubt(seed: int) -> None:
     """9 of 85 intervals behind a limit missed the ratio: refusals that the learnt limit does not explain were lost."""
     drawn, limiter = random.Random(seed), Limiter(400 * MS, 3, tokens_ns=3.0 * 400 * MS)
-    model, now, probes = IcmpLimit(), 0, []
+    model, now, probes = IcmpLimit(), 0, list[HopProbe]()
     while len(probes) < 200:
         now = max(now + 2 * MS, model.next_ns())
         if drawn.random() < 0.2:

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -45,7 +46,7 @@ class Client:
         self.socket.settimeout(2)
         self._server = (HERE, server.port)
 
-    def asks(self, request: Setup, **seal: bytes | int) -> Setup:
+    def asks(self, request: Setup, **seal: Any) -> Setup:
         self.socket.sendto(sealed(request.pack(), int(time.time()), **seal), self._server)
         while pdu.kind_of(answer := self.socket.recv(2048)) == pdu.NULL:
             continue
@@ -245,13 +246,12 @@ def test_a_server_cannot_have_a_client_send_faster_than_the_protocol_allows() ->
         port = server.getsockname()[1]
 
         def answer() -> None:
-            for kind in (Setup, Activation):
-                data, peer = server.recvfrom(2048)
-                said = replace(kind.parse(data), response=pdu.OK)
-                said = (
-                    replace(said, command=pdu.SETUP_RESPONSE, port=port) if kind is Setup else replace(said, rate=flood)
-                )
-                server.sendto(sealed(said.pack(), 0), peer)
+            data, peer = server.recvfrom(2048)
+            setup = replace(Setup.parse(data), response=pdu.OK, command=pdu.SETUP_RESPONSE, port=port)
+            server.sendto(sealed(setup.pack(), 0), peer)
+            data, peer = server.recvfrom(2048)
+            activation = replace(Activation.parse(data), response=pdu.OK, rate=flood)
+            server.sendto(sealed(activation.pack(), 0), peer)
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()

@@ -219,7 +219,7 @@ def _stages(source: float, network: float, sink: float, together: float, seed: i
 @pytest.mark.parametrize("slow", [SOURCE, NETWORK, SINK])
 def test_the_slowest_stage_is_the_bottleneck(slow: str) -> None:
     rates: Mapping[str, float] = {SOURCE: 3.0, NETWORK: 3.0, SINK: 3.0} | {slow: 1.0}
-    bps = _stages(*rates.values(), 0.95)
+    bps = _stages(rates[SOURCE], rates[NETWORK], rates[SINK], 0.95)
     assert find_bottleneck({stage: bps[stage] for stage in rates}).named == slow
     settings = FileSettings(host="h", source="s", name="n", bytes=1)
     found = analyse_stages(settings, bps, [True] * 4, {"0"})

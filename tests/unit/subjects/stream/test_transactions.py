@@ -69,7 +69,7 @@ def test_a_row_says_that_stamps_take_time(stamps: bool) -> None:
 
 def test_a_known_distribution_is_found_and_the_trial_to_warm_up_does_not_count() -> None:
     latencies = np.arange(1, 9_001) * 10 + 20_000
-    trials = [trial(0, rows([900_000_000] * 10)), *(trial(number, rows(latencies)) for number in range(1, 7))]
+    trials = [trial(0, rows([900_000_000] * 10)), *(trial(number, rows(latencies.tolist())) for number in range(1, 7))]
     result, curves = analyse(settings(), trials)
     figures = row_of(result, "transaction").figures
     expected = {"p50": 65_000, "p90": 101_000, "p99": 109_100}

@@ -24,7 +24,7 @@ from keisoku.subjects.stream.capacity.pdu import (
 from keisoku.subjects.stream.capacity.seal import Keys, SealError, SealTimeError, Tail, sealed, verify
 from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, SendingRate, table
 
-KINDS = (Setup, Null, Activation, Status)
+KINDS: tuple[type[Setup | Null | Activation | Status], ...] = (Setup, Null, Activation, Status)
 BYTES = {Setup: 56, Null: 48, Activation: 104, Status: 204}
 _WIDTHS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 

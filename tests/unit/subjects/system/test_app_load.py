@@ -222,8 +222,8 @@ def test_open_connections_are_the_mean_over_the_interval() -> None:
 def test_sums_of_times_may_pass_the_end_of_their_counter() -> None:
     zero = dict.fromkeys(("opened", "reopened", "completed", "broken", "answers", "answering_ns", "untracked"), 0)
     sums = {"open": 4, "open_since_ns": (4 * 6 * 10**18) % 2**64, "closed_ns": 0}
-    readings = [PortReading(6 * 10**18 + s * 10**9, 0, {**zero, **sums}, ()) for s in (1, 3)]
-    assert view(WatchedPort("a", 1e9, "x"), *readings, None, 0.0).open_connections == pytest.approx(4)
+    before, after = (PortReading(6 * 10**18 + s * 10**9, 0, {**zero, **sums}, ()) for s in (1, 3))
+    assert view(WatchedPort("a", 1e9, "x"), before, after, None, 0.0).open_connections == pytest.approx(4)
 
 
 def test_a_backlog_is_found_among_attributes() -> None:

@@ -38,7 +38,7 @@ def test_clients_alike_get_alike_and_nobody_is_served_who_is_not_there():
     clients = tuple(ClientModel(name, 50, 1e9, 1000) for name in "abc")
     model = SystemModel(ServerModel(request_s=1e-4), clients)
     present = np.asarray([50.0, 50.0, 0.0])
-    flow = solve(model, {}, present, tuple(np.zeros((3, 3))), 0.0, 0.0)
+    flow = solve(model, {}, present, (np.zeros(3), np.zeros(3), np.zeros(3)), 0.0, 0.0)
     assert flow.rates[0] == pytest.approx(flow.rates[1]) and flow.rates[2] == 0
     assert flow.at_server.sum() <= 100.01
 

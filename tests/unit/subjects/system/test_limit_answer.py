@@ -36,7 +36,8 @@ class Slow:
     def __init__(self, truth: Truth, time_constant_s: float, noise: float, seed: int) -> None:
         self.truth, self.time_constant_s, self.noise = truth, time_constant_s, noise
         self.random = np.random.default_rng(seed)
-        self.state, self.set = truth(None), None
+        self.state = truth(None)
+        self.set: Limit = None
         self.before = [self.seen() for _ in range(3)]
 
     def seen(self) -> float:

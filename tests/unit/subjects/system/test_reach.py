@@ -38,6 +38,7 @@ def test_limits_end_above_what_a_port_carries(carried, ports, top):
 
 def test_limit_that_just_binds_is_tried_first():
     found = within_reach(SPACE, shown(a=400), ["a"])
+    assert found.binding is not None
     assert found.limits[found.binding] == pytest.approx(380e6, rel=0.03)
     search = limit_search(found, SearchSettings())
     first = [next(search).limit] + [search.send(0.0).limit for _ in range(5)]
@@ -50,7 +51,7 @@ def test_a_port_that_carries_more_than_is_delivered_is_searched_up_to_what_it_ca
     wasted = Observation(1.0, (replace(seen.clients[0], passed_bytes=round(95e6 / 8)),))
     found = within_reach(SPACE, [wasted], ["a"])
     assert found.line_bps == pytest.approx(1.5 * 95e6)
-    assert found.limits[found.binding] == pytest.approx(19e6, rel=0.03)
+    assert found.binding is not None and found.limits[found.binding] == pytest.approx(19e6, rel=0.03)
 
 
 def test_nothing_shown_leaves_all():
