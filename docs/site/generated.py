@@ -162,10 +162,9 @@ def commands(title: str) -> str:
 
 def shared_options(title: str) -> str:
     """Options that all procedures have, or all other measurements."""
-    found = dict(zip(_LISTS, _shared(), strict=True))[title]
-    examples = [command_of(name.split()) for name in names() if name not in OF_RUNS]
-    of_name = {option.name: option for command in examples for option in command.params}
-    return "\n".join(_options([of_name[name] for name in of_name if name in found]))
+    place = _LISTS.index(title)
+    found, example = _shared()[place], command_of(_kinds()[place][0].split())
+    return "\n".join(_options([option for option in example.params if option.name in found]))
 
 
 def lab_devices(_: str) -> str:
@@ -257,12 +256,16 @@ def _own(command: click.Command) -> list[click.Parameter]:
 
 def _shared() -> tuple[set[str], set[str]]:
     """Names of the options of all procedures, and of all other measurements."""
-    kinds = (_commands_of_procedures(), [n for n in MODULES if n not in (DEVICE, *OF_RUNS)])
     first, second = (
         set.intersection(*({str(option.name) for option in command_of(name.split()).params} for name in kind))
-        for kind in kinds
+        for kind in _kinds()
     )
     return first - {"duration"}, second
+
+
+def _kinds() -> tuple[list[str], list[str]]:
+    """Commands of all procedures, and of all other measurements."""
+    return list(_commands_of_procedures()), [name for name in MODULES if name not in (DEVICE, *OF_RUNS)]
 
 
 def _options(options: Iterable[click.Parameter]) -> list[str]:
