@@ -83,7 +83,7 @@ def test_every_pair_of_many_ports(family: str, ports: int, tap: MakeTap) -> None
         ("ovs-mpls", "ovs-mpls cannot have no action; write ovs-mpls?action=push, pop or swap"),
         ("ovs-mpls?action=peek", "ovs-mpls cannot have action=peek"),
         ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge?snooping=on&leave=fast&groups="),
-        ("bridge?capacity=fast", "groups=4096, or with capacity=300kpps"),
+        ("bridge?capacity=fast", "groups=4096, or with mtu=9000&capacity=300kpps"),
         ("bridge?capacity=0", "bridge cannot have capacity=0; write"),
         ("bridge?capacity=2Tbps", "bridge cannot have capacity=2Tbps; write"),
         ("bridge?burst=1ms", "bridge cannot have burst=1ms; write"),

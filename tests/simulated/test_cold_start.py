@@ -42,7 +42,7 @@ MOST = {
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 593
+FIRST_FRAME = 599
 WHOLE_TRIAL = 695
 COUNTED = """
 import atexit, sys

@@ -46,7 +46,7 @@ OWN["connection_throughput"] = {"connections": 100}
 OWN["incast"] = {"burst_frames": 8}
 SECONDS = {"buffering": 60, "microburst": 60, "address_caching": 60, "address_learning": 60, "reset": 60}
 SECONDS["group_capacity"] = 180
-SECONDS |= {"qos": 3, "head_of_line": 4, "congestion": 4, "marking": 4}  # whose every frame is simulated one by one
+SECONDS |= {"qos": 6, "head_of_line": 4, "congestion": 4, "marking": 4}  # whose every frame is simulated one by one
 NO_RESETS = {"reset", "forward_pressure"}
 """Of a device that cannot be reset, by a tester that cannot send gaps of 88 bits."""
 IN_SHORT = {"throughput", "mlr", "latency", "loss", "back_to_back", "recovery", "sweep", "qos", "buffering", "port_map"}
@@ -95,7 +95,7 @@ def test_what_it_buys_is_said_and_deviations_are_named(tmp_path: Path) -> None:
     buys = f"latency: trials of {latency.trial_s:g} s, {latency.repetitions} repetitions"
     (sentence,) = said
     assert sentence.startswith("latency, 3 sizes: ")
-    assert sentence.endswith(f" of 30 s; {buys}; waits of {plan.phases.rest_s:g} s")
+    assert sentence.endswith(f" of 30 s; {buys}; waits of {plan.phases.drain_s:g} s")
     assert f"RFC 2544 §26.2: the stream lasts {latency.trial_s:g} s instead of at least 120 s" in (
         outcome.results[0].deviations
     )

@@ -6,9 +6,10 @@ A link-local address has its interface by number ('fe80::1%3'), which means the 
 from __future__ import annotations
 
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyroute2 import IPRoute
+if TYPE_CHECKING:  # what only has a clock does not wait for it
+    from pyroute2 import IPRoute
 
 _MAPPED = "::ffff:"
 

@@ -24,6 +24,8 @@ LONGEST_TRIAL_S: dict[Profile, float] = {"quick": 0.5, "short": 2.0}
 """Of the profiles that are no standard's."""
 _WAIT = 0.2
 """Length of each wait as a share of the longest trial."""
+_LEAST_DRAIN_S = 0.1
+"""A port that was silent for less is not said to lose its frames (`record/validity.py`)."""
 _REPETITIONS = 3.6
 """Of a trial of 1 s; with the root of the length: 20 repetitions of 30 s, 3 of 0.5 s."""
 _LEAST_REPETITIONS = 3
@@ -49,6 +51,7 @@ def paced(source: Mapping[str, Any], longest_trial_s: float) -> dict[str, Any]:
     """The plain values of a plan, with those that it does not give shortened to this pace; never lengthened."""
     found = dict(source)
     waits = {field: _WAIT for field in PhaseSettings.model_fields if field.endswith("_s")}
+    waits["drain_s"] = max(_WAIT, _LEAST_DRAIN_S / longest_trial_s)
     found["phases"] = _filled(source.get("phases"), PhaseSettings, longest_trial_s, waits)
     for name in {*(source.get("methods") or ()), "throughput"} & PROCEDURES.keys():
         procedure, own = PROCEDURES[name], source.get(name)

@@ -423,7 +423,8 @@ class Plan(RunSettings):
     @property
     def tag_bytes(self) -> int:
         """What of each frame is a VLAN tag, which no MTU counts; 0 if a stream has none."""
-        return min(stack(content.headers).tag_bytes for content in self.contents())
+        # A short name has no tag, and is not worth the wait for what reads stacks.
+        return min(stack(content.headers).tag_bytes if "(" in content.headers else 0 for content in self.contents())
 
     def paced(self, fps: float, what: str) -> float:
         """The load in frames/s that frames at this one really have, which gaps determine.

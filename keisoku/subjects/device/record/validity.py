@@ -262,11 +262,11 @@ def _not_waited_for(trial: Trial, facts: Facts) -> list[str]:
         # Frames that went to another port are the next best witnesses.
         needed_ns = _longest_ns(trial, facts, arrived or anywhere) / (1 - SETTLED)
         stopped_ns = max(_missing_at_the_end(stream, branch) * _spacing_ns(facts, stream) for stream, branch in own)
-        # A full table of connections lets none of the rest pass.
+        # A full table of connections lets none of the rest pass, and a switch no errored frame.
         refuses = any(flow.connections for flow in trial.flows)
-        if stopped_ns + waited_ns < ANSWERS_NS and (
-            not anywhere or (arrived and waited_ns < stopped_ns and not refuses)
-        ):
+        errored = any(flow.defect for flow in trial.flows)
+        silent = not anywhere or (arrived and waited_ns < stopped_ns and not refuses)
+        if silent and not errored and stopped_ns + waited_ns < ANSWERS_NS:
             needed_ns = max(needed_ns, ANSWERS_NS)
         if needed_ns >= waited_ns:
             found.append(
