@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from statistics import NormalDist
 
 COVERAGE_FACTOR = 2.0
 """k = 2: about 95 % of a normal distribution (GUM 6.2.1, 6.3.3). Every figure shown uses it."""
@@ -51,10 +52,12 @@ def half_width(values: Sequence[float], confidence: float = CONFIDENCE) -> float
 @lru_cache(maxsize=1024)
 def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     """Factor by which a standard error is multiplied for a two-sided interval (Student's t, GUM G.3)."""
+    share = (1 + confidence) / 2
+    if math.isinf(freedom):
+        return NormalDist().inv_cdf(share)
     from scipy import special  # takes a while to load, and not every command needs it
 
-    share = (1 + confidence) / 2
-    return float(special.stdtrit(freedom, share)) if math.isfinite(freedom) else float(special.ndtri(share))
+    return float(special.stdtrit(freedom, share))
 
 
 def effective_freedom(parts: Iterable[tuple[float, float]]) -> float:
