@@ -25,7 +25,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "frames", "frames_every", "capture", "snap_bytes", "out", "as_json", "verbose", "plain", "lang",
     ),
 }  # fmt: skip
-"""What is in none of them is the measurement's own."""
+"""What is in none of them is the measurement's own (`OWN`)."""
+OWN = "This measurement"
 _ALL = "keisoku.all_options"
 """In the context of a command whose whole help is asked for."""
 
@@ -63,9 +64,6 @@ class ManyOptions(click.Command):
             ):
                 if line:
                     formatter.write(fill(line, formatter.width, break_on_hyphens=False) + "\n")
-
-
-OWN = "This measurement"
 
 
 def _sections(params: Sequence[click.Parameter]) -> dict[str, list[click.Parameter]]:

@@ -63,10 +63,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it; a name that is none is refused with the nearest one."""
-        name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
-            near = get_close_matches(name, self.list_commands(ctx), 1)
-            ctx.fail(f"No such command '{name}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and (near := get_close_matches(name, names, 1)):
+            ctx.fail(f"No such command '{name}' (did you mean '{near[0]}'?)")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

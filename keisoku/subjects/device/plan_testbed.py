@@ -37,7 +37,8 @@ def open_engine(
     port that does not exist or cannot be used, EngineError if opening fails.
     """
     with ExitStack() as stack:
-        made = stack.enter_context(_Made(wanted_testbed(plan, opened), wanted_traffic(plan)))
+        traffic = wanted_traffic(plan)
+        made = stack.enter_context(_Made(wanted_testbed(plan, opened), traffic))
         testbed = made.testbed()
         capture = None
         if plan.capture is not None:
@@ -50,14 +51,15 @@ def open_engine(
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
         engine: Engine
         if any(PROCEDURES[method].times_batches for method in plan.methods) and capture is None:
-            cable = stack.enter_context(_Made(_cable(plan), wanted_traffic(plan)))
+            cable = stack.enter_context(_Made(_cable(plan), traffic))
             engine = BesideCable(made.engine, cable.engine)
         else:
-            engine = testbed.engine(wanted_traffic(plan), capture)
+            engine = testbed.engine(traffic, capture)
         stack.enter_context(closing(engine))
         for remark in testbed.remarks:
             tell(remark)
-        plan.able(engine.capabilities)
+        able, _ = plan.able(engine.capabilities)
+        able.check(engine.capabilities)
         yield engine
 
 

@@ -250,7 +250,7 @@ class FrameCost:
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
                 # Over the cable no frame comes to them: what they take then, they take for nothing.
-                "processes": load.processes if place == "device" or load.processes else None,
+                "processes": load.processes or (() if place == "device" else None),
                 # Another one in each run: in no two of them it keeps step with the batches alike.
                 "sample_every_ns": load.sample_ns and round(load.sample_ns * (1 + 0.037 * (number % 8))),
                 "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),

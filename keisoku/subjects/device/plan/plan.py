@@ -439,21 +439,16 @@ class Plan(RunSettings):
         return paced_fps
 
     def able(self, capabilities: Capabilities) -> tuple[Plan, dict[str, PlanError]]:
-        """The plan with those of a document's procedures that the device can take part in, and why of the others.
-
-        Raises PlanError if it is none of them, or anything else is wrong. A plan that names its procedures stays.
-        """
+        """The plan with those of a document's procedures that the device can take part in, and why of the others; all
+        of them, where it can take part in none. A plan that names its procedures stays."""
         why: dict[str, PlanError] = {}
-        if self.document:
-            for method in self.methods:
-                try:
-                    self.model_copy(update={"methods": (method,)}).check(capabilities)
-                except PlanError as error:
-                    why[method] = error
+        for method in self.methods if self.document else ():
+            try:
+                self.model_copy(update={"methods": (method,)}).check(capabilities)
+            except PlanError as error:
+                why[method] = error
         left = tuple(method for method in self.methods if method not in why)
-        plan = self.model_copy(update={"methods": left or self.methods})
-        plan.check(capabilities)
-        return plan, why
+        return self.model_copy(update={"methods": left or self.methods}), why
 
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""

@@ -23,20 +23,22 @@ TABLE = "packets"
 def measure(work: Work[DelaySettings]) -> None:
     """Sends the packets and keeps a row for each. Raises EngineError if none of them is answered, or no answer can be
     used."""
-    settings, kept = work.settings, list[pa.Table]()
+    settings, sent, usable = work.settings, 0, False
 
     def keep(part: pa.Table) -> None:
+        nonlocal sent, usable
         # With the first part, so that a reflector that never answers leaves nothing.
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
-        kept.append(part)
-        count = sum(one.num_rows for one in kept)
-        work.observer.came_to(count, settings.packets, plural("{count} packet", "{count} packets", count=count))
+        sent += part.num_rows
+        usable = usable or len(exchanges(part).t1_ns) > 0
+        work.observer.came_to(sent, settings.packets, plural("{count} packet", "{count} packets", count=sent))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
-    used = exchanges(pa.concat_tables(kept))
-    if not len(used.t1_ns):
-        said = "; ".join(flag.text for flag in used.flags()) or phrase("no packet has a timestamp of the kernel")
+    if not usable:
+        assert work.directory is not None, "packets were answered"
+        flags = exchanges(work.directory.rows(TABLE)).flags()
+        said = "; ".join(flag.text for flag in flags) or phrase("no packet has a timestamp of the kernel")
         raise EngineError(f"nothing was measured: {said}")
 
 
