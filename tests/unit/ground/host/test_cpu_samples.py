@@ -73,13 +73,15 @@ def test_this_process_is_seen_where_it_works() -> None:
         samples = CpuSamples(100_000, 0.5, "inside")
     except PlanError as refused:
         pytest.skip(str(refused))
-    with samples:
-        for _ in range(20_000):
-            Path("/proc/self/stat").stat()
+    # What fills such a buffer is the kernel: how dear a call itself is differs from kernel to kernel.
+    buffer = bytearray(10_000_000)
+    with samples, Path("/dev/zero").open("rb", buffering=0) as zeros:
+        for _ in range(50):
+            zeros.readinto(buffer)
     own = [sample for sample in samples.found if sample.thread == threading.get_native_id()]
     in_kernel = [sample for sample in own if sample.calls]
-    assert len(own) > 50 and len(in_kernel) > len(own) / 4 and samples.lost == 0
+    assert len(own) > 50 and len(in_kernel) > len(own) / 2 and samples.lost == 0
     assert all(one.at_ns <= other.at_ns for one, other in pairwise(own) if one.cpu == other.cpu)
     symbols = KernelSymbols("inside")
     names = {symbols.name(address) for sample in in_kernel for address in sample.calls}
-    assert any("stat" in name for name in names)
+    assert any("read" in name for name in names)
