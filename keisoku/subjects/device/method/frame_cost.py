@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from statistics import median
 from typing import Any, Literal
 
+from keisoku.ground.host.cpu_time import PACKET_THREADS
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.difference import difference
 from keisoku.ground.statistics.quantity import Interval, Quantity
@@ -101,7 +103,7 @@ class FrameCost:
         if any(not level.calm_runs for level in found.values()):
             return {}
         batches = self._a_frame("device", found["device"])
-        others = _others(self.runs["device"], batches.value)
+        others = self._others(batches.value)
         whole = batches if others is None else _sum(batches, others)
         tester = self.tester or self._a_frame("cable", found["cable"])
         own = difference(whole, tester)
@@ -172,11 +174,32 @@ class FrameCost:
                 found[name] = difference(*(combined(levels, least=0.0) for levels in places))
         return found
 
+    def _others(self, batches_ns: float) -> Quantity | None:
+        """CPU time a forwarded frame beside the sender's: of threads, and of soft interrupts on other CPUs, without
+        what others cause in the kernel, as the runs over the cable show it; None where it is nothing."""
+        runs = [record for record in self.runs["device"] if record.facts.tracked.forwarded_frames]
+        found = [
+            sum(record.facts.threads_ns.values(), _interrupts_ns(record)) / record.facts.tracked.forwarded_frames
+            for record in runs
+        ]
+        if not found:
+            return None
+        others = combined([Quantity(value=ns, unit="ns") for ns in found], least=0.0)
+        if beside := [_kernel_ns(record) for record in self.runs["cable"]]:
+            frames = median(record.facts.tracked.forwarded_frames for record in runs)
+            others = difference(others, combined([Quantity(value=ns / frames, unit="ns") for ns in beside], least=0.0))
+        return others if others.value >= OTHERS_LEAST * batches_ns else None
+
     @property
     def _polling(self) -> list[str]:
-        """Names of threads that take much CPU time while no frame comes: they look for frames all the time."""
+        """Names of threads that take much CPU time while no frame comes: they look for frames all the time. What takes
+        the kernel's own threads then is others' frames."""
         idle, loaded = (_threads(self.runs[place]) for place in ("cable", "device"))
-        return sorted(name for name, ns in idle.items() if loaded and ns > POLLING * loaded.total())
+        return sorted(
+            name
+            for name, ns in idle.items()
+            if loaded and ns > POLLING * loaded.total() and not name.startswith(PACKET_THREADS)
+        )
 
     @property
     def _overloaded(self) -> bool:
@@ -249,8 +272,8 @@ class FrameCost:
                 "reopens": opens and number > 1,
                 "flat_out": load.fps is None,
                 "on_cable": place == "cable",
-                # Over the cable no frame comes to them: what they take then, they take for nothing.
-                "processes": load.processes or (() if place == "device" else None),
+                # Over the cable no frame comes to them: what they take then, they take for nothing or for others.
+                "processes": load.processes,
                 # Another one in each run: in no two of them it keeps step with the batches alike.
                 "sample_every_ns": load.sample_ns and round(load.sample_ns * (1 + 0.037 * (number % 8))),
                 "flows": () if load.fps is None else (Flow(transmit=0, receive=1, pacing=pacing),),
@@ -279,18 +302,14 @@ def _speeds(records: Sequence[TrialRecord]) -> list[Speed]:
     return [core.speed for one in every if one is not None for core in one.cores if core.speed and core.speed.pieces]
 
 
-def _others(records: Sequence[TrialRecord], batches_ns: float) -> Quantity | None:
-    """CPU time a forwarded frame beside the sender's: of threads, and of soft interrupts on other CPUs; None where it
-    is nothing."""
-    found = []
-    for record in records:
-        taken_ns = sum(record.facts.threads_ns.values()) + sum(record.facts.soft_interrupts_ns.values())
-        frames = record.facts.tracked.forwarded_frames
-        if frames:
-            found.append(taken_ns / frames)
-    if not found or sorted(found)[len(found) // 2] < OTHERS_LEAST * batches_ns:
-        return None
-    return combined([Quantity(value=ns, unit="ns") for ns in found], least=0.0)
+def _kernel_ns(record: TrialRecord) -> int:
+    """CPU time of the kernel's threads that carry packets, and of soft interrupts on other CPUs than the sender's."""
+    threads = record.facts.threads_ns.items()
+    return sum((ns for name, ns in threads if name.startswith(PACKET_THREADS)), _interrupts_ns(record))
+
+
+def _interrupts_ns(record: TrialRecord) -> int:
+    return sum(record.facts.soft_interrupts_ns.values())
 
 
 def _sum(one: Quantity, other: Quantity) -> Quantity:
