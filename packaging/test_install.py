@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from clean_root import CleanRoot, clean_root
 from container import Builder, carried_out, entry_point
 from support.doc_blocks import blocks
@@ -158,6 +159,17 @@ def test_the_debian_package_leaves_nothing(root: CleanRoot) -> None:
     assert "/usr/share/bash-completion/completions/keisoku" in files
     root.done("apt-get", "remove", "-y", "keisoku")
     assert not (root.path / "usr/lib/keisoku/keisoku").exists()
+
+
+def test_the_first_step_of_the_action_installs_what_measures(root: CleanRoot) -> None:
+    """After all others in this root: it brings a compiler."""
+    name = next((root.path / "tmp" / "dist").glob("keisoku-*.whl")).name
+    (step, *_) = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    assert step["name"] == "Install keisoku" and step["env"].keys() == {"PACKAGE"}
+    given = [f"PACKAGE=/tmp/dist/{name}", "RUNNER_TEMP=/tmp/runner"]
+    root.done("env", *given, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
+    measured(root, "/tmp/runner/keisoku/bin/keisoku")
+    assert root.run("which", "clang").returncode == 0
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """Tukey's biweight estimate of the centre of many differences, and its interval.
 
-It gives no weight to differences far out. Where some runs are disturbed it needs about two thirds of the pairs that the
-Hodges–Lehmann estimate needs (`benchmarks/detection/paired.py`). Its interval is not exact as that of the signed ranks
-is, and needs `LEAST` differences. Hoaglin, Mosteller and Tukey, Understanding Robust and Exploratory Data Analysis,
-chapters 11 and 12; Kafadar, Journal of Research of the NBS 88 (1983).
+It gives no weight to differences far out, so it needs fewer pairs than the signed ranks where many are disturbed
+(`benchmarks/detection/paired.py`). Its interval is not exact as theirs is, and needs `LEAST` differences. Hoaglin,
+Mosteller and Tukey, Understanding Robust and Exploratory Data Analysis, chapters 11 and 12; Kafadar, Journal of
+Research of the NBS 88 (1983).
 """
 
 from __future__ import annotations

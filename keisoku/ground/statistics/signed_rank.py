@@ -1,7 +1,10 @@
-"""The Wilcoxon signed-rank interval and the Hodges–Lehmann estimate of differences that pairs of runs have.
+"""The Hodges–Lehmann estimate of differences that pairs of runs have, and an interval from their signed ranks.
 
-The interval is exact for differences whose distribution is symmetrical, whatever its tails are (Hollander, Wolfe and
-Chicken, Nonparametric Statistical Methods, 3.1 to 3.3). A few disturbed runs move it little.
+Each difference counts by the rank of its size, but none for more than a third of them: a pair in which a run was
+disturbed weighs no more than a few ordinary ones, however far out it is, so fewer pairs are enough beside busy programs
+(`benchmarks/detection/paired.py`). The interval is exact for differences whose distribution is symmetrical, whatever
+its tails are (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1 to 3.3; such scores: Hájek, Šidák
+and Sen, Theory of Rank Tests, 4.1).
 """
 
 from __future__ import annotations
@@ -14,37 +17,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _EXACT = 150
-"""Up to so many differences the distribution of the rank sum is counted; beyond, it is normal to many digits."""
+"""Up to so many differences the distribution of the sum of scores is counted; beyond, it is normal to many digits."""
+_ALIKE = 3
+"""Of the ranks one in so many counts as such; all above count like the largest of these."""
 
 
-Means = NDArray[np.float64]
-"""The means of all pairs of differences, each with itself too, in order (Walsh's averages)."""
+Differences = NDArray[np.float64]
 
 
-def means_of(differences: ArrayLike) -> Means:
-    """The means of these differences, in their unit."""
-    known = np.atleast_1d(np.asarray(differences, dtype=np.float64))
-    first, second = np.triu_indices(len(known))
-    return np.asarray(np.sort((known[first] + known[second]) / 2))
-
-
-def pseudo_median(means: Means) -> float:
-    """Hodges and Lehmann's estimate: the median of the means, in their unit. Raises ValueError if there is none."""
+def pseudo_median(differences: ArrayLike) -> float:
+    """Hodges and Lehmann's estimate, in the differences' unit: the median of their pairs' means. Raises ValueError if
+    there is none."""
+    means = _means(np.atleast_1d(np.asarray(differences, dtype=np.float64)))
     if not means.size:
         raise ValueError("no differences")
     return float((means[(means.size - 1) // 2] + means[means.size // 2]) / 2)
 
 
-def interval(lowest: Means, highest: Means, error: float) -> tuple[float, float]:
+def interval(lowest: Differences, highest: Differences, error: float) -> tuple[float, float]:
     """The interval that misses the centre of the differences with a probability of at most `error`, half on each side.
 
-    Each difference is known to lie between a lowest and a highest value, of which these are the means; they are equal
-    where it is known, and infinite where it is a bound. Infinite ends: there are too few differences to exclude any.
+    Each difference is known to lie between a lowest and a highest value; they are equal where it is known, and infinite
+    where it is a bound. Infinite ends: there are too few differences to exclude any.
     """
-    rank = _rank((math.isqrt(8 * lowest.size + 1) - 1) // 2, error)
-    if rank < 1:
-        return -math.inf, math.inf
-    return float(lowest[rank - 1]), float(highest[-rank])
+    return _lower_end(lowest, error), -_lower_end(-highest, error)
 
 
 def smallest_error(count: int) -> float:
@@ -52,22 +48,61 @@ def smallest_error(count: int) -> float:
     return math.ldexp(1.0, 1 - count)
 
 
+def _means(differences: Differences) -> Differences:
+    """The means of all pairs of differences, each with itself too, in order (Walsh's averages)."""
+    first, second = np.triu_indices(len(differences))
+    return np.asarray(np.sort((differences[first] + differences[second]) / 2))
+
+
+def _lower_end(differences: Differences, error: float) -> float:
+    """The highest centre below which the sum of scores of the differences below it is too small for chance: it changes
+    only at their means."""
+    most = _most(len(differences), error)
+    means = _means(differences)
+    means = np.unique(means[np.isfinite(means)])
+    if most < 0 or not means.size:
+        return -math.inf
+    before = np.concatenate((means[:1], means[:-1]))
+    excluded, open_ = -1, len(means)
+    while open_ - excluded > 1:
+        place = (excluded + open_) // 2
+        # What lies between two means is all alike.
+        if _score_below(differences, (before[place] + means[place]) / 2) <= most:
+            excluded = place
+        else:
+            open_ = place
+    return -math.inf if excluded < 0 else float(means[excluded])
+
+
+def _score_below(differences: Differences, centre: float) -> int:
+    """The sum of the scores of the differences that are below `centre`."""
+    off = differences - centre
+    order = np.argsort(np.abs(off), kind="stable")
+    return int(np.asarray(_scores(len(off)))[off[order] < 0].sum())
+
+
 @lru_cache(maxsize=1024)
-def _rank(count: int, error: float) -> int:
-    """The largest k for which 2 · P(rank sum < k) is at most `error`; 0: none."""
+def _scores(count: int) -> tuple[int, ...]:
+    """Of the ranks 1, 2, …"""
+    return tuple(min(rank, -(-count // _ALIKE)) for rank in range(1, count + 1))
+
+
+@lru_cache(maxsize=1024)
+def _most(count: int, error: float) -> int:
+    """The largest sum of scores s for which 2 · P(sum <= s) is at most `error`; -1: none."""
     if count > _EXACT:
-        mean, variance = count * (count + 1) / 4, count * (count + 1) * (2 * count + 1) / 24
-        return max(0, math.floor(mean + NormalDist().inv_cdf(error / 2) * math.sqrt(variance) - 0.5))
-    return int(np.searchsorted(_below(count), error / 2, side="right"))
+        scores = np.array(_scores(count))
+        return math.floor(scores.sum() / 2 + NormalDist().inv_cdf(error / 2) * math.sqrt((scores**2).sum() / 4) - 0.5)
+    return int(np.searchsorted(_at_most(count), error / 2, side="right")) - 1
 
 
 @lru_cache(maxsize=_EXACT + 1)
-def _below(count: int) -> NDArray[np.float64]:
-    """P(rank sum < k) for k = 1, 2, …, where every sign is as probable as the other."""
+def _at_most(count: int) -> NDArray[np.float64]:
+    """P(sum of scores <= s) for s = 0, 1, …, where every sign is as probable as the other."""
     chances = np.ones(1)
-    for rank in range(1, count + 1):
-        grown = np.zeros(len(chances) + rank)
+    for score in _scores(count):
+        grown = np.zeros(len(chances) + score)
         grown[: len(chances)] = chances / 2
-        grown[rank:] += chances / 2
+        grown[score:] += chances / 2
         chances = grown
     return np.asarray(np.cumsum(chances))
