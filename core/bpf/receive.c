@@ -31,16 +31,6 @@ struct {
 	__type(value, struct claim);
 } claims SEC(".maps");
 
-/* Adds SIZE bytes to the sum and moves on; only inside sum_region. A call costs more than to add few words here. */
-#define ADD_FEW(SIZE)                                                      \
-	do {                                                               \
-		if ((void *)at + (SIZE) > end)                             \
-			return 1;                                          \
-		for (int word = 0; word < (SIZE) / 4; word++)              \
-			total += at[word];                                 \
-		at = (void *)at + (SIZE);                                  \
-	} while (0)
-
 /* Frames that this program took out, since it was attached. Some drivers count them as dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -49,26 +39,41 @@ struct {
 	__type(value, __u64);
 } taken SEC(".maps");
 
-/* The same by a call. */
-#define ADD(SIZE)                                                          \
-	do {                                                               \
-		if ((void *)at + (SIZE) > end)                             \
+/* Where the next SIZE bytes begin, and moves on; only inside sum_from. The mask is for the verifier: behind a step that
+ * may be left out it knows the same of the place on both ways, and follows one. */
+#define NEXT(SIZE)                                                         \
+	({                                                                 \
+		void *at = data + from;                                    \
+		if (at + (SIZE) > end)                                     \
 			return 1;                                          \
-		sum = (__u32)bpf_csum_diff(0, 0, at, (SIZE), sum);         \
-		at = (void *)at + (SIZE);                                  \
+		from = (from + (SIZE)) & OFFSET_MASK;                      \
+		at;                                                        \
+	})
+
+/* Adds SIZE bytes to the sum. A call costs more than to add few words here. */
+#define ADD_FEW(SIZE)                                                      \
+	do {                                                               \
+		__be32 *words = NEXT(SIZE);                                \
+		for (int word = 0; word < (SIZE) / 4; word++)              \
+			total += words[word];                              \
 	} while (0)
 
-/* Ones' complement sum of the frame from `from` on, to 16 bits: 0 or 0xFFFF if it balances. */
-static __always_inline __u64 sum_region(void *data, void *end, __u32 from, __u32 length)
+/* The same by a call. */
+#define ADD(SIZE) sum = (__u32)bpf_csum_diff(0, 0, NEXT(SIZE), (SIZE), sum)
+
+/* Ones' complement sum of the frame from `from` on, to 16 bits: 0 or 0xFFFF if it balances. The verifier looks at a global
+ * function once. */
+__attribute__((noinline)) __u64 sum_from(struct xdp_md *context, __u32 from)
 {
+	void *data = (void *)(long)context->data;
+	void *end = (void *)(long)context->data_end;
+	__u32 length = end - data;
 	__u32 left = length - from;
-	__be32 *at;
 	__u64 total = 0;
 	__u32 sum = 0;
 
 	if (from >= length || from > OFFSET_MASK)
 		return 1;
-	at = data + from;
 	for (int i = 0; i < 20 && left >= 512; i++) {
 		ADD(512);
 		left -= 512;
@@ -88,17 +93,10 @@ static __always_inline __u64 sum_region(void *data, void *end, __u32 from, __u32
 	if (left & 4)
 		ADD_FEW(4);
 	total += sum;
-	if (left & 2) {
-		if ((void *)at + 2 > end)
-			return 1;
-		total += *(__u16 *)at;
-		at = (void *)at + 2;
-	}
-	if (left & 1) {
-		if ((void *)at + 1 > end)
-			return 1;
-		total += bpf_ntohs((__u16)(*(__u8 *)at << 8));
-	}
+	if (left & 2)
+		total += *(__u16 *)NEXT(2);
+	if (left & 1)
+		total += bpf_ntohs((__u16)(*(__u8 *)NEXT(1) << 8));
 	return fold(total);
 }
 
@@ -129,15 +127,14 @@ static __always_inline void push(struct receiver *own, __u64 received_ns, __u64 
 }
 
 /* Whether a frame from whose front `cut` bytes are missing has an expected length and balances. */
-static __always_inline int is_whole(struct claim *claim, void *data, void *end, __u32 cut)
+static __always_inline int is_whole(struct claim *claim, struct xdp_md *context, __u32 length, __u32 cut)
 {
-	__u32 length = end - data;
 	__u32 from = claim->checked_from;
 
 	if (length + cut < claim->least || length + cut > claim->most)
 		return 0;
 	from = from > cut ? from - cut : 0;
-	__u64 sum = sum_region(data, end, from, length);
+	__u64 sum = sum_from(context, from);
 	return sum == 0 || sum == 0xFFFF;
 }
 
@@ -149,15 +146,6 @@ static __always_inline __u64 words_of(void *data, void *end, __u64 first, __u64 
 	if (first > LONGEST_FRONT || second > LONGEST_FRONT || data + first + 4 > end || data + second + 4 > end)
 		return 0;
 	return (__u64) * (__u32 *)(data + second) << 32 | *(__u32 *)(data + first);
-}
-
-/* The ones' complement sum of a frame from a byte on. The verifier looks at a global function once. */
-__attribute__((noinline)) __u64 sum_from(struct xdp_md *context, __u32 from)
-{
-	void *data = (void *)(long)context->data;
-	void *end = (void *)(long)context->data_end;
-
-	return sum_region(data, end, from, end - data);
 }
 
 /* Where a signature begins behind which a device has padded the frame; OFFSET_MASK: there is none. */
@@ -244,9 +232,9 @@ int receive(struct xdp_md *context)
 				}
 			} else if (claim && claim->most) {
 				class = CORRUPT;
-				if (intact && is_whole(claim, data, end, 0))
+				if (intact && is_whole(claim, context, length, 0))
 					class = INTACT;
-				else if (intact && claim->cut && is_whole(claim, data, end, claim->cut))
+				else if (intact && claim->cut && is_whole(claim, context, length, claim->cut))
 					class = INTACT;
 				action = XDP_DROP;
 			} else if (intact) {
