@@ -39,7 +39,7 @@ struct {
 	__type(value, __u64);
 } taken SEC(".maps");
 
-/* Where the next SIZE bytes begin, and moves on; only inside sum_from. The mask is for the verifier: behind a step that
+/* Where the next SIZE bytes begin, and moves on; only inside sum_region. The mask is for the verifier: behind a step that
  * may be left out it knows the same of the place on both ways, and follows one. */
 #define NEXT(SIZE)                                                         \
 	({                                                                 \
@@ -61,12 +61,9 @@ struct {
 /* The same by a call. */
 #define ADD(SIZE) sum = (__u32)bpf_csum_diff(0, 0, NEXT(SIZE), (SIZE), sum)
 
-/* Ones' complement sum of the frame from `from` on, to 16 bits: 0 or 0xFFFF if it balances. The verifier looks at a global
- * function once. */
-__attribute__((noinline)) __u64 sum_from(struct xdp_md *context, __u32 from)
+/* Ones' complement sum of the frame from `from` on, to 16 bits: 0 or 0xFFFF if it balances. */
+static __always_inline __u64 sum_region(void *data, void *end, __u32 from)
 {
-	void *data = (void *)(long)context->data;
-	void *end = (void *)(long)context->data_end;
 	__u32 length = end - data;
 	__u32 left = length - from;
 	__u64 total = 0;
@@ -127,14 +124,15 @@ static __always_inline void push(struct receiver *own, __u64 received_ns, __u64 
 }
 
 /* Whether a frame from whose front `cut` bytes are missing has an expected length and balances. */
-static __always_inline int is_whole(struct claim *claim, struct xdp_md *context, __u32 length, __u32 cut)
+static __always_inline int is_whole(struct claim *claim, void *data, void *end, __u32 cut)
 {
+	__u32 length = end - data;
 	__u32 from = claim->checked_from;
 
 	if (length + cut < claim->least || length + cut > claim->most)
 		return 0;
 	from = from > cut ? from - cut : 0;
-	__u64 sum = sum_from(context, from);
+	__u64 sum = sum_region(data, end, from);
 	return sum == 0 || sum == 0xFFFF;
 }
 
@@ -146,6 +144,12 @@ static __always_inline __u64 words_of(void *data, void *end, __u64 first, __u64 
 	if (first > LONGEST_FRONT || second > LONGEST_FRONT || data + first + 4 > end || data + second + 4 > end)
 		return 0;
 	return (__u64) * (__u32 *)(data + second) << 32 | *(__u32 *)(data + first);
+}
+
+/* The same of the frame of a context. The verifier looks at a global function once. */
+__attribute__((noinline)) __u64 sum_from(struct xdp_md *context, __u32 from)
+{
+	return sum_region((void *)(long)context->data, (void *)(long)context->data_end, from);
 }
 
 /* Where a signature begins behind which a device has padded the frame; OFFSET_MASK: there is none. */
@@ -232,9 +236,9 @@ int receive(struct xdp_md *context)
 				}
 			} else if (claim && claim->most) {
 				class = CORRUPT;
-				if (intact && is_whole(claim, context, length, 0))
+				if (intact && is_whole(claim, data, end, 0))
 					class = INTACT;
-				else if (intact && claim->cut && is_whole(claim, context, length, claim->cut))
+				else if (intact && claim->cut && is_whole(claim, data, end, claim->cut))
 					class = INTACT;
 				action = XDP_DROP;
 			} else if (intact) {
