@@ -24,7 +24,7 @@ _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 @LANG
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]")
 def command(fix: bool, command: tuple[str, ...]) -> None:
-    """Says what this machine can measure, and what would falsify a measurement, with the command that mends it.
+    """Says what this machine can measure, what would distort a measurement, and how to fix that.
 
     With --fix, pause frames and Energy-Efficient Ethernet are turned off (not at the port of the default route) and the
     CPUs' governor is set to 'performance', while COMMAND runs; without a COMMAND until Ctrl-C. All is then set back as

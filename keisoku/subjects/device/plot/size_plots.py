@@ -42,7 +42,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         )
         if curves
         else phrase(
-            "Highest rate without a lost frame, against frame size; the link has no rate of its own (RFC 2544 §26.1)."
+            "Highest rate without a lost frame, against frame size (RFC 2544 §26.1); the link has no nominal speed, so no"
+            " maximum is drawn."
         ),
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},

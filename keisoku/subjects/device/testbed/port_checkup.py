@@ -1,4 +1,4 @@
-"""Findings about the ports of this host: what each can measure, and what of its settings would falsify that."""
+"""Findings about the ports of this host: what each can measure, and which of its settings would distort that."""
 
 from __future__ import annotations
 

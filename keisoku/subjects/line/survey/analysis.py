@@ -22,7 +22,7 @@ from keisoku.subjects.line.survey.nat import Nat, nat_rows, nat_sentences
 from keisoku.subjects.line.survey.settings import LineSettings
 
 NAME = "line survey"
-RATE, PACKETS, CLOCKS = phrase("Rate of the"), phrase("UDP at half of the rate"), phrase("Clocks")
+RATE, PACKETS, CLOCKS = phrase("Direction"), phrase("UDP at half of the rate"), phrase("Clocks")
 FAR_CLOCK = phrase("far clock")
 Rounds = Mapping[Condition, list[Outcome]]
 
