@@ -42,8 +42,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         )
         if curves
         else phrase(
-            "Highest rate without a lost frame, against frame size (RFC 2544 §26.1); the link has no nominal speed, so no"
-            " maximum is drawn."
+            "Highest rate without a lost frame, against frame size (RFC 2544 §26.1); the link has no nominal speed, so"
+            " no maximum is drawn."
         ),
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},

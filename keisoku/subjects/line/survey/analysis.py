@@ -66,9 +66,9 @@ def analyse(
             "remarks": [
                 *base.remarks,
                 phrase(
-                    "capacity: the median of ten parts of the condition in which most arrived, of UDP above the rate "
-                    "of TCP, or of TCP; its interval contains how they differ, packets at the ends of that time and "
-                    "what probes took, not how conditions differ"
+                    "capacity: the median of ten parts of the condition in which most arrived, of UDP above the rate"
+                    " of TCP, or of TCP. Its interval contains how the parts differ and what probes took, not how "
+                    "conditions differ"
                 ),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],

@@ -90,8 +90,8 @@ def test_the_sentence_says_what_was_seen_and_what_follows() -> None:
     assert HostLook(cpus=(cpu_look(0, S, []),)).sentence().endswith("(CPU 0: 0 % taken in 1 s, nothing stopped it)")
     short = HostLook(cpus=(cpu_look(0, S, [(index * 10 * MS, 400_000) for index in range(100)]),))
     assert short.sentence(60 * S) == (
-        "this host is busy (CPU 0: 4 % taken, the longest stop was 400 µs); a sender catches up after such stops, but the"
-        " highest loads may not be reached"
+        "this host is busy (CPU 0: 4 % taken, the longest stop was 400 µs); a sender catches up after such stops, but"
+        " the highest loads may not be reached"
     )
 
 

@@ -137,8 +137,8 @@ class _Queue:
             if rows is not None:
                 return rows
         problem = phrase(
-            "the queue rose to less than half of what it was to: the output forwarded less while its queue was full"
-            " than at other times, as one that stood still, so there is no rate to tell queues from latencies"
+            "the queue rose to less than half of the intended length: while it was full, the output forwarded less "
+            "than at other times, so queues cannot be computed from latencies"
         )
         return [self._nothing(problem)]
 
