@@ -26,15 +26,11 @@ COMMANDS = {
     "latency": (f"latency {SLOW} --rate 50% --size 64,512,1518 --profile quick", 1),
     "loss": (f"loss {SLOW} --size 64,512,1518 --profile quick", 0),
     "back-to-back": (f"back-to-back {SLOW} --size 64,512,1518 --profile quick", 0),
-    "convergence": (
-        f"convergence {SLOW} --ports 1,2,3 --pattern either --event link-down --size 64 --rate 100kpps --watch 1s",
-        0,
-    ),
     "mlr": (f"mlr {SLOW} --size 64,512,1518 --profile quick", 0),
     "sweep": ("sweep --dut sim:gs908e", 0),
     "microburst": ("microburst --dut sim:gs908e --ports 1,2,3 --size 64,1518 --outputs last --profile quick", 0),
     "buffer-over-time": ("buffer-over-time --dut sim:catalyst3750g --size 1998", 0),
-    "port-map": ("port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --profile quick", 0),
+    "port-map": ("port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,5,6,7 --profile quick", 0),
 }
 """By the name of a measurement: what is typed to get its picture, and which of the report's plots that is."""
 
