@@ -68,7 +68,7 @@ def test_of_wred_it_is_told_where_losses_begin() -> None:
     own = 'marking = { least_bytes = 60_000, most_bytes = 180_000, most_ratio = 0.8, action = "drop" }'
     row = the_curve(measured(own, mark="loss"))
     assert inside(row.figures["kmin"], 60_000)
-    assert "kmax" not in row.figures and "not told" in row.remark
+    assert "kmax" not in row.figures and "Pmax are not known" in row.remark
 
 
 def test_of_wred_whose_losses_do_not_hold_the_queue_the_whole_curve_is_told() -> None:

@@ -86,7 +86,7 @@ def summary(findings: list[Finding]) -> str:
     said = join_texts("; ", found) if found else phrase("no problem")
     if not mendable:
         return said
-    return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)
+    return phrase("{said}; --fix repairs {mendable} of them while a command runs", said=said, mendable=mendable)
 
 
 def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:

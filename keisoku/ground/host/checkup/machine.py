@@ -89,7 +89,7 @@ def _steal() -> Iterator[Finding]:
             share=100 * share,
         )
         remedy = phrase(
-            "trials that it spoils are marked and repeated; CPUs of its own (pinned by the hypervisor) have none"
+            "disturbed trials are marked and repeated; dedicated CPUs (pinned by the hypervisor) avoid this"
         )
         yield Finding(HOST, "note", said, remedy)
     else:

@@ -470,7 +470,7 @@ class Plan(RunSettings):
         if self.frames and capabilities.engine == "simulated":
             plain = [name for name in self.methods if not PROCEDURES[name].rows_when_simulated]
             if plain:
-                problem = f"--frames does not work with simulated devices for {plain[0]}"
+                problem = f"it does not work with simulated devices ({plain[0]})"
                 raise PlanError("frames", problem, "leave it out")
         for method in self.methods:
             PROCEDURES[method].check(self, capabilities)

@@ -72,7 +72,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         if rows:
             plot.add(_figures(device, rows, divisor, device.name))
         if known := [point for point in cores[device] if point[1]]:
-            named = join_texts(" · ", [device.name, phrase("on a core of its own")])
+            named = join_texts(" · ", [device.name, phrase("on a dedicated core")])
             trace = _figures(device, known, divisor, named)
             plot.add({**trace, "line": {**trace["line"], "dash": "dash"}})
     add_bound_legend(plot, figures)

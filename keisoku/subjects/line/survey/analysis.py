@@ -148,11 +148,12 @@ def _in_words(rows: list[Row], mtu_bytes: int) -> str:
         said.append(phrase("While the line is idle, a packet takes {idle} there and back.", idle=idle))
     for row in rows:
         if row.group == WHILE and "added" in row.figures:
-            more = digits.text(row.figures["added"])
+            added = row.figures["added"]
+            more, graded = digits.text(added), row.remark
             said.append(
-                phrase(
-                    "Under load ({case}) it takes {more} longer: {graded}.", case=row.case, more=more, graded=row.remark
-                )
+                phrase("Under load ({case}) it takes {more} longer: {graded}.", case=row.case, more=more, graded=graded)
+                if added.value > 0
+                else phrase("Under load ({case}) it takes no longer: {graded}.", case=row.case, graded=graded)
             )
         elif row.group == QUEUE and row.remark:
             said.append(phrase("Queue of the {case}: {said}.", case=row.case, said=row.remark))

@@ -227,7 +227,7 @@ class _Queue:
         least = onset(counts, blur_bytes, output.rate_share)
         if least is not None:
             figures["kmin"] = least
-        remark = phrase("a queue does not rise beyond where it loses frames: Kmax and Pmax are not told")
+        remark = phrase("a queue does not rise beyond where it loses frames: Kmax and Pmax are not known")
         remark = phrase("no frame was lost") if least is None else remark
         found = losses(counts, self.size, blur_bytes, output.rate_share)
         if found is not None and found.most is not None:
