@@ -46,7 +46,7 @@ def filled(text: str, picture: Callable[..., str] = lambda *_: "") -> str:
 
     Raises KeyError for a mark of something that does not exist.
     """
-    makers = {
+    makers: dict[str, Callable[[str], str]] = {
         "pictures": lambda names: side_by_side([picture(name, _NARROW_PX) for name in names.split()]),
         "measurement": lambda name: measurement(name, picture(name)),
         "commands": commands,

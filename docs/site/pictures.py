@@ -25,7 +25,6 @@ COMMANDS = {
     "throughput": (f"throughput {SLOW} --profile quick", 0),
     "latency": (f"latency {SLOW} --rate 50% --size 64,512,1518 --profile quick", 1),
     "loss": (f"loss {SLOW} --size 64,512,1518 --profile quick", 0),
-    "back-to-back": (f"back-to-back {SLOW} --size 64,512,1518 --profile quick", 0),
     "mlr": (f"mlr {SLOW} --size 64,512,1518 --profile quick", 0),
     "sweep": ("sweep --dut sim:gs908e", 0),
     "microburst": ("microburst --dut sim:gs908e --ports 1,2,3 --size 64,1518 --outputs last --profile quick", 0),
