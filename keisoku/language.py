@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "ja")
 """ISO 639-1, as of `<html lang>`."""
+SEPARATORS = {"ja": "}、{"}
+"""What stands between the texts of a list in place of the English comma."""
 _CATALOGUES = Path(__file__).parent / "locale"
 _LEAST_LETTERS = 8
 _chosen = ENGLISH
@@ -110,6 +112,8 @@ def translated(text: str) -> str:
     template = catalogue(_chosen).get(text.template, text.template)
     if template is text.template and not text.values:
         return _recognised(text.template, _chosen)
+    if template is text.template:  # texts that are only joined
+        template = template.replace("}, {", SEPARATORS[_chosen])
     return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
 
 

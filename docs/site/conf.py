@@ -48,8 +48,9 @@ suppress_warnings = ["myst.header"]
 
 def _filled(app: Sphinx, page: str, source: list[str]) -> None:
     import generated
+    import pictures
 
-    source[0] = generated.filled(source[0])
+    source[0] = generated.filled(source[0], pictures.picture)
 
 
 def setup(app: Sphinx) -> None:

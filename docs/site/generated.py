@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
@@ -20,6 +20,7 @@ import clauses
 import click
 from pydantic import BaseModel
 
+from keisoku.faces.cli.help_sections import FIRST
 from keisoku.faces.cli.main import GROUPS
 from keisoku.faces.cli.main import keisoku as group
 from keisoku.ground.lab.device.catalogue import KINDS
@@ -36,13 +37,18 @@ MARK = re.compile(r"<!-- generated: (\w+) (.*?) -->")
 _CODE = "\b"
 """Before a paragraph of a command's help that keeps its lines: its examples."""
 _PAGES = Path(__file__).parents[1]
+_NARROW_PX = 380
 _LISTS = ("Options of procedures", "Options of other measurements")
 
 
-def filled(text: str) -> str:
-    """A page with its marks replaced. Raises KeyError for a mark of something that does not exist."""
-    makers = {
-        "measurement": measurement,
+def filled(text: str, picture: Callable[..., str] = lambda *_: "") -> str:
+    """A page with its marks replaced; `picture` makes that of a measurement, of a width in pixels, which takes seconds.
+
+    Raises KeyError for a mark of something that does not exist.
+    """
+    makers: dict[str, Callable[[str], str]] = {
+        "pictures": lambda names: side_by_side([picture(name, _NARROW_PX) for name in names.split()]),
+        "measurement": lambda name: measurement(name, picture(name)),
         "commands": commands,
         "options": shared_options,
         "pages": pages,
@@ -53,6 +59,12 @@ def filled(text: str) -> str:
         "clauses": lambda _: clauses.table(),
     }
     return MARK.sub(lambda mark: makers[mark[1]](mark[2]), text)
+
+
+def side_by_side(pictures: Sequence[str]) -> str:
+    """Pictures in one row, or below each other where the window is narrow."""
+    columns = "display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(18rem,1fr))"
+    return f'<div style="{columns}">\n{"".join(pictures)}\n</div>'
 
 
 def names() -> list[str]:
@@ -69,12 +81,26 @@ def page_name(measurement: str) -> str:
     return measurement.replace(" ", "-")
 
 
-def measurement(name: str) -> str:
-    """The frame of reference of a measurement: what stands in the table, its settings, and how it proceeds."""
+def measurement(name: str, picture: str = "") -> str:
+    """The frame of reference of a measurement: what stands in the table, a picture of a result, its settings, those
+    that people use first, and how it proceeds."""
     procedure = next((each for each in PROCEDURES.values() if each.command == name), None)
     command = command_of(name.split())
     lines = _procedure(procedure) if procedure else _entry(name)
-    return "\n".join([*lines, "", "### Settings of its own", "", *_options(_own(command)), ""])
+    own = _own(command)
+    by_name = {option.name: option for option in command.params if option not in own}
+    first = [by_name[name] for name in FIRST if name in by_name]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *([picture, ""] if picture else []),
+            *("### Settings that people use first", "", *_options(first), ""),
+            *("### Settings of its own", "", *_options(own), ""),
+            "All others: [options that measurements share](../commands/options.md).",
+            "",
+        ]
+    )
 
 
 def pages(named: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import clauses
@@ -15,12 +16,15 @@ import pytest
 from support.doc_blocks import PAGES, ROOT
 
 from keisoku.faces.cli.main import GROUPS, keisoku
+from keisoku.language import catalogue
 
 OTHERS = {
     *("--set-eee", "--in-guest", "--latency-correction", "--tag", "--file", "--write", "--only"),
     *("--privileged", "--network", "--random"),
 }
 """Options of other programs, and of scripts of benchmarks and tests."""
+LONGEST = 38
+"""Words of a sentence in pages and texts of the program: readers learnt English as a second language."""
 FOR_USERS = [path for path in PAGES if path.is_relative_to(ROOT / "docs") or path == ROOT / "README.md"]
 
 
@@ -89,6 +93,29 @@ def test_every_option_that_a_page_names_exists(path: Path) -> None:
         option for code in re.findall(r"`([^`\n]+)`", prose) for option in re.findall(r"(?<!\S)--[a-z][\w-]*", code)
     }
     assert named <= known
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Those of Markdown, without its code and the addresses of links."""
+    text = re.sub(r"^( *)```.*?^\1```$|<!--.*?-->", "\n\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "CODE", text))
+    for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*#]|\d+\.) )|\|", text):
+        yield from re.split(r"(?<=[.!?:])\s+(?=[A-Z*\"\[(])", " ".join(part.split()))
+
+
+def too_long(text: str) -> list[str]:
+    return [said for said in sentences(text) if sum(any(map(str.isalnum, word)) for word in said.split()) > LONGEST]
+
+
+@pytest.mark.parametrize("path", FOR_USERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_sentence_for_users_is_too_long(path: Path) -> None:
+    """With what is generated into the page: help of commands, options and procedures."""
+    assert too_long(generated.filled(path.read_text("utf-8"))) == []
+
+
+def test_no_message_has_a_sentence_that_is_too_long() -> None:
+    assert [said for message in catalogue("ja") for said in too_long(message)] == []
+    assert too_long(f"It is {'very ' * LONGEST}long. It is `{'not ' * LONGEST}` too long.") != []
 
 
 def test_what_troubleshooting_quotes_is_what_the_program_says() -> None:

@@ -50,7 +50,7 @@ def test_a_look_at_the_host_sees_what_it_takes() -> None:
         assert cpu.longest_stop_ns >= 4.9 * MS
         assert cpu.calm_ns
     assert not look.quiet
-    assert look.sentence().startswith("host busy: ")
+    assert look.sentence().startswith("this host is busy ")
 
 
 @pytest.mark.lab

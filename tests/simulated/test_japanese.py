@@ -79,7 +79,7 @@ def test_a_comparison_and_the_doctor_answer_in_japanese(tmp_path: Path) -> None:
     for name in ("one", "other"):
         keisoku(tmp_path, *MEASURED_COMMAND[:-1], name)
     said = keisoku(tmp_path, "compare", "one", "--against", "other", "--lang", "ja")
-    assert said.startswith("劣化の判定: 以前の測定に対して") and "区別できない" in said
+    assert said.startswith("劣化の判定: 以前の実行に対して") and "区別できない" in said
     doctor = [sys.executable, "-m", "keisoku", "doctor", "--lang", "ja"]
     checked = subprocess.run(doctor, capture_output=True, text=True, check=False).stdout
     assert checked.startswith("測定できるもの") and "クロックソース" in checked

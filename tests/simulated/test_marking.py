@@ -68,7 +68,7 @@ def test_of_wred_it_is_told_where_losses_begin() -> None:
     own = 'marking = { least_bytes = 60_000, most_bytes = 180_000, most_ratio = 0.8, action = "drop" }'
     row = the_curve(measured(own, mark="loss"))
     assert inside(row.figures["kmin"], 60_000)
-    assert "kmax" not in row.figures and "not told" in row.remark
+    assert "kmax" not in row.figures and "Pmax are not known" in row.remark
 
 
 def test_of_wred_whose_losses_do_not_hold_the_queue_the_whole_curve_is_told() -> None:
@@ -127,7 +127,7 @@ def test_a_device_that_stands_still_whenever_its_queue_is_filled_has_no_curve() 
         return held_up(facts) if trial.purpose.startswith("full queue") else facts
 
     row = the_curve(measured(CODEL, spoil=spoil))
-    assert not row.figures and "less than half of what it was to" in row.remark
+    assert not row.figures and "less than half of the intended length" in row.remark
 
 
 def test_a_device_that_marks_nothing_has_no_curve() -> None:

@@ -14,7 +14,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.procedure.rfc4689.qos import CLASSES, LIMITS, SHARING
 
 LINK = "link_bits_per_second = 100_000_000\nports = 3\n[output]\nbuffer_bytes = 1_000_000\n"
-NOT_TOLD = "not told against 46: one of both had no frames waiting all the time"
+NOT_TOLD = "not known against 46: one of the two did not always have frames waiting"
 QUICK = {"trial_s": 0.5, "window_s": 0.25, "pause_s": 0.15}
 
 
@@ -66,7 +66,7 @@ def test_weights_are_told_beside_a_class_that_its_policer_keeps_from_competing()
     policed = "priority = 2\npolicer = { bits_per_second = 7_000_000, burst_bytes = 20_000 }"
     toml = queue(46, policed) + queue(18, "weight = 3.0") + queue(0, "weight = 1.0")
     order = rows(measured(toml, [46, 18, 0]), SHARING)
-    assert not order["DSCP 46"].figures and "not told against" in order["DSCP 46"].remark
+    assert not order["DSCP 46"].figures and "not known against" in order["DSCP 46"].remark
     assert inside(order["DSCP 18"].figures["weight"], 3.0) and order["DSCP 0"].figures["weight"].value == 1
     assert all(order[name].remark == f"shared by weight; {NOT_TOLD}" for name in ("DSCP 18", "DSCP 0"))
 

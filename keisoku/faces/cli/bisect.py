@@ -34,9 +34,9 @@ def command(context: click.Context, /, words: Sequence[str], out: Path | None, a
     """Finds the commit between GOOD and BAD that changed a figure, and says how sure that is.
 
     COMMAND is any command that measures, with its options; without one it is 'cost'. Commits of the repository in which
-    it is started are built, loaded and measured in turn with GOOD or BAD, until one of these is certain: the commit,
-    that GOOD and BAD do not differ by more than the margin, or that there is more than one change. The exit code is 0
-    then, and 2 if it is undecided.
+    it is started are built, loaded and measured in turn with GOOD or BAD. It ends when the commit is certain, or that
+    GOOD and BAD do not differ by more than the margin, or that there is more than one change. The exit code is 0 then,
+    and 2 if it is undecided.
 
     \b
     keisoku bisect v1.4 HEAD --tx veth0 --rx veth1 --build 'make O=$KEISOKU_BUILD' --load './load.sh $KEISOKU_BUILD'

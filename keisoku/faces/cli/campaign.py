@@ -31,7 +31,7 @@ def _with_output(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--cluster", metavar="URI", help="address of a Dask scheduler whose workers make the runs")
 @_with_output
 def command(plan_file: Path, within: str | None, cluster: str | None, out: Path | None, as_json: bool) -> None:
-    """Measures devices by plans and settings, as often as the plan says, in an order that is drawn.
+    """Measures devices by plans and settings, as often as the plan says, in random order.
 
     PLAN.toml names devices, measurements and settings, each in a table of its own. Every combination is measured, as
     often as the plan says, each time by a complete run. One that was interrupted, even by 'kill -9', goes on with

@@ -24,7 +24,7 @@ _MARKS = {"good": "✓", "note": "·", "problem": "✗"}
 @LANG
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]")
 def command(fix: bool, command: tuple[str, ...]) -> None:
-    """Says what this machine can measure, and what would falsify a measurement, with the command that mends it.
+    """Says what this machine can measure, what would distort a measurement, and how to fix that.
 
     With --fix, pause frames and Energy-Efficient Ethernet are turned off (not at the port of the default route) and the
     CPUs' governor is set to 'performance', while COMMAND runs; without a COMMAND until Ctrl-C. All is then set back as
@@ -86,7 +86,7 @@ def summary(findings: list[Finding]) -> str:
     said = join_texts("; ", found) if found else phrase("no problem")
     if not mendable:
         return said
-    return phrase("{said}; --fix mends {mendable} of all for as long as a command runs", said=said, mendable=mendable)
+    return phrase("{said}; --fix repairs {mendable} of them while a command runs", said=said, mendable=mendable)
 
 
 def _mended(findings: list[Finding], command: tuple[str, ...]) -> int:

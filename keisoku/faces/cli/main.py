@@ -62,7 +62,7 @@ _PLACES = {
     ),
     "campaign": Place(
         "keisoku.faces.cli.campaign",
-        "Measures devices by plans and settings, as often as the plan says, in an order that is drawn.",
+        "Measures devices by plans and settings, as often as the plan says, in random order.",
     ),
     "capture": Place(
         "keisoku.faces.cli.capture",
@@ -91,7 +91,7 @@ _PLACES = {
     ),
     "doctor": Place(
         "keisoku.faces.cli.doctor",
-        "Says what this machine can measure, and what would falsify a measurement, with the command that mends it.",
+        "Says what this machine can measure, what would distort a measurement, and how to fix that.",
     ),
     "export": Place(
         "keisoku.faces.cli.export",
@@ -119,7 +119,7 @@ _PLACES = {
     ),
     "port": Place(
         "keisoku.faces.cli.port.group",
-        "Lends ports of this host to a tester at another host.",
+        "Lets a tester on another host use this host's ports.",
     ),
     "ports": Place(
         "keisoku.faces.cli.ports",

@@ -131,14 +131,14 @@ class HostLook(_Model):
         if self.quiet:
             seen = _length(busiest.watched_ns)
             return phrase(
-                "host quiet: in {seen} {percent} of CPU {cpu} was taken, {stop}",
+                "this host is quiet (CPU {cpu}: {percent} taken in {seen}, {stop})",
                 seen=seen,
                 percent=_percent(busiest.taken_share),
                 cpu=busiest.cpu,
                 stop=stop,
             )
         said = phrase(
-            "host busy: {percent} of CPU {cpu} is taken, {stop}",
+            "this host is busy (CPU {cpu}: {percent} taken, {stop})",
             percent=_percent(busiest.taken_share),
             cpu=busiest.cpu,
             stop=stop,
@@ -147,26 +147,26 @@ class HostLook(_Model):
             return phrase(
                 "{said}; a sender catches up after such stops, but the highest loads may not be reached", said=said
             )
-        calm = _length(self.calm_quantile_ns(0.5))
-        said = phrase("{said}, calm stretches of {length}", said=said, length=calm)
         return said if trial_ns is None else join_texts("; ", [said, self._outlook(trial_ns)])
 
     def _outlook(self, trial_ns: int) -> str:
         length, expected = _length(trial_ns), self.interruptions(trial_ns)
         if expected >= _MANY:
             return phrase(
-                "a trial of {length} will be interrupted about {count} times", length=length, count=_rounded(expected)
+                "expect about {count} interruptions in a trial of {length}, and wide intervals",
+                length=length,
+                count=_rounded(expected),
             )
         undisturbed = self.undisturbed_share(trial_ns)
         if undisturbed > 0:
             return phrase(
-                "about {percent} of trials of {length} will be interrupted",
+                "expect {percent} of trials of {length} to be interrupted",
                 percent=_percent(1 - undisturbed),
                 length=length,
             )
         return plural(
-            "every trial of {length} will be interrupted, {count} time or so",
-            "every trial of {length} will be interrupted, {count} times or so",
+            "expect {count} interruption in every trial of {length}",
+            "expect {count} interruptions in every trial of {length}",
             length=length,
             count=max(1, round(expected)),
         )

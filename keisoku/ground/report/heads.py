@@ -148,5 +148,5 @@ HEADS: dict[str, str] = {
         phrase("A"),
         phrase("B"),
     )
-}
-"""By the English text."""
+} | {"Stood": phrase("Standing queue"), "Stood bytes": phrase("Standing queue in bytes")}
+"""By the English text, or by the name of a figure where that says too little."""

@@ -44,7 +44,12 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     if found.verdict == "not measured":
         return phrase("not measured: no pair has a figure of {what} on both sides", what=join_texts("", [name, place]))
     if found.bounds:
-        return phrase("undecided: {what} is a bound on both sides in each of {runs}", what=what, runs=runs)
+        return phrase(
+            "undecided: {what} is a bound on both sides in each of {runs}, as the tester and not the device was the"
+            " limit",
+            what=what,
+            runs=runs,
+        )
     if math.isinf(low) and math.isinf(high):
         return plural(
             "undecided: {runs} is too few for an interval of {what}",

@@ -187,7 +187,9 @@ COLUMNS = {
 
 STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99.99"})
 """Names that mean the same of anything."""
-ABBREVIATIONS = frozenset({"cpu", "adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
+ABBREVIATIONS = frozenset(
+    {"cpu", "adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv", "tcp", "rpm"}
+)
 """Words of a figure's name that are written in capitals."""
 FRAME_SIZE = phrase("Frame size")
 SPAN_MAX = 300.0

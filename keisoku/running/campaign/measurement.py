@@ -1,4 +1,4 @@
-"""`keisoku campaign`: devices × measurements × settings × repetitions, in an order that is drawn.
+"""`keisoku campaign`: devices × measurements × settings × repetitions, in random order.
 
 Each run is complete, in a directory of its own (`bridge.throughput.short.001`), and draws what a repetition of the same
 number draws, so that all devices get the same frames at the same times. A run that fails is made again, and the log has
@@ -217,7 +217,7 @@ def of_runs(find: Find) -> Measurement[CampaignSettings]:
         settings=CampaignSettings,
         measure=partial(_measure, find),
         analyse=partial(_analyse, find),
-        summary="Measures devices by plans and settings, as often as the plan says, in an order that is drawn.",
+        summary="Measures devices by plans and settings, as often as the plan says, in random order.",
         figure="missing",
         figures=partial(_figures, find),
         part=_part,

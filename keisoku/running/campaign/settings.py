@@ -41,7 +41,7 @@ class CampaignSettings(RunSettings):
     repetitions: int = Field(1, ge=1, le=1000)
     """Complete runs of each device, measurement and setting."""
     order: Literal["blocked", "random"] = "blocked"
-    """'blocked': each repetition has every other thing once, in an order that is drawn; 'random': all runs are drawn
+    """'blocked': each repetition has every other thing once, in random order; 'random': all runs are drawn
     together."""
     attempts: int = Field(3, ge=1, le=100)
     """A run that the tester, the host or a far end fails is made again until there were so many attempts."""

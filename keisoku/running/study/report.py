@@ -139,7 +139,7 @@ def cell_table(outcomes: Sequence[Outcome]) -> Table:
         Head(phrase("Ours"), ""),
         Head(phrase("Verdict"), ""),
     ]
-    return Table(phrase("Ours beside the published figures"), heads, rows, [])
+    return Table(phrase("Our figures and the published ones"), heads, rows, [])
 
 
 def _with_unit(number: str, cell: Cell) -> str:

@@ -109,7 +109,7 @@ def _run_name(plan: Plan) -> str:
 
 
 def _again(plan: Plan, number: int, chance: Random) -> Plan:
-    """The sizes in an order that is drawn; procedures keep theirs, because some need the results of others."""
+    """The sizes in random order; procedures keep theirs, because some need the results of others."""
     sizes = tuple(chance.sample(plan.frame_bytes, len(plan.frame_bytes)))
     capture = plan.capture and plan.capture.with_stem(f"{plan.capture.stem}-{number}")
     return plan.model_copy(update={"frame_bytes": sizes, "capture": capture})

@@ -224,9 +224,9 @@ def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]
     calm_ns = min(sent.going_ns / (sent.interruptions + 1) for sent in loads)
     found = [
         phrase(
-            "the host stopped the sender in {count} of {trials} trials, for up to {share:.2g} % "
-            "of one: those loads lasted longer by that time, at the intended rate between the "
-            "stops, and the shortest such time was {calm_ns:.3g} ms on average",
+            "the host stopped the sender in {count} of {trials} trials, for up to {share:.2g} % of one. Those loads "
+            "lasted longer by that time, at the intended rate between the stops, which were {calm_ns:.3g} ms apart "
+            "on average at least",
             count=len(loads),
             trials=len(records),
             share=100 * share,

@@ -13,8 +13,8 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
     measurements="port",
     sentences={},
     places={
-        "serve": Place("keisoku.faces.cli.port.serve", "Lends PORT of this host to a tester at another host."),
+        "serve": Place("keisoku.faces.cli.port.serve", "Lets a tester on another host use PORT of this host."),
     },
 )
 def command() -> None:
-    """Lends ports of this host to a tester at another host."""
+    """Lets a tester on another host use this host's ports."""

@@ -18,7 +18,7 @@ from keisoku.subjects.device.testbed.two_hosts import PORT
 @click.option("--clock", metavar="ptp:HOST", help="PTP master by which a tester may relate its clock to this host's")
 @click.option("--force", is_flag=True, help="lend a port even if it carries the default route")
 def command(name: str, at: str, port: int, clock: str | None, force: bool) -> None:
-    """Lends PORT of this host to a tester at another host.
+    """Lets a tester on another host use PORT of this host.
 
     The tester names this host with --receiver, and its frames arrive at PORT, which sends learning frames alone. It is
     lent to one tester at a time.

@@ -25,7 +25,7 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
     places={
         "serve": Place(
             "keisoku.faces.cli.stream.serve",
-            "Serves 'line' and 'stream' elsewhere, one client at a time.",
+            "Answers 'keisoku line' and 'keisoku stream' of other hosts, one at a time.",
         ),
     },
 )

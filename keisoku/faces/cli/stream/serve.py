@@ -53,7 +53,7 @@ def command(
     key_file: Path | None,
     other_address: str | None,
 ) -> None:
-    """Serves 'line' and 'stream' elsewhere, one client at a time.
+    """Answers 'keisoku line' and 'keisoku stream' of other hosts, one at a time.
 
     It goes on until it is interrupted.
     """

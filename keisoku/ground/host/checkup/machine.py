@@ -61,8 +61,8 @@ def _cpus() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0))
     if usable < CPUS_WANTED:
         said = plural(
-            "{count} CPU for sender, accounting and device: they share it",
-            "{count} CPUs for sender, accounting and device: they share them",
+            "only {count} CPU: sender, accounting and device share it",
+            "only {count} CPUs: sender, accounting and device share them",
             count=usable,
         )
         yield Finding(
@@ -89,7 +89,7 @@ def _steal() -> Iterator[Finding]:
             share=100 * share,
         )
         remedy = phrase(
-            "trials that it spoils are marked and repeated; CPUs of its own (pinned by the hypervisor) have none"
+            "disturbed trials are marked and repeated; dedicated CPUs (pinned by the hypervisor) avoid this"
         )
         yield Finding(HOST, "note", said, remedy)
     else:

@@ -79,10 +79,9 @@ def log_remarks(log: PhaseLog, noises: Mapping[int, int]) -> list[str]:
     """How figures were made of the log, and what they leave out."""
     said = [
         phrase(
-            "Overlapping estimates; intervals of 95 % from χ² with the equivalent degrees of "
-            "freedom of the noise named in the row (Greenhall and Riley 2003), which was "
-            "identified by lag-1 autocorrelation (Riley and Greenhall 2004) and is taken to grow "
-            "no whiter with the averaging time."
+            "Overlapping estimates; intervals of 95 % from χ² with the equivalent degrees of freedom of the noise "
+            "named in the row (Greenhall and Riley 2003). That noise was identified by lag-1 autocorrelation (Riley "
+            "and Greenhall 2004) and is taken to grow no whiter with the averaging time."
         ),
         phrase(
             "A deviation is shown where the log holds at least {windows_min} windows of its full "

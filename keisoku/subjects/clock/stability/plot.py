@@ -38,11 +38,10 @@ def stability_plots(result: Result, log: PhaseLog, nominal_rate: float | None) -
         ("adev", "mdev", "hdev"),
         (phrase("σ (fractional frequency)"), _PPB),
         phrase(
-            "Overlapping Allan (ADEV), modified Allan (MDEV) and Hadamard deviation (HDEV) "
-            "against averaging time, with intervals of 95 %; MDEV and HDEV need longer logs. "
-            "ADEV falls as τ⁻¹ where the noise is of reading the clock, and as τ⁻¹ᐟ² for white "
-            "noise of its frequency; it is flat for flicker and rises with τ¹ᐟ² for a random "
-            "walk of frequency, with τ for a linear drift, which HDEV does not see."
+            "Overlapping Allan (ADEV), modified Allan (MDEV) and Hadamard deviation (HDEV) against averaging time, "
+            "with intervals of 95 %; MDEV and HDEV need longer logs. ADEV falls as τ⁻¹ where the noise is of reading"
+            " the clock, and as τ⁻¹ᐟ² for white noise of its frequency. It is flat for flicker, rises with τ¹ᐟ² for "
+            "a random walk of frequency, and with τ for a linear drift. HDEV does not see a linear drift."
         ),
     )
     times = _deviations(

@@ -205,7 +205,7 @@ def cause(at_rate: Drift, lowered: Drift | None, lost: bool, below_line_ppm: flo
     if lowered is None:
         return phrase("a queue or the tester's two clocks: only a trial at a lower rate can distinguish them")
     if below_line_ppm is None:
-        return phrase("a queue; its cause is unknown because the link has no rate of its own")
+        return phrase("a queue; its cause is unknown because the link has no nominal speed")
     if below_line_ppm > TOLERANCE_PPM:
         return phrase("the device forwards at a lower rate")
     return (

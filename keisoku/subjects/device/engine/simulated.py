@@ -106,7 +106,7 @@ class SimulatedEngine:
         """
         found = watched(self._traffic, trial)
         if frames is not None and found is None:
-            raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
+            raise PlanError("frames", "it does not work with simulated devices", "leave out --frames")
         if not 0 < trial.frames_per_second < inf:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:

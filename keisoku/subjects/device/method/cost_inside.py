@@ -100,7 +100,7 @@ class CostInside:
         """What looking cost, and samples that were lost."""
         found = []
         if not self.parts():
-            found.append(phrase("the host left no calm moment in which to look inside the device"))
+            found.append(phrase("the host never left the core undisturbed, so the inside of the device was not seen"))
         if self.look_ns:
             found.append(
                 phrase(

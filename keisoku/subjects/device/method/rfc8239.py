@@ -108,9 +108,8 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
     if any(rate.source == "tester" for rate in full):
         found.append(
             phrase(
-                "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer "
-                "on all ports at once; the frames' buffer is then a port's receive queue or the "
-                "host's queue for a CPU, not that of a port"
+                "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at "
+                "once. The buffer is then a port's receive queue or the host's queue for a CPU, not that of a port"
             )
         )
     count = len(setting.plan.port_fields())

@@ -211,7 +211,7 @@ class _Bracket:
         if self.high_by == "ceiling" and self.high_fps >= CEILING_WITHOUT_LINK_FPS:
             fps, _ = yield from maximum_rate(self.setting, self.frame_bytes, seconds, self.high_fps)
             if fps <= self.least_fps:
-                self.given_up = phrase("the host let the tester send next to nothing, time after time")
+                self.given_up = phrase("the host kept the tester from sending in every attempt")
                 return
             self.high_fps, self.high_by = fps, "tester"
         while self.low_fps < self.high_fps * (1 - self.resolution) and self.high_fps > self.least_fps:
@@ -291,10 +291,16 @@ class _Bracket:
             offered_fps, shortfalls = max(offered_fps, min(fps, record.offered_fps)), shortfalls + 1
             if beyond_tester(record) or shortfalls == RETRIES:
                 break
-        why = phrase(
-            "given up at {fps:,.0f} frames/s: the last trial is invalid because {why}",
-            fps=fps,
-            why=join_texts("; ", why_invalid(record)),
+        because = join_texts("; ", why_invalid(record))
+        why = (
+            phrase(
+                "the tester could not send fast enough: {offered_fps:,.0f} of {fps:,.0f} frames/s; {because}",
+                offered_fps=offered_fps,
+                fps=fps,
+                because=because,
+            )
+            if shortfalls
+            else phrase("no trial at {fps:,.0f} frames/s was valid: {because}", fps=fps, because=because)
         )
         if not shortfalls:
             self.given_up = why

@@ -88,7 +88,7 @@ class Plan(RunSettings):
     rx: Annotated[str | None, Option("PORT")] = None
     """Receiving port, in the same form."""
     receiver: Annotated[str | None, Option("HOST")] = None
-    """Host at which rx is, where 'keisoku port serve' lends it."""
+    """Host that owns rx and runs 'keisoku port serve'."""
     clock: Annotated[str | None, Option("ptp:HOST")] = None
     """With --receiver: PTP master that both hosts hear, for one-way latencies."""
     engine: Annotated[PortEngine | None, Option("NAME")] = None
@@ -470,7 +470,7 @@ class Plan(RunSettings):
         if self.frames and capabilities.engine == "simulated":
             plain = [name for name in self.methods if not PROCEDURES[name].rows_when_simulated]
             if plain:
-                problem = f"a simulated device keeps no row for each frame of {plain[0]}"
+                problem = f"it does not work with simulated devices ({plain[0]})"
                 raise PlanError("frames", problem, "leave it out")
         for method in self.methods:
             PROCEDURES[method].check(self, capabilities)

@@ -62,6 +62,6 @@ class ThroughputSettings(Settings):
     stop_at_loss: bool = True
     """End a trial at its first lost frame, because the load has then failed."""
     confirmations: int = Field(2, ge=0)
-    """Number of further trials at the load that passed and at the one above it that failed."""
+    """How often the last load that passed and the first that failed are repeated."""
     paired: bool = not_an_option(False)
     """It is one side of a pair, where a frame's cost is measured again and again: in few runs each time."""

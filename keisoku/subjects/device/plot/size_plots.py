@@ -42,7 +42,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         )
         if curves
         else phrase(
-            "Highest rate without a lost frame, against frame size; the link has no rate of its own (RFC 2544 §26.1)."
+            "Highest rate without a lost frame, against frame size (RFC 2544 §26.1); the link has no nominal speed, so"
+            " no maximum is drawn."
         ),
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},
@@ -71,7 +72,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         if rows:
             plot.add(_figures(device, rows, divisor, device.name))
         if known := [point for point in cores[device] if point[1]]:
-            named = join_texts(" · ", [device.name, phrase("on a core of its own")])
+            named = join_texts(" · ", [device.name, phrase("on a dedicated core")])
             trace = _figures(device, known, divisor, named)
             plot.add({**trace, "line": {**trace["line"], "dash": "dash"}})
     add_bound_legend(plot, figures)

@@ -156,7 +156,7 @@ def _kept_from_sending(trial: Trial, sent: Sent) -> list[str]:
         return []
     return [
         phrase(
-            "the host let the sender send for {sent_ms:,.0f} of {trial_ms:,.0f} ms",
+            "the sender ran for only {sent_ms:,.0f} of {trial_ms:,.0f} ms",
             sent_ms=max(0, sent.sending_ns) / 1e6,
             trial_ms=trial.duration_ns / 1e6,
         )

@@ -64,15 +64,15 @@ def _invalid(devices: Sequence[Device], invalid: int) -> str:
         if (record := device.record(row))
     )
     said = plural(
-        "{count} trial is invalid because of the tester itself",
-        "{count} trials are invalid because of the tester itself",
+        "{count} trial was disturbed by the tester itself and repeated",
+        "{count} trials were disturbed by the tester itself and repeated",
         count=invalid,
     )
     if cited == 0:
         return phrase("{trials}, and no result rests on them.", trials=said)
     return plural(
-        "{trials}, and {count} row of results rests on such trials.",
-        "{trials}, and {count} rows of results rest on such trials.",
+        "{trials}; {count} row of results could only use such trials.",
+        "{trials}; {count} rows of results could only use such trials.",
         trials=said,
         count=cited,
     )

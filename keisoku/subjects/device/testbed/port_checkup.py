@@ -1,4 +1,4 @@
-"""Findings about the ports of this host: what each can measure, and what of its settings would falsify that."""
+"""Findings about the ports of this host: what each can measure, and which of its settings would distort that."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from keisoku.subjects.device.testbed.host_ports import wired_ports
 _MERGING = {"GRO": "gro", phrase("TCP segmentation"): "tso", phrase("generic segmentation"): "gso"}
 """Offloads that merge or split segments of TCP, with their names in ethtool."""
 _WHY = {
-    "xdp": phrase("the driver has XDP of its own, and a program's stamp is nearest to the wire"),
-    "afxdp": phrase("the driver has XDP of its own"),
-    "packet": phrase("the driver has no XDP of its own"),
+    "xdp": phrase("the driver supports native XDP, where a program's timestamp is nearest to the wire"),
+    "afxdp": phrase("the driver supports native XDP"),
+    "packet": phrase("the driver has no native XDP"),
 }
 _GATHERING_US = 1
 """An interrupt that waits for longer is worth a word."""
@@ -57,7 +57,7 @@ def _engine(port: HostPort) -> Iterator[Finding]:
     xdp = (
         phrase("the kernel does not say what it offers to XDP")
         if port.xdp is None
-        else join_texts(", ", port.xdp) or phrase("no XDP of its own")
+        else join_texts(", ", port.xdp) or phrase("no native XDP")
     )
     queues = ethtool.receive_queues(port.name)
     said = join_texts("", [driver, " (", xdp, "), ", _queues(queues)])

@@ -25,7 +25,12 @@ from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.subjects.path.unfinished import UNFINISHED
 
 NAME = "line responsiveness"
-WHILE, PARTS, QUEUE, HOP = phrase("While"), phrase("Shortest 95 % while"), phrase("Queue of"), phrase("Added at hop")
+WHILE, PARTS, QUEUE, HOP = (
+    phrase("While"),
+    phrase("Shortest 95 % of round trips"),
+    phrase("Queue of"),
+    phrase("Added at hop"),
+)
 Rounds = Mapping[Condition, Sequence[Outcome]]
 
 

@@ -68,9 +68,10 @@ MEASUREMENT = Measurement(
     figure="rpm",
     same=("streams", "congestion"),
     summary="Measures latency to HOST, where 'keisoku stream serve' runs, idle and under load, and the queue between.",
-    help="""Loads the path by TCP flows up, down and both ways, and by UDP above its rate, and probes it meanwhile:
-    round trips per minute (draft-ietf-ippm-responsiveness), added latency, and which hop holds the queue, how long it
-    is, and what it does when it fills.
+    help="""Loads the path by TCP flows up, down and both ways, and by UDP above its rate, and probes it meanwhile.
+
+    It finds round trips per minute (draft-ietf-ippm-responsiveness), the latency that a load adds, and the queue:
+    which hop holds it, how long it is, and what it does when it fills.
 
     \b
     keisoku line responsiveness 192.0.2.7

@@ -18,11 +18,11 @@ from keisoku.subjects.line.responsiveness.queue import Depth, Floor, depth
 
 LONG_WAIT = 0.95
 KINDS: dict[Kind, str] = {
-    "none": phrase("no queue to speak of"),
+    "none": phrase("no noticeable queue"),
     "drop-tail": phrase("drop-tail: it drops when it is full"),
     "aqm": phrase("active queue management: it drops long before it is full"),
     "fair-queueing": phrase("fair queueing: each flow waits in a queue of its own"),
-    "not told": phrase("its kind was not told"),
+    "not told": phrase("its kind is not known"),
 }
 BEFORE: dict[Before, str] = {
     "line": phrase("a line that sends bit by bit"),

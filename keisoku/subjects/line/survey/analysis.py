@@ -22,7 +22,7 @@ from keisoku.subjects.line.survey.nat import Nat, nat_rows, nat_sentences
 from keisoku.subjects.line.survey.settings import LineSettings
 
 NAME = "line survey"
-RATE, PACKETS, CLOCKS = phrase("Rate of the"), phrase("UDP at half of the rate"), phrase("Clocks")
+RATE, PACKETS, CLOCKS = phrase("Direction"), phrase("UDP at half of the rate"), phrase("Clocks")
 FAR_CLOCK = phrase("far clock")
 Rounds = Mapping[Condition, list[Outcome]]
 
@@ -66,9 +66,9 @@ def analyse(
             "remarks": [
                 *base.remarks,
                 phrase(
-                    "capacity: the median of ten parts of the condition in which most arrived, of UDP above the rate "
-                    "of TCP, or of TCP; its interval contains how they differ, packets at the ends of that time and "
-                    "what probes took, not how conditions differ"
+                    "capacity: the median of ten parts of the condition in which most arrived, of UDP above the rate"
+                    " of TCP, or of TCP. Its interval contains how the parts differ and what probes took, not how "
+                    "conditions differ"
                 ),
                 phrase("loss and order: of datagrams of 1200 byte at half of the rate of TCP"),
             ],
@@ -148,11 +148,12 @@ def _in_words(rows: list[Row], mtu_bytes: int) -> str:
         said.append(phrase("While the line is idle, a packet takes {idle} there and back.", idle=idle))
     for row in rows:
         if row.group == WHILE and "added" in row.figures:
-            more = digits.text(row.figures["added"])
+            added = row.figures["added"]
+            more, graded = digits.text(added), row.remark
             said.append(
-                phrase(
-                    "Under load ({case}) it takes {more} longer: {graded}.", case=row.case, more=more, graded=row.remark
-                )
+                phrase("Under load ({case}) it takes {more} longer: {graded}.", case=row.case, more=more, graded=graded)
+                if added.value > 0
+                else phrase("Under load ({case}) it takes no longer: {graded}.", case=row.case, graded=graded)
             )
         elif row.group == QUEUE and row.remark:
             said.append(phrase("Queue of the {case}: {said}.", case=row.case, said=row.remark))

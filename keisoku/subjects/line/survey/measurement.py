@@ -87,10 +87,9 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="capacity",
     summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and summarises it.",
-    help="""Capacity both ways, latency idle and under load, loss and order, the longest packet, which hop's queue adds
-    the latency, what a NAT or firewall does with UDP and for how long it keeps a binding, and the clocks of both ends.
-    Most have a command of its own that measures it better, such as 'keisoku
-    line responsiveness'.
+    help="""Measures capacity both ways, latency idle and under load, loss and order, the longest packet, and the clocks
+    of both ends. It says which hop's queue adds the latency, what a NAT or firewall does with UDP, and for how long it
+    keeps a binding. Most have a command of its own that measures it better, such as 'keisoku line responsiveness'.
 
     \b
     keisoku line survey 192.0.2.7

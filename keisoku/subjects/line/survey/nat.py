@@ -32,7 +32,9 @@ LETS_IN: dict[Dependence, str] = {
     "address": phrase("lets in what an address sends that was sent to"),
     "address-and-port": phrase("lets in what an address and port sends that was sent to"),
 }
-ONE_ADDRESS = phrase("which of both, one address of the far end cannot tell ('keisoku stream serve --other-address')")
+ONE_ADDRESS = phrase(
+    "which of the two is not known from one address of the far end ('keisoku stream serve --other-address')"
+)
 PORTS: dict[Ports, str] = {
     "preserved": phrase("the same outside"),
     "changed": phrase("changed"),

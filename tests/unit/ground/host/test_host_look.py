@@ -80,32 +80,32 @@ def test_a_host_is_judged_by_its_busiest_cpu() -> None:
 
 def test_the_sentence_says_what_was_seen_and_what_follows() -> None:
     busy = HostLook(cpus=(periodic(), CALM))
-    seen = "host busy: 5 % of CPU 0 is taken, the longest stop was 5 ms, calm stretches of 95 ms"
+    seen = "this host is busy (CPU 0: 5 % taken, the longest stop was 5 ms)"
     assert busy.sentence() == seen
-    assert busy.sentence(60 * S) == f"{seen}; a trial of 60 s will be interrupted about 600 times"
-    assert busy.sentence(20 * MS) == f"{seen}; about 26 % of trials of 20 ms will be interrupted"
-    assert busy.sentence(200 * MS) == f"{seen}; every trial of 200 ms will be interrupted, 2 times or so"
+    assert busy.sentence(60 * S) == f"{seen}; expect about 600 interruptions in a trial of 60 s, and wide intervals"
+    assert busy.sentence(20 * MS) == f"{seen}; expect 26 % of trials of 20 ms to be interrupted"
+    assert busy.sentence(200 * MS) == f"{seen}; expect 2 interruptions in every trial of 200 ms"
     quiet = HostLook(cpus=(CALM,)).sentence(60 * S)
-    assert quiet == "host quiet: in 1 s 0.02 % of CPU 1 was taken, the longest stop was 200 µs"
-    assert HostLook(cpus=(cpu_look(0, S, []),)).sentence().endswith("0 % of CPU 0 was taken, nothing stopped it")
+    assert quiet == "this host is quiet (CPU 1: 0.02 % taken in 1 s, the longest stop was 200 µs)"
+    assert HostLook(cpus=(cpu_look(0, S, []),)).sentence().endswith("(CPU 0: 0 % taken in 1 s, nothing stopped it)")
     short = HostLook(cpus=(cpu_look(0, S, [(index * 10 * MS, 400_000) for index in range(100)]),))
     assert short.sentence(60 * S) == (
-        "host busy: 4 % of CPU 0 is taken, the longest stop was 400 µs; a sender catches up after such stops, but the"
-        " highest loads may not be reached"
+        "this host is busy (CPU 0: 4 % taken, the longest stop was 400 µs); a sender catches up after such stops, but"
+        " the highest loads may not be reached"
     )
 
 
 def test_a_cpu_without_any_calm_is_no_error() -> None:
     look = HostLook(cpus=(cpu_look(0, 2 * S, [(0, 2 * S)]),))
     assert look.calm_quantile_ns(0.5) == 0
-    assert look.sentence(S).startswith("host busy: all of CPU 0 is taken, the longest stop was 2 s")
+    assert look.sentence(S).startswith("this host is busy (CPU 0: all taken, the longest stop was 2 s)")
 
 
 def test_the_page_says_what_was_seen_and_only_there() -> None:
     run = host_run()
     look = HostLook(cpus=(periodic(), CALM))
     looked = replace(run, context=run.context | {"host_look": look.model_dump(mode="json")})
-    said = "Before the run: host busy: 5 % of CPU 0 is taken"
+    said = "Before the run: this host is busy (CPU 0: 5 % taken"
     assert said in render([part([looked])])
     assert "long_stops" not in render([part([looked])])
     assert said not in render([part([run])])
@@ -123,7 +123,7 @@ def test_the_threads_watch_the_cpus_that_are_given() -> None:
 
 def test_doctor_does_not_say_no_problem_of_a_busy_host() -> None:
     """It ended with "no problem" below "host busy: 88 % of CPU 0 is taken"."""
-    busy = [one for one in machine_findings(HostLook(cpus=(periodic(),))) if one.said.startswith("host busy")]
+    busy = [one for one in machine_findings(HostLook(cpus=(periodic(),))) if one.said.startswith("this host is busy")]
     assert summary(busy) == "1 finding limits what a figure can say (marked ·)"
     assert summary(2 * busy).startswith("2 findings limit what a figure")
     assert summary([]) == "no problem"

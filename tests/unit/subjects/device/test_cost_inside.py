@@ -209,7 +209,7 @@ def test_without_a_calm_moment_nothing_is_said_of_the_inside(template: tuple[Fac
 
     result, _ = found(template, never)
     assert len(result.rows) == 1 and result.rows[0].figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
-    assert result.remarks[0] == "the host left no calm moment in which to look inside the device"
+    assert result.remarks[0] == "the host never left the core undisturbed, so the inside of the device was not seen"
 
 
 def test_a_pair_does_not_look_inside() -> None:

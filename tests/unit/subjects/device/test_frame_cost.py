@@ -199,7 +199,7 @@ def test_a_host_without_a_calm_moment_gives_no_figure(template: tuple[Facts, Cap
     result, _ = found(template)
     of = parse({**LAB, "cost": PROCEDURE.among(CostSettings(runs=2), [result])})
     never, records = found(template, lambda trial, number: 1.4 * steady(trial, number), of)
-    assert not never.rows[0].figures and never.rows[0].remark.startswith("this host left its core no calm moment")
+    assert not never.rows[0].figures and never.rows[0].remark.startswith("this host never left its core undisturbed")
     assert sum(not record.trial.on_cable for record in records) == 6, "three times as many as were asked for"
 
 

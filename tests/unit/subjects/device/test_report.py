@@ -97,7 +97,7 @@ def test_the_page_says_what_was_found(page: tuple[str, Page]) -> None:
         "throughput[64] >= 0.5 Mpps",
         "✓ met",
         "128 of 128 trials add up",
-        "2 trials are invalid",
+        "2 trials were disturbed",
         "and no result rests on them",
         "the tester could not keep up",
         "§26.2: one trial instead of twenty",
@@ -383,7 +383,7 @@ def test_the_card_says_why_a_figure_is_no_better_known() -> None:
         f"Frame loss rate at {SIZES[0]} byte: {STOPPED_WITHOUT_LOSS}.",
     ]
     page = page_of([run])
-    assert "the host disturbed the tester: a loss of up to 10 % may not have shown." in page
+    assert "the host disturbed the tester: a loss of up to 10 % may have gone unnoticed." in page
     assert page.index("Throughput: limited by the tester.") < page.index(STOPPED_WITHOUT_LOSS) < page.index("<svg")
 
 

@@ -117,13 +117,13 @@ def test_what_a_starved_tester_offers_flat_out_is_no_load_that_the_device_passes
     nothing = facts(offered=0, forwarded=0, last_ns=0).model_copy(deep=True)
     sent = nothing.transmitters[0].sent.model_copy(update={"last_sent_ns": 0, "first_sent_ns": 0})
     nothing.transmitters[0] = nothing.transmitters[0].model_copy(update={"sent": sent})
-    assert reasons(flat_out, nothing) == ["the host let the sender send for 0 of 10,000 ms"]
+    assert reasons(flat_out, nothing) == ["the sender ran for only 0 of 10,000 ms"]
     record = TrialRecord(
         index=0, method="test", trial=flat_out, facts=nothing, started_at="", engine_seconds=10.0, invalid_because=[],
     )  # fmt: skip
     assert record.offered_fps == record.load_fps == 0
     brief = facts(offered=2000, forwarded=2000, last_ns=4_900_000_000)
-    assert reasons(flat_out, brief) == ["the host let the sender send for 4,900 of 10,000 ms"]
+    assert reasons(flat_out, brief) == ["the sender ran for only 4,900 of 10,000 ms"]
     assert reasons(flat_out, facts(offered=2000, forwarded=2000, last_ns=5_100_000_000)) == []
     assert reasons(flat_out, facts(offered=2000, forwarded=2000)) == []
 

@@ -122,9 +122,9 @@ def _one_phase(own: Sequence[TrialRecord], run: Sequence[TrialRecord]) -> str:
         ):
             continue
         return phrase(
-            "the latencies of this load lie within {width:.3g} µs, but at {fps:,.0f} frames/s from {low:.4g} to"
-            " {high:.4g} µs: frames meet the device at one phase of a clock of its own; 'poisson' pacing shows the"
-            " others",
+            "the latencies of this load lie within {width:.3g} µs, but at {fps:,.0f} frames/s from {low:.4g} to "
+            "{high:.4g} µs: frames reach the device at one phase of its clock only; 'poisson' pacing shows the "
+            "others",
             width=max(one.max_ns - one.min_ns for one in known) / 1000,
             fps=record.trial.frames_per_second,
             low=latency.min_ns / 1000,

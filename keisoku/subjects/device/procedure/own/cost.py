@@ -107,7 +107,7 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _row(measured: FrameCost, several: bool) -> Row:
     load, figures, remarks = measured.load, measured.figures(), measured.remarks
     if not figures:
-        remarks = [phrase("this host left its core no calm moment"), *remarks]
+        remarks = [phrase("this host never left its core undisturbed"), *remarks]
     case = phrase("bursts of {burst}", burst=load.burst) if several else ""
     return Row(frame_bytes=load.size, figures=figures, case=case, remark=join_texts("; ", remarks))
 

@@ -41,11 +41,10 @@ class LossSettings(Settings):
     """Rate of 100 % (default: the theoretical maximum of the link)."""
 
 
-STOPPED = phrase("the range is wide because the host stopped the tester for moments, after which a device loses less")
+STOPPED = phrase("the range is wide because the host interrupted the tester, which can hide loss")
 """Remark of a loss ratio whose load was late at times."""
 STOPPED_WITHOUT_LOSS = phrase(
-    "no frame was lost, but the host stopped the tester for moments, after which a device loses less: without them it "
-    "may lose as much as the range says"
+    "no loss was seen, but the host interrupted the tester, which can hide a loss of up to the end of the range"
 )
 """The same where nothing was lost."""
 
@@ -162,7 +161,7 @@ def _sentence(result: Result) -> str:
             return phrase("It lost no frame at any load that was tried.")
         return phrase(
             "It lost no frame at any load that was tried, but the host disturbed the tester: a loss of up to {most} "
-            "may not have shown.",
+            "may have gone unnoticed.",
             most=digits.value_text(Quantity(value=most, unit="%", uncertainty=most)),
         )
     load, loss = worst.figures["load"], worst.figures["loss"]

@@ -100,7 +100,7 @@ def _shares(result: Result) -> list[str]:
     return [
         phrase(
             "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size}"
-            " bytes; a core of its own would carry about {core}.",
+            " bytes; a dedicated core would carry about {core}.",
             share=100 * row.figures["cost"].value / row.figures["whole"].value,
             own=digits.text(row.figures["cost"]),
             size=row.frame_bytes,

@@ -137,8 +137,8 @@ class _Queue:
             if rows is not None:
                 return rows
         problem = phrase(
-            "the queue rose to less than half of what it was to: the output forwarded less while its queue was full"
-            " than at other times, as one that stood still, so there is no rate to tell queues from latencies"
+            "the queue rose to less than half of the intended length: while it was full, the output forwarded less "
+            "than at other times, so queues cannot be computed from latencies"
         )
         return [self._nothing(problem)]
 
@@ -227,7 +227,7 @@ class _Queue:
         least = onset(counts, blur_bytes, output.rate_share)
         if least is not None:
             figures["kmin"] = least
-        remark = phrase("a queue does not rise beyond where it loses frames: Kmax and Pmax are not told")
+        remark = phrase("a queue does not rise beyond where it loses frames: Kmax and Pmax are not known")
         remark = phrase("no frame was lost") if least is None else remark
         found = losses(counts, self.size, blur_bytes, output.rate_share)
         if found is not None and found.most is not None:

@@ -258,7 +258,7 @@ def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord])
     remarks = _remarks(found)
     if overloaded:
         remarks.append(
-            phrase("the device lost frames of groups in the middle of stays, and their ends tell nothing: lower --rate")
+            phrase("the device lost frames between joining and leaving, so the delays are not known: lower --rate")
         )
     for name, delays in (
         ("join", [stay.join for stay in found if stay.join is not None]),

@@ -300,7 +300,7 @@ class _Classes:
         if unknown:
             listed = ", ".join(map(str, unknown))
             untold = [
-                phrase("not told against {listed}: one of both had no frames waiting all the time", listed=listed)
+                phrase("not known against {listed}: one of the two did not always have frames waiting", listed=listed)
             ]
         # Those that compete have an order among themselves, whoever is held back beside them.
         competing = set(order) - self.held_back if unknown and code not in self.held_back else set(order)

@@ -87,14 +87,13 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows=rows,
         remarks=[
             phrase(
-                "Each interruption lasts from the last frame before it to the first one behind it, "
-                "as they were sent: its length is known to ± one frame gap, its ends and what is "
-                "counted from the event to one frame gap."
+                "Each interruption lasts from the last frame before it to the first one behind it, as they were "
+                "sent. Its length is known to ± one frame gap; its ends, and what is counted from the event, to one "
+                "frame gap."
             ),
             phrase(
-                "Convergence is from the event to the end of the last interruption of a flow: of the "
-                "first flow it is the detection and the first repair, and from there to the last "
-                "flow the device repairs the others."
+                "Convergence is from the event to the end of the last interruption of a flow. That of the first flow"
+                " is the detection and the first repair; from there to the last flow the device repairs the others."
             ),
         ],
         deviations=[

@@ -27,8 +27,8 @@ class ConvergenceSettings(Settings):
     """A steady load, during which events happen to the device."""
 
     event: str = ""
-    """What happens: the name of an event that the device offers, or a command of the shell; several names with commas
-    happen one after the other (default: nothing is done; interruptions are listed without the time of their cause)."""
+    """What happens: the name of an event that the device offers, or a command of the shell. Several names with commas
+    happen one after the other (default: nothing is done, and interruptions have no time of their cause)."""
     undo: str = ""
     """Command that undoes it, or all of them (default: an event that the device offers is undone by the device, of
     several the last one first)."""

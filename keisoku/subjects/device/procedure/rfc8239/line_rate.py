@@ -1,7 +1,7 @@
 """RFC 8239 §2: forwarding, latency and jitter at line rate without congestion, by port pairs and as a full mesh.
 
 "For all tests, the traffic generator's sending rate MUST be less than or equal to 99.98% of the nominal value of the
-line rate" (§2.2): then the tester's clock alone, which may differ by ±100 ppm, overloads no device.
+line rate" (§2.2). Then the tester's clock alone, which may differ by ±100 ppm, overloads no device.
 """
 
 from __future__ import annotations
