@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
+from keisoku._core import Wire
 from keisoku.errors import PlanError
 from keisoku.ground.host.claim import Claim, InUse
 from keisoku.ground.host.namespace import named
@@ -69,6 +71,43 @@ def test_each_set_of_ports_follows_each_other_one(ports: None) -> None:
     assert (metric.frames_tx, metric.frames_rx) == (20, 20)
     for name in ("p1", "p2", "p3"):
         Claim(name, named(PORTS)).close()
+
+
+def test_what_the_host_or_the_device_refuses_is_no_fault_of_the_server(ports: None) -> None:
+    with otg_client() as api:
+        gateway = script(SETS[0])
+        gateway.flows.clear()
+        for number in (1, 2):
+            ethernet = gateway.devices.device(name=f"h{number}")[-1].ethernets.ethernet(name=f"e{number}")[-1]
+            ethernet.connection.port_name, ethernet.mac = f"p{number}", f"02:00:00:00:00:0{number}"
+            ethernet.ipv4_addresses.ipv4(name=f"a{number}", address=f"198.18.{number}.2", gateway=f"198.18.{number}.1")
+        flow = gateway.flows.flow(name="f")[-1]
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["a1"], ["a2"]
+        api.set_config(gateway)
+        with pytest.raises(Exception, match=r"(?s)400.*198\.18\.1\.1"):
+            set_traffic(api, "start")
+        where = {"namespace": str(named(PORTS))}
+        places = [{"engine": "packet", "interface": "p2"} | where, {"engine": "xdp", "interface": "p1"} | where]
+        other = Wire(json.dumps(places), [0], [1])
+        try:
+            with pytest.raises(Exception, match=r"(?s)400.*another XDP program"):
+                api.set_config(script([f"xdp:p2@{PORTS}", f"xdp:p1@{PORTS}"]))
+        finally:
+            other.close()
+        # Nothing is kept of ports that failed to open.
+        Claim("p2", named(PORTS)).close()
+
+
+@pytest.mark.parametrize("engine", ["packet", "xdp"])
+def test_flows_that_are_said_to_have_started_have_sent(ports: None, engine: str) -> None:
+    """They once had no frames for half a second."""
+    with otg_client() as api:
+        config = script([f"{engine}:p1@{PORTS}", f"{engine}:p2@{PORTS}"])
+        config.flows[0].duration.continuous.gap = 12
+        api.set_config(config)
+        set_traffic(api, "start")
+        (metric,) = flow_metrics(api)
+        assert metric.transmit == "started" and metric.frames_tx > 0
 
 
 def test_ports_that_stay_are_never_free_for_others(ports: None) -> None:
