@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
 
 from keisoku._core import Wire
 from keisoku.errors import PlanError
@@ -21,7 +22,7 @@ from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestb
 pytestmark = pytest.mark.lab
 
 PORTS = f"keisoku-test-{os.getpid()}"
-"""A namespace with three ports at a bridge. No name of a lab, so never cleaned as one."""
+"""A namespace with four ports at a bridge. No name of a lab, so never cleaned as one."""
 SETS = [
     [f"{engine}:p{number}@{PORTS}" for number in numbers]
     for engine, chosen in (("packet", ((1, 2), (1, 2, 3), (1, 3), (2, 1))), ("xdp", ((1, 2), (1, 3))))
@@ -39,7 +40,7 @@ def ports() -> Iterator[None]:
     try:
         ip("-n", PORTS, "link", "add", "bridge", "type", "bridge")
         ip("-n", PORTS, "link", "set", "bridge", "up")
-        for number in (1, 2, 3):
+        for number in (1, 2, 3, 4):
             ip("-n", PORTS, "link", "add", f"p{number}", "type", "veth", "peer", "name", f"d{number}")
             ip("-n", PORTS, "link", "set", f"d{number}", "master", "bridge", "up")
             ip("-n", PORTS, "link", "set", f"p{number}", "up")
@@ -110,6 +111,47 @@ def test_flows_that_are_said_to_have_started_have_sent(ports: None, engine: str)
         assert metric.transmit == "started" and metric.frames_tx > 0
 
 
+PPS, FRAMES = 1000, 2400
+LATE_FRAMES = 100
+"""What may leave, or be left out, in the time from a change of a link until the kernel has told all of it."""
+
+
+@pytest.mark.parametrize("engine", ["packet", "xdp"])
+@pytest.mark.parametrize("down", [(1,), (2,), (1, 2)], ids=["tx", "rx", "both"])
+def test_frames_to_a_port_without_a_link_are_not_sent(ports: None, engine: str, down: tuple[int, ...]) -> None:
+    """With packet all flows of the sender once stood still, and with xdp such frames were the device's losses."""
+    config = script([f"{engine}:p{number}@{PORTS}" for number in (1, 2, 3, 4)])
+    config.flows.clear()
+    for name, tx, rx in (("f", 1, 2), ("other", 3, 4)):
+        flow = udp_flow(config, name, f"p{tx}", f"p{rx}", packets=FRAMES)
+        flow.packet[0].src.value, flow.packet[0].dst.value = f"02:00:00:00:0a:0{tx}", f"02:00:00:00:0a:0{rx}"
+        flow.rate.pps = PPS
+    with otg_client() as api:
+        api.set_config(config)
+        set_traffic(api, "start")
+        until(api, lambda found: found[0].frames_tx > FRAMES // 6)
+        begun_s = time.monotonic()
+        for number in down:
+            ip("-n", PORTS, "link", "set", f"d{number}", "down")
+        before = until(api, lambda found: found[1].frames_tx > FRAMES // 2)
+        for number in down:
+            ip("-n", PORTS, "link", "set", f"d{number}", "up")
+        gone = (time.monotonic() - begun_s) * PPS
+        found, other = until_stopped(api)
+        warnings = set_traffic(api, "stop").warnings
+    assert (other.frames_tx, other.frames_rx) == (FRAMES, FRAMES), warnings
+    assert not any("host stopped" in warning for warning in warnings)
+    unsent = FRAMES - found.frames_tx
+    if 1 in down:
+        assert before[0].frames_tx < before[1].frames_tx - LATE_FRAMES
+        assert unsent == pytest.approx(gone, abs=2 * LATE_FRAMES)
+        assert found.frames_tx - found.frames_rx < LATE_FRAMES
+        assert any("p1 had no link for" in warning and f"; {unsent} frames were not" in warning for warning in warnings)
+    else:
+        assert unsent == 0 and found.frames_tx - found.frames_rx == pytest.approx(gone, abs=2 * LATE_FRAMES)
+        assert any(warning.startswith("p2 had no link for") for warning in warnings)
+
+
 def test_ports_that_stay_are_never_free_for_others(ports: None) -> None:
     first = open_testbed(_wanted(SETS[0]))
     second = open_testbed(_wanted(SETS[2], first))
@@ -124,7 +166,7 @@ def test_ports_that_stay_are_never_free_for_others(ports: None) -> None:
 
 def test_everybody_who_is_refused_is_told_by_whom(ports: None) -> None:
     with pytest.raises(PlanError) as refusal:
-        open_testbed(_wanted([f"packet:p1@{PORTS}", f"packet:p4@{PORTS}"]))
+        open_testbed(_wanted([f"packet:p1@{PORTS}", f"packet:p9@{PORTS}"]))
     assert refusal.value.field == "ports[1].location"
     claim = Claim("p1", named(PORTS))
     for _ in range(20):

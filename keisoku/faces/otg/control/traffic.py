@@ -20,6 +20,7 @@ from keisoku.faces.otg.traffic.convergence import ControlEvent, EventKind
 from keisoku.faces.otg.traffic.load import trial
 from keisoku.faces.otg.traffic.session import invalid_because
 from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.record.validity import without_links
 
 _FIRST_STREAM = 1
 _STREAMS = 0xFFFF - _FIRST_STREAM
@@ -144,15 +145,18 @@ class Traffic:
 
     def _of_ended(self) -> list[str]:
         """What a client must know of the last traffic."""
-        return self.invalid_because() + untracked(self._ports.session)
+        return self.invalid_because() + self._said_of_valid()
+
+    def _said_of_valid(self) -> list[str]:
+        """What does not make it invalid: ports that had no link, and what is not counted."""
+        session = self._ports.session
+        return (without_links(session.facts) if session.facts is not None else []) + untracked(session)
 
     def unsaid(self) -> list[str]:
         """The same, of traffic that ended by itself, if no client was told."""
         if self._said:
             return []
-        return [f"the last traffic is invalid: {reason}" for reason in self.invalid_because()] + untracked(
-            self._ports.session
-        )
+        return [f"the last traffic is invalid: {reason}" for reason in self.invalid_because()] + self._said_of_valid()
 
     def look(self, seconds: float = _LOOK_S) -> None:
         """Reads the engine's progress; a script that polls without a pause waits here for a moment."""
