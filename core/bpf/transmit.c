@@ -1,8 +1,8 @@
 /* Sends one frame in each run: waits until it is due, stamps it and hands it to the port.
  *
  * It runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores to the maps are
- * enough. User space writes the departures of all streams in order. This program never skips one and never sends
- * before the due time.
+ * enough. User space writes the departures of all streams in order. This program skips none but those of a port
+ * without a link, as user space says, and never sends before the due time.
  *
  * The whole frame is written each time, because the kernel recycles the pages and a device under test that changes a
  * frame (a router its TTL, a faulty device its payload) changes the page.
@@ -168,6 +168,13 @@ int transmit(struct xdp_md *context)
 	if (!outlet || !table || length < SIGNATURE_LENGTH || length > LONGEST_FRAME)
 		return XDP_ABORTED;
 
+	if (next < *(volatile __u64 *)&outlet->skip_below) {
+		if (next < outlet->skipped_from)
+			outlet->skipped_from = next;
+		outlet->unsent += 1;
+		own->next = next + 1;
+		return XDP_DROP;
+	}
 	__u64 due_ns = departure->due_ns + own->postponed_ns;
 	__u64 now_ns = bpf_ktime_get_ns();
 	int begins_batch = !((next - own->batch_from) & own->batch_mask);

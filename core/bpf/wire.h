@@ -102,6 +102,11 @@ struct departure {
 /* A port by which frames leave. */
 struct outlet {
 	__u64 interface;
+	/* Written by user space at any time: departures before this one are not sent, as the port has no link. */
+	__u64 skip_below;
+	/* The first that was not; all bits: none. Frames that were not sent. */
+	__u64 skipped_from;
+	__u64 unsent;
 	__u64 offered;
 	__u64 first_sent_ns;
 	__u64 last_sent_ns;

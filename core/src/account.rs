@@ -357,11 +357,13 @@ impl Account {
             .collect()
     }
 
-    /// The record of what became of every frame. `offered`: frames offered of each stream.
+    /// The record of what became of every frame. `offered`: frames offered of each stream; `unsent`: those that were not,
+    /// because their port had no link.
     pub fn finish(
         self,
         trial: &Trial,
         offered: &[u64],
+        unsent: &[u64],
         ports: &[(usize, Box<dyn Receive>)],
     ) -> Vec<StreamRecord> {
         let since = |time_ns: u64| time_ns.saturating_sub(self.start_ns);
@@ -386,6 +388,7 @@ impl Account {
                     transmit: stream.transmit,
                     receive: stream.receive,
                     offered_frames: *offered,
+                    unsent_frames: unsent.get(index).copied().unwrap_or(0),
                     first_received_ns: first.times.map(|times| since(times.0)),
                     last_received_ns: first.times.map(|times| since(times.1)),
                     tracked: first.tracker.finish(*offered),

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import snappi
 from pyroute2 import IPRoute
-from support.command_line import namespaces_of
+from support.command_line import journal_of, namespaces_of
 from support.lab_passages import needs
 from support.otg_bgp import await_peers, bgp_device, protocols
 from support.otg_lldp import lldp_agent, lldp_metrics
@@ -28,6 +28,7 @@ from support.otg_server import set_traffic, two_ports, udp_flow, until, until_st
 from keisoku.faces.otg.serving.privilege import LABS, PORTS, ROOTS
 from keisoku.ground.host.capability import BITS
 from keisoku.ground.host.namespace import Namespace
+from keisoku.ground.host.process import lives
 from keisoku.ground.lab.frr import PROGRAMS as FRR
 from keisoku.ground.lab.tester_agents import PROGRAMS as LLDP
 
@@ -99,6 +100,12 @@ def interfaces() -> tuple[set[str], int]:
         return {str(link.get("ifname")) for link in ip.get_links()}, len(list(ip.get_qdiscs()))
 
 
+def await_nothing_left(process: int) -> None:
+    """What a killed server left is removed without another start; a test's time limit ends it."""
+    while namespaces_of(process) or journal_of(process) or captures(process):
+        os.sched_yield()
+
+
 def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
     before = interfaces()
     with serving() as (process, api):
@@ -124,10 +131,8 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
         # The kernel takes a program away once no processor can be in it any more.
         while any(is_loaded(program) for program in held):
             os.sched_yield()
-    with serving():
-        assert not namespaces_of(process.pid)
-        assert interfaces() == before
-        assert not captures(process.pid)
+    await_nothing_left(process.pid)
+    assert interfaces() == before
 
 
 def test_without_labs_it_keeps_only_what_ports_need() -> None:
@@ -172,9 +177,11 @@ def test_a_run_of_methods_is_kept_where_the_user_may_write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         served = Path(folder) / "served"
-        with serving("--user", USER, "--no-labs", "--runs", str(served)) as (_, api):
+        with serving("--user", USER, "--no-labs", "--runs", str(served)) as (process, api):
             address = f"{api._transport.location}/keisoku/v1/runs"
-            with urllib.request.urlopen(address, json.dumps(plan).encode(), timeout=60) as answer:
+            key = {"Authorization": f"Bearer {process.stdout.readline().strip().partition('key=')[2]}"}
+            request = urllib.request.Request(address, json.dumps(plan).encode(), key)
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 run = json.load(answer)["run"]
             while True:
                 with urllib.request.urlopen(f"{address}/{run}", timeout=60) as answer:
@@ -198,3 +205,20 @@ def test_as_root_it_keeps_what_daemons_need_that_give_root_up_themselves() -> No
         assert lldp_metrics(api)["lldp2"].frames_tx >= 1
         process.terminate()
         assert "Traceback" not in process.stdout.read(), "the socket was closed before the thread that serves had ended"
+
+
+@needs(*FRR)
+def test_sessions_end_with_a_server_that_is_killed() -> None:
+    """They once stayed up at the device until the next start."""
+    config = two_ports("lab:bgp#1", "lab:bgp#2")
+    bgp_device(config, 1)
+    with serving("--user", "root") as (process, api):
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: peers["peer1"].session_state == "up")
+        daemons = [json.loads(entry.read_text()) for entry in journal_of(process.pid, "process")]
+        assert daemons and all(lives(each["number"], each["born"]) for each in daemons)
+        process.kill()
+        process.wait()
+        await_nothing_left(process.pid)
+    assert not any(lives(each["number"], each["born"]) for each in daemons)

@@ -25,15 +25,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_whatever_otg_allows_gets_an_answer(server: Server) -> None:
-    answers = fuzz(server.url, requests_of(document()), OTG_CHECKS, examples=5)
+    answers = fuzz(server, requests_of(document()), OTG_CHECKS, examples=5)
     assert {200, 400} <= answers.keys() and max(answers) < 500
     assert answers_still(server.url)
 
 
 def test_our_own_paths_answer_as_their_document_says(server: Server) -> None:
-    run = some_run(server.url)
-    answers = fuzz(server.url, requests_of(own_document(run)), OWN_CHECKS, examples=16)
-    answers += fuzz(server.url, requests_of(openapi()), OWN_CHECKS, examples=3)
+    run = some_run(server)
+    answers = fuzz(server, requests_of(own_document(run)), OWN_CHECKS, examples=16)
+    answers += fuzz(server, requests_of(openapi()), OWN_CHECKS, examples=3)
     assert {200, 400, 404} <= answers.keys() and max(answers) < 500
     assert answers[201] + answers[409] > 0  # started, or the ports were in use by one that was
     assert answers_still(server.url)

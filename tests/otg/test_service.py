@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import snappi
-from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import key_of, set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving.server import Listening, Server
@@ -35,7 +35,7 @@ def ask(server: Server, method: str, path: str, document: object = None) -> tupl
     where = urlsplit(server.url)
     connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=60)
     try:
-        connection.request(method, path, None if document is None else json.dumps(document))
+        connection.request(method, path, None if document is None else json.dumps(document), key_of(server))
         response = connection.getresponse()
         text = response.read()
         return response.status, json.loads(text) if "json" in str(response.getheader("content-type")) else text.decode()

@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import pytest
+from support.otg_server import key_of
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving import connection
@@ -25,6 +26,11 @@ SILENT = 40
 def server() -> Iterator[Server]:
     with Server(Listening(http_port=0, grpc_port=None), Controller()) as running:
         yield running
+
+
+def key(server: Server) -> str:
+    """As a line of a request."""
+    return "".join(f"{name}: {value}\r\n" for name, value in key_of(server).items())
 
 
 def connected(server: Server) -> socket.socket:
@@ -57,7 +63,8 @@ def test_half_a_body_from_many_leaves_room_for_others(server: Server, path: str)
     with ExitStack() as stack:
         for _ in range(SILENT):
             slow = stack.enter_context(connected(server))
-            slow.sendall(f'POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{{"por'.encode())
+            head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{key(server)}Content-Length: 1000\r\n\r\n"
+            slow.sendall(head.encode() + b'{"por')
         assert status(server) == 200
         assert status(server, f"{BASE}/runs") == 200
     assert status(server) == 200
@@ -67,7 +74,8 @@ def test_a_body_that_does_not_come_is_given_up(server: Server, monkeypatch: pyte
     monkeypatch.setattr(body, "BODY_S", 0.05)
     for path in ("/config", f"{BASE}/runs"):
         with connected(server) as slow:
-            slow.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{{".encode())
+            head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{key(server)}Content-Length: 10\r\n\r\n"
+            slow.sendall(head.encode() + b"{")
             answer = whole(slow)
         assert answer.startswith(b"HTTP/1.1 400") and b"did not arrive within" in answer
     assert status(server) == 200
@@ -103,7 +111,8 @@ def test_what_is_no_http_is_not_answered_by_silence_for_all(server: Server, raw:
 @pytest.mark.parametrize("path", ["/config", f"{BASE}/runs"])
 def test_an_oversized_body_is_refused_before_it_has_come(server: Server, path: str) -> None:
     with connected(server) as big:
-        big.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{key(server)}Transfer-Encoding: chunked\r\n\r\n"
+        big.sendall(head.encode())
         sent = b" " * 65536
         for _ in range(body.MOST_BODY_BYTES // len(sent) + 1):
             big.sendall(b"10000\r\n" + sent + b"\r\n")
@@ -151,6 +160,7 @@ def test_a_request_that_does_not_come_is_given_up(begun: bytes, monkeypatch: pyt
 def test_a_length_of_a_terabyte_is_refused_at_once(server: Server, path: str) -> None:
     """The answer once came only after 16 MiB or 30 s."""
     with connected(server) as big:
-        big.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {10**12}\r\n\r\n".encode())
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{key(server)}Content-Length: {10**12}\r\n\r\n"
+        big.sendall(head.encode())
         answer = whole(big)
     assert json.loads(answer.split(b"\r\n\r\n")[1])["errors"] == ["body: is too long; send 16 MiB at most"]

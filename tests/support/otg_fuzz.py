@@ -36,6 +36,7 @@ from keisoku.faces.otg.serving.server import Listening, Server
 from keisoku.faces.service.openapi import openapi
 from keisoku.faces.service.operation import BASE
 from support.otg_document import document
+from support.otg_server import key_of
 
 _PLAN = ("phases", "seed")
 _EXAMPLES = 5
@@ -49,8 +50,8 @@ def requests_of(found: dict[str, Any]) -> list[Any]:
     return [operation.ok().as_strategy() for operation in operations]
 
 
-def fuzz(url: str, requests: list[Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
-    """Sends so many requests to each operation; answers by status. Raises what a check raises.
+def fuzz(server: Server, requests: list[Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
+    """Sends so many requests to each operation, with the server's key; answers by status. Raises what a check raises.
 
     The same `number` makes the same requests.
     """
@@ -67,7 +68,7 @@ def fuzz(url: str, requests: list[Any], checks: list[Any], examples: int, number
         )
         @given(case=request)
         def ask(case: Any) -> None:
-            answer = case.call(base_url=url, timeout=60)
+            answer = case.call(base_url=server.url, headers=key_of(server), timeout=60)
             answers[answer.status_code] += 1
             case.validate_response(answer, checks=checks)
 
@@ -107,10 +108,11 @@ def _only(**values: list[Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def some_run(url: str) -> str:
+def some_run(server: Server) -> str:
     """The name of a run that has been started."""
     plan = {"methods": ["trial"], "dut": "sim:gs908e", "frame_bytes": [64], "trial": {"trial_s": 0.001}}
-    with urllib.request.urlopen(f"{url}{BASE}/runs", json.dumps(plan).encode(), timeout=60) as answer:
+    request = urllib.request.Request(f"{server.url}{BASE}/runs", json.dumps(plan).encode(), key_of(server))
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return str(json.load(answer)["run"])
 
 
@@ -133,7 +135,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(folder))) as server,
     ):
-        run = some_run(server.url)
+        run = some_run(server)
         asked: list[tuple[list[Any], list[Any]]] = [
             (requests_of(otg), OTG_CHECKS),
             (requests_of(own_document(run)), OWN_CHECKS),
@@ -142,7 +144,7 @@ def main() -> int:
         until = time.monotonic() + 60 * given_.minutes
         while time.monotonic() < until:
             for requests, checks in asked:
-                totals += fuzz(server.url, requests, checks, _EXAMPLES, number)
+                totals += fuzz(server, requests, checks, _EXAMPLES, number)
             number += 1
             print(f"round {number}: {sum(totals.values())} requests, {dict(sorted(totals.items()))}", flush=True)
         alive = answers_still(server.url)

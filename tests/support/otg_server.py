@@ -27,6 +27,11 @@ def otg_clients(take_over: bool = False) -> Iterator[Callable[[str], Any]]:
         yield lambda transport: snappi.api(location=locations[transport], transport=transport, version_check=True)
 
 
+def key_of(server: Server) -> dict[str, str]:
+    """The header without which a server without tokens starts no run."""
+    return {"Authorization": f"Bearer {server.page.partition('key=')[2]}"}
+
+
 def two_ports(one: str = "sim:gs908e#1", other: str = "sim:gs908e#2") -> Any:
     """A configuration of two ports, p1 and p2."""
     config = snappi.Config()

@@ -41,6 +41,8 @@ pub struct StreamRecord {
     pub transmit: usize,
     pub receive: usize,
     pub offered_frames: u64,
+    /// Frames besides these that were not sent, because their port had no link; they have no sequence number.
+    pub unsent_frames: u64,
     pub tracked: Tracked,
     /// Only where changes are watched.
     pub changes: Option<ChangesRecord>,

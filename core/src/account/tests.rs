@@ -70,7 +70,7 @@ fn a_frame_has_an_outcome_at_each_port_that_it_goes_to() {
     assert_eq!(account.forwarded, 4);
     assert_eq!(account.receivers[3].misdirected, 2);
     assert_eq!(account.receivers[1].misdirected, 0);
-    let record = account.finish(&trial, &[5], &[]).remove(0);
+    let record = account.finish(&trial, &[5], &[], &[]).remove(0);
     let first = &record.tracked;
     let counts = |own: &crate::account::tracking::Tracked| {
         (
@@ -162,7 +162,7 @@ fn arrivals_at_several_ports_count_in_the_order_of_their_times() {
         Vec::from_iter(told),
         [(1, (1, 6), Some(130)), (2, (0, 6), Some(120))]
     );
-    let record = account.finish(&trial, &[5], &ports).remove(0);
+    let record = account.finish(&trial, &[5], &[], &ports).remove(0);
     let own = &record.tracked;
     assert_eq!((own.forwarded_frames, own.reordered.count), (4, 0));
     let stays = record.egress.expect("two ports").stays;
@@ -189,7 +189,7 @@ fn a_frame_that_may_arrive_at_several_ports_counts_at_each_and_is_lost_at_none_o
     let seen = account.changes.remove(0).finish(100, &[]);
     let kinds: Vec<_> = seen.kinds.iter().map(|kind| kind.frames).collect();
     assert_eq!((seen.compared_frames, kinds), (4, vec![2, 2]));
-    let record = account.finish(&trial, &[5], &[]).remove(0);
+    let record = account.finish(&trial, &[5], &[], &[]).remove(0);
     let own = &record.tracked;
     assert_eq!(
         (own.received_frames, own.forwarded_frames, own.lost_frames),

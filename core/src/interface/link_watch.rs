@@ -34,6 +34,8 @@ pub struct LinkRecord {
     pub carrier_changes: u32,
     /// When it was first seen to be lost, in ns since the first frame of the trial was due.
     pub lost_ns: Option<u64>,
+    /// How long it was seen to have no carrier in all, in ns.
+    pub down_ns: u64,
     /// At the begin and at the end of the trial.
     pub mtu_bytes: (u32, u32),
 }
@@ -58,6 +60,9 @@ struct Watched {
     now: Option<Link>,
     /// When the carrier was first missing in this trial.
     lost_ns: Option<u64>,
+    /// Since when it is missing, and how long it was missing in this trial before that.
+    down_since_ns: Option<u64>,
+    down_ns: u64,
 }
 
 impl LinkWatch {
@@ -93,6 +98,8 @@ impl LinkWatch {
                 now: Some(opened.clone()),
                 opened,
                 lost_ns: None,
+                down_since_ns: None,
+                down_ns: 0,
             });
         }
         Ok(watch)
@@ -127,8 +134,9 @@ impl LinkWatch {
         for port in &mut self.ports {
             port.refuse_others()?;
             port.refuse_longer_than_mtu(longest(port.port))?;
-            port.before = port.now.clone().expect("it was there just now");
-            port.lost_ns = None;
+            let now = port.now.clone().expect("it was there just now");
+            port.down_since_ns = (!now.carrier).then(monotonic_ns);
+            (port.before, port.lost_ns, port.down_ns) = (now, None, 0);
         }
         Ok(())
     }
@@ -143,11 +151,45 @@ impl LinkWatch {
         self.ports.iter().any(|port| port.lost_ns.is_some())
     }
 
+    /// Whether a port has a carrier, as last reported.
+    pub fn is_up(&self, port: usize) -> bool {
+        let mut own = self.ports.iter().filter(|watched| watched.port == port);
+        own.all(|watched| watched.now.as_ref().is_some_and(|link| link.carrier))
+    }
+
+    /// Waits until the kernel reports something, or for so long.
+    pub fn wait(&self, patience: Duration) {
+        let descriptor = |(_, socket): &(Option<String>, OwnedFd)| libc::pollfd {
+            fd: socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut descriptors: Vec<libc::pollfd> = self.sockets.iter().map(descriptor).collect();
+        let patience = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        let count = descriptors.len() as libc::nfds_t;
+        // SAFETY: the descriptors and the time outlive the call, and their number is given.
+        unsafe {
+            libc::ppoll(
+                descriptors.as_mut_ptr(),
+                count,
+                &raw const patience,
+                std::ptr::null(),
+            )
+        };
+    }
+
     /// What became of the links since `begin`. Refuses a trial one of whose ports is gone.
     pub fn end(&mut self, start_ns: u64) -> Result<Vec<LinkRecord>> {
         self.look();
         self.renew();
+        let now_ns = monotonic_ns();
         let record = |watched: &Watched| {
+            let down_ns = watched
+                .down_since_ns
+                .map_or(0, |since_ns| now_ns - since_ns);
             let Some(now) = &watched.now else {
                 return Err(watched.gone());
             };
@@ -158,6 +200,7 @@ impl LinkWatch {
                 lost_ns: watched
                     .lost_ns
                     .map(|lost_ns| lost_ns.saturating_sub(start_ns)),
+                down_ns: watched.down_ns + down_ns,
                 mtu_bytes: (watched.before.mtu, now.mtu),
             })
         };
@@ -209,6 +252,11 @@ impl Watched {
             .is_none_or(|link| !link.carrier || link.changes != self.before.changes)
         {
             self.lost_ns.get_or_insert(now_ns);
+        }
+        if link.as_ref().is_none_or(|link| !link.carrier) {
+            self.down_since_ns.get_or_insert(now_ns);
+        } else if let Some(since_ns) = self.down_since_ns.take() {
+            self.down_ns += now_ns - since_ns;
         }
         self.now = link;
     }

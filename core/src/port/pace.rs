@@ -27,15 +27,39 @@ pub struct Progress {
     offered: AtomicU64,
     /// Frames sent of each stream of the trial.
     streams: Vec<AtomicU64>,
+    /// Frames of each stream that were not sent, because their port had no link.
+    unsent: Vec<AtomicU64>,
+    /// By port of the sender.
+    without_link: Vec<AtomicBool>,
     stop: AtomicBool,
 }
 
 impl Progress {
-    pub fn of(load: &Load) -> Arc<Self> {
+    pub fn of(load: &Load, ports: usize) -> Arc<Self> {
+        let counts = || load.tables.iter().map(|_| AtomicU64::new(0)).collect();
         Arc::new(Progress {
-            streams: load.tables.iter().map(|_| AtomicU64::new(0)).collect(),
+            streams: counts(),
+            unsent: counts(),
+            without_link: (0..ports).map(|_| AtomicBool::new(false)).collect(),
             ..Progress::default()
         })
+    }
+
+    /// Whether a port of the sender is known to have no link.
+    pub fn has_no_link(&self, port: usize) -> bool {
+        self.without_link[port].load(Ordering::Relaxed)
+    }
+
+    /// A frame of a stream was not sent, because its port had no link.
+    pub fn unsent(&self, stream: usize) {
+        self.unsent[stream].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Of each stream.
+    pub fn all_unsent(&self) -> Vec<u64> {
+        let mut unsent = vec![0; self.unsent.len()];
+        self.count_unsent(&mut unsent);
+        unsent
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -64,6 +88,18 @@ impl Control for Progress {
     fn count(&self, offered: &mut [u64]) {
         for (all, own) in offered.iter_mut().zip(&self.streams) {
             *all += own.load(Ordering::Relaxed);
+        }
+    }
+
+    fn count_unsent(&self, unsent: &mut [u64]) {
+        for (all, own) in unsent.iter_mut().zip(&self.unsent) {
+            *all += own.load(Ordering::Relaxed);
+        }
+    }
+
+    fn tell_links(&self, up: &[bool]) {
+        for (port, up) in self.without_link.iter().zip(up) {
+            port.store(!up, Ordering::Relaxed);
         }
     }
 }
@@ -180,6 +216,7 @@ impl Delayed {
 #[derive(Default)]
 pub struct PortCounts {
     offered: u64,
+    pub unsent: u64,
     first_ns: u64,
     last_ns: u64,
     lag_max_ns: u64,
@@ -202,6 +239,7 @@ impl PortCounts {
     pub fn finish(self, start_ns: u64, delayed: &Delayed) -> Sent {
         Sent {
             offered_frames: self.offered,
+            unsent_frames: self.unsent,
             first_sent_ns: self.first_ns.saturating_sub(start_ns),
             last_sent_ns: self.last_ns.saturating_sub(start_ns),
             lag_max_ns: self.lag_max_ns,

@@ -31,6 +31,15 @@ pub struct Load {
     pub batch_frames: Option<u32>,
     /// The times of the batches are listed one by one.
     pub lists_batches: bool,
+    /// A port that loses its link does not end the load.
+    pub links_may_fail: bool,
+}
+
+impl Load {
+    /// Whether departures must be chosen shortly before they are due.
+    pub fn is_near(&self) -> bool {
+        self.links_may_fail || self.departures.switches().is_some()
+    }
 }
 
 /// What a sender did.
@@ -39,6 +48,8 @@ pub struct Ended {
     pub sent: Vec<Sent>,
     /// Frames offered of each stream of the trial.
     pub offered: Vec<u64>,
+    /// Frames of each stream that were not sent because their port had no link. They have no sequence number.
+    pub unsent: Vec<u64>,
     /// Of the core that it was sent from.
     pub speed: Speed,
 }
@@ -50,6 +61,8 @@ pub const SHIFTS: usize = 1 << 10;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
     pub offered_frames: u64,
+    /// Frames besides these that were not sent, because the port had no link.
+    pub unsent_frames: u64,
     pub first_sent_ns: u64,
     pub last_sent_ns: u64,
     /// Greatest delay of a frame behind its schedule.
@@ -85,6 +98,10 @@ pub trait Control: Send + Sync {
     fn stop(&self);
     /// Adds to `offered` the frames of each stream that were sent so far, where streams are switched one by one.
     fn count(&self, offered: &mut [u64]);
+    /// Adds to `unsent` the frames of each stream that were not sent so far, because their port had no link.
+    fn count_unsent(&self, unsent: &mut [u64]);
+    /// Tells whether the sender's ports have a link, in their order.
+    fn tell_links(&self, up: &[bool]);
     /// Writes the departures that are due next, where the sender leaves that to another thread. It must be called
     /// every few ms.
     fn refill(&self) {}

@@ -62,6 +62,7 @@ impl Schedule {
         gaps.record_many(shorter as i64 + 1, longer_count);
         Sent {
             offered_frames: offered,
+            unsent_frames: 0,
             first_sent_ns: 0,
             last_sent_ns,
             postponed_ns: 0,

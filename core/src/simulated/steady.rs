@@ -64,6 +64,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             transmit: stream.transmit,
             receive: stream.receive,
             offered_frames: offered,
+            unsent_frames: 0,
             tracked: carrier.tracker.finish(offered),
             changes: None,
             marked: trial.marks.then(MarksRecord::default),

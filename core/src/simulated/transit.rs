@@ -394,6 +394,7 @@ impl Transit {
             transmit: stream.transmit,
             receive: stream.receive,
             offered_frames: offered,
+            unsent_frames: 0,
             branches: also.collect(),
             first_received_ns: self.first.received_ps.map(|times| times.0 / 1000),
             last_received_ns: self.first.received_ps.map(|times| times.1 / 1000),

@@ -40,6 +40,8 @@ pub struct Seen {
     /// Frames that were handed to the sender in all; known once the stream has ended.
     handed: AtomicU64,
     pub offered: AtomicU64,
+    /// Frames that were not sent, because their port had no link.
+    pub unsent: AtomicU64,
     pub received: AtomicU64,
     pub forwarded: AtomicU64,
     /// Of those received, how many at each of the ports that they may arrive at; empty if it is one.
@@ -132,7 +134,8 @@ impl Switches {
     pub fn has_left(&self, stream: usize) -> bool {
         let seen = &self.streams[stream];
         self.state(stream) == State::Ended
-            && seen.offered.load(Ordering::Relaxed) >= seen.handed.load(Ordering::Relaxed)
+            && seen.offered.load(Ordering::Relaxed) + seen.unsent.load(Ordering::Relaxed)
+                >= seen.handed.load(Ordering::Relaxed)
     }
 
     /// Ends the trial if no stream runs or is paused. From then on no stream can be started in it.

@@ -123,6 +123,14 @@ pub fn carry(
         links,
         ..
     } = ports;
+    let served: Vec<Vec<usize>> = senders.iter().map(|sender| sender.ports.clone()).collect();
+    let tell_links = |links: &LinkWatch| {
+        for (ports, control) in served.iter().zip(&controls) {
+            let up: Vec<bool> = ports.iter().map(|port| links.is_up(*port)).collect();
+            control.tell_links(&up);
+        }
+    };
+    tell_links(links);
     let watched = &hiccups;
     let firsts: Vec<First> = senders.iter().map(|_| First::default()).collect();
     let mut pauses = Pauses::from(here_ns);
@@ -154,6 +162,8 @@ pub fn carry(
         while sends() || (sends_there && watch.sent.get().is_none() && !interrupted) {
             // SAFETY: the threads are joined after this loop.
             unsafe { pauses.look(&firsts) };
+            let lost = links.look();
+            tell_links(links);
             controls.iter().for_each(|control| control.refill());
             account.drain(receivers, watch, monotonic_ns());
             let offered = controls.iter().map(|control| control.offered()).sum();
@@ -176,11 +186,11 @@ pub fn carry(
                 controls.iter().for_each(|control| control.stop());
                 stopped_for_loss = true;
             }
-            if !trial.links_may_fail && !link_lost && links.look() {
+            if !trial.links_may_fail && !link_lost && lost {
                 controls.iter().for_each(|control| control.stop());
                 link_lost = true;
             }
-            thread::sleep(LOOK);
+            links.wait(LOOK);
         }
         let join = |thread: thread::ScopedJoinHandle<'_, Result<Ended>>| {
             thread
@@ -209,17 +219,17 @@ pub fn carry(
         }
     };
     let mut offered = there.cloned().unwrap_or(vec![0; all]);
-    for own in ended
-        .iter()
-        .flat_map(|sender| sender.offered.iter().enumerate())
-    {
-        offered[own.0] += own.1;
+    let mut unsent = vec![0; all];
+    for sender in &ended {
+        add(&mut offered, &sender.offered);
+        add(&mut unsent, &sender.unsent);
     }
     let offered_frames: u64 = offered.iter().sum();
     watch.offered.store(offered_frames, Ordering::Relaxed);
     if let Some(switches) = &watch.switches {
-        for (seen, offered) in switches.streams().iter().zip(&offered) {
-            seen.offered.store(*offered, Ordering::Relaxed);
+        for (place, seen) in switches.streams().iter().enumerate() {
+            seen.unsent.store(unsent[place], Ordering::Relaxed);
+            seen.offered.store(offered[place], Ordering::Relaxed);
         }
     }
     let intended_frames: u64 = trial.streams.iter().map(|stream| stream.frames).sum();
@@ -268,7 +278,7 @@ pub fn carry(
         }
     }
     Ok(Record {
-        streams: account.finish(trial, &offered, receivers),
+        streams: account.finish(trial, &offered, &unsent, receivers),
         transmitters,
         receivers: received,
         links,
@@ -283,11 +293,20 @@ pub fn carry(
 /// Publishes how many frames of each stream have been sent so far.
 fn tell_offered(switches: &Switches, controls: &[Arc<dyn Control>]) {
     let mut offered = vec![0; switches.streams().len()];
-    controls
-        .iter()
-        .for_each(|control| control.count(&mut offered));
-    for (seen, offered) in switches.streams().iter().zip(offered) {
-        seen.offered.store(offered, Ordering::Relaxed);
+    let mut unsent = offered.clone();
+    for control in controls {
+        control.count(&mut offered);
+        control.count_unsent(&mut unsent);
+    }
+    for (place, seen) in switches.streams().iter().enumerate() {
+        seen.offered.store(offered[place], Ordering::Relaxed);
+        seen.unsent.store(unsent[place], Ordering::Relaxed);
+    }
+}
+
+fn add(all: &mut [u64], own: &[u64]) {
+    for (all, own) in all.iter_mut().zip(own) {
+        *all += own;
     }
 }
 
@@ -321,6 +340,7 @@ fn load(
         },
         batch_frames: trial.batch_frames,
         lists_batches: trial.lists_batches,
+        links_may_fail: trial.links_may_fail,
     }
 }
 

@@ -124,7 +124,7 @@ def command(
     from keisoku.faces.otg.control.controller import Controller  # the server's modules take a second to load
     from keisoku.faces.otg.serving.privilege import give_up_root, hand_over
     from keisoku.faces.otg.serving.server import Listening, Server
-    from keisoku.ground.host.undo import undo_left
+    from keisoku.ground.host.undo import undo_left, undone_when_killed
     from keisoku.units import bit_rate
 
     try:
@@ -147,20 +147,24 @@ def command(
         left.extend(undo_left())  # the journal of that user
 
     controller = Controller(seed, runs, take_over, defaults)
-    with Server(listening, controller, become) as server, ExitStack() as stack:
+    with Server(listening, controller, become) as server, undone_when_killed(), ExitStack() as stack:
         for done in left:
             click.echo(f"{done}, which a killed run had left")
         if kept:
             click.echo(f"now {user}, with {', '.join(kept)}")
-        grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
-        gnmi = "" if server.gnmi_location is None else f"; gNMI at {server.gnmi_location}"
-        click.echo(f"OTG at {server.url}{grpc}{gnmi}; end with Ctrl-C")
+        by_ssh = None
         if netconf_port is not None and netconf_keys is not None:
             from keisoku.faces.netconf.server import NetconfServer, SshListening  # only who wants it has its programs
 
             where = SshListening(listen, netconf_port, netconf_keys)
             netconf = stack.enter_context(NetconfServer(where, controller, defaults.speed))
-            click.echo(f"NETCONF at ssh://{netconf.user}@{listen}:{netconf_port}, key {netconf.fingerprint}")
+            by_ssh = f"NETCONF at ssh://{netconf.user}@{listen}:{netconf_port}, key {netconf.fingerprint}"
+        # Whoever reads this may use all of them.
+        grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
+        gnmi = "" if server.gnmi_location is None else f"; gNMI at {server.gnmi_location}"
+        click.echo(f"OTG at {server.url}{grpc}{gnmi}; end with Ctrl-C")
+        if by_ssh is not None:
+            click.echo(by_ssh)
         click.echo(f"page for a browser: {server.page}")
         with suppress(KeyboardInterrupt):
             server.wait()

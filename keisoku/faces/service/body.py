@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from keisoku.errors import PlanError
+from keisoku.errors import KeisokuError, Occupied, PlanError
 
 MOST_BODY_BYTES = 16 * 2**20
 BODY_S = 10.0
@@ -48,6 +48,11 @@ async def body(request: Request) -> Any:
         return document
     except (ValueError, RecursionError) as error:
         raise PlanError("body", f"is not JSON: {error}", "correct it") from error
+
+
+def refusal(error: KeisokuError) -> JSONResponse:
+    """What the client can mend, or who keeps its ports and the device; status 500 says that keisoku itself failed."""
+    return problem(409 if isinstance(error, Occupied) else 400, "validation", str(error))
 
 
 def problem(code: int, kind: str, *errors: str) -> JSONResponse:

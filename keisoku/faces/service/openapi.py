@@ -15,6 +15,7 @@ from keisoku.faces.service.operation import BASE, OPERATIONS, Operation
 _PROBLEMS = {
     400: "What is wrong with the request",
     401: "No token that is known",
+    403: "No key of this server",
     404: "There is no such run",
     409: "The ports are in use",
 }
@@ -58,7 +59,7 @@ def _described(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
         media = {_JSON: {"schema": known[repr(operation.answer)]}}
     answers: dict[str, Any] = {str(operation.status): {"description": operation.summary, "content": media}}
     for code, text in _PROBLEMS.items():
-        if (code != 404 or "{run}" in operation.path) and (code != 409 or operation.changes):
+        if (code != 404 or "{run}" in operation.path) and (code not in (403, 409) or operation.changes):
             answers[str(code)] = {"description": text, "content": {_JSON: {"schema": known[repr(Problem)]}}}
     found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary, "responses": answers}
     parameters = [
@@ -67,6 +68,8 @@ def _described(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
     ]
     if operation.query is not None:
         parameters += _query(operation.query)
+    if operation.changes:
+        found["security"] = [{"token": []}, {"named": []}]
     if parameters:
         found["parameters"] = parameters
     if operation.body is not None:

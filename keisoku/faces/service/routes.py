@@ -12,11 +12,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
-from keisoku.faces.service.body import body, problem
+from keisoku.errors import KeisokuError, PlanError
+from keisoku.faces.service.body import body, problem, refusal
 from keisoku.faces.service.openapi import openapi
 from keisoku.faces.service.operation import BASE, OPERATIONS, Operation, Ports
 from keisoku.faces.service.runs import NoSuchRun
+from keisoku.faces.service.web.access import WebAccess
 from keisoku.ground.run.settings import setting_error
 
 _Kind = TypeVar("_Kind", bound=BaseModel)
@@ -25,7 +26,7 @@ Guard = Callable[[Endpoint], Any]
 """Makes a Starlette endpoint from one that also receives the client's name."""
 
 
-def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
+def routes(ports: Ports, access: WebAccess, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
     """All routes. `ask(who, call, changes=…)` makes a call for a client, one at a time."""
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
@@ -36,7 +37,7 @@ def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
     ]
     for path, operations in by_path.items():
         methods: dict[str, Operation] = {operation.method: operation for operation in operations}
-        found.append(Route(BASE + path, guard(partial(_carry_out, ports, ask, methods)), methods=list(methods)))
+        found.append(Route(BASE + path, guard(partial(_carry_out, ports, access, ask, methods)), methods=list(methods)))
     return found
 
 
@@ -55,9 +56,17 @@ async def _metrics(ports: Ports, request: Request, who: str) -> Response:
 
 
 async def _carry_out(
-    ports: Ports, ask: Callable[..., Any], methods: Mapping[str, Operation], request: Request, who: str
+    ports: Ports,
+    access: WebAccess,
+    ask: Callable[..., Any],
+    methods: Mapping[str, Operation],
+    request: Request,
+    who: str,
 ) -> Response:
     operation = methods["GET" if request.method == "HEAD" else request.method]
+    if operation.changes and not access.changes(request):
+        why = "key: it is missing or wrong; send Authorization: Bearer KEY with the key that the server printed"
+        return problem(403, "validation", why)
     try:
         given: dict[str, Any] = dict(request.path_params)
         if operation.query is not None:
@@ -81,12 +90,8 @@ async def _carry_out(
         return Response(text, operation.status, media_type="application/json")
     except NoSuchRun as error:
         return problem(404, "validation", str(error))
-    except Occupied as error:
-        return problem(409, "validation", str(error))
-    except (PlanError, EngineError) as error:
-        return problem(400, "validation", str(error))
     except KeisokuError as error:
-        return problem(500, "internal", str(error))
+        return refusal(error)
     except ClientDisconnect:
         return problem(400, "validation", "body: ended early")  # the client has closed the connection
 

@@ -13,9 +13,11 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ FOLDER = Path("/run/keisoku")
 CHROOTS = ("/run/lldpd", "/run/sshd")
 """Where daemons lock themselves up, if there was no such folder before."""
 _ENTRY = re.compile(r"(\d+)-(\d+)-(\d+)\.json")
+_KEEPER = 'read -r _ || exec "$@"'
+"""It waits for a line, which ends it, or for the end of the process that would write the line."""
 _numbers = itertools.count(1)
 
 
@@ -102,6 +106,21 @@ def undo_left() -> list[str]:
         with suppress(EngineError):
             done += undo(entry)
     return done
+
+
+@contextmanager
+def undone_when_killed() -> Iterator[None]:
+    """In the block, a process waits that undoes at once what this one leaves if it is killed: daemons would go on
+    speaking to their neighbours until the next start."""
+    command = ["/bin/sh", "-c", _KEEPER, "sh", sys.executable, "-m", "keisoku", "clean"]
+    # Whatever signal ends this process must not end it, too.
+    how: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    path = os.pathsep.join(filter(None, sys.path))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}, **how) as keeper:
+        try:
+            yield
+        finally:
+            keeper.communicate(b"\n")
 
 
 def _undo(entry: Path) -> str | None:

@@ -407,7 +407,7 @@ impl Transmit for AfXdpTransmit {
                 )));
             }
         }
-        self.pace.progress = Progress::of(&load);
+        self.pace.progress = Progress::of(&load, self.outlets.len());
         self.load = Some(load);
         Ok(())
     }
@@ -429,6 +429,7 @@ impl Transmit for AfXdpTransmit {
         result.map(|()| Ended {
             sent,
             offered,
+            unsent: Vec::new(),
             speed: self.pace.meter.take(),
         })
     }

@@ -81,6 +81,9 @@ pub const ROOMY: u32 = 2;
 #[repr(C)]
 pub struct Outlet {
     pub interface: u64,
+    pub skip_below: u64,
+    pub skipped_from: u64,
+    pub unsent: u64,
     pub offered: u64,
     pub first_sent_ns: u64,
     pub last_sent_ns: u64,

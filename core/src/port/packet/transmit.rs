@@ -2,8 +2,9 @@
 //!
 //! Each frame is stamped with CLOCK_MONOTONIC (`clock::calibrated`) just before it is handed to the kernel. The thread
 //! sleeps until shortly before a frame is due and then spins. A frame that the kernel refuses for lack of a buffer is
-//! stamped again and sent again: no sequence number is skipped.
+//! stamped again and sent again; at a port without a link it is not sent. No sequence number is skipped.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -18,8 +19,11 @@ use crate::interface::stamping::delay::TransmitDelay;
 use crate::interface::stamping::driver::DriverStamps;
 use crate::port::pace::{Delayed, Next, Pace, PortCounts, Progress, sign};
 use crate::port::transmit::{Control, Ended, Load, Sent, Transmit};
-use crate::trial::departures::{Departure, Departures};
+use crate::trial::departures::Departure;
 
+/// How many frames of one port may wait for room while those of others leave: the kernel says that a port has no link
+/// only after it has refused frames for some ten ms.
+const MOST_WAITING: usize = 1 << 14;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
@@ -36,6 +40,47 @@ struct Socket {
     name: String,
 }
 
+/// What became of a frame.
+#[derive(PartialEq, Eq)]
+enum Handed {
+    Sent,
+    /// The kernel had no room, or the port has no link.
+    Refused,
+    /// The port is down.
+    Down,
+}
+
+/// A load that is being sent.
+struct Sending {
+    load: Load,
+    counts: Vec<PortCounts>,
+    /// Departures of each port that found no room.
+    waiting: Vec<VecDeque<Departure>>,
+    offered: Vec<u64>,
+    delayed: Delayed,
+    frame: Vec<u8>,
+}
+
+impl Sending {
+    fn due_ns(&self, departure: &Departure) -> u64 {
+        departure.due_ns + self.delayed.postponed_ns
+    }
+
+    /// Whether the load is too late at this time.
+    fn gives_up(&self, now_ns: u64) -> bool {
+        let put_off_ns = self.delayed.interrupted_ns.min(self.load.patience_ns);
+        now_ns > self.load.give_up_ns + put_off_ns
+    }
+
+    fn outlet(&self, departure: &Departure) -> usize {
+        self.load.outlets[departure.stream].expect("one of this sender's streams")
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+}
+
 impl PacketTransmit {
     /// One sender for all `places`.
     pub fn open(places: &[Place]) -> Result<Self> {
@@ -44,17 +89,6 @@ impl PacketTransmit {
             pace: Pace::new(),
             load: None,
         })
-    }
-
-    /// The next departure, shortly before it is due where streams are switched.
-    fn next(&mut self, departures: &mut Departures, postponed_ns: u64) -> Option<Departure> {
-        loop {
-            match self.pace.next(departures, postponed_ns) {
-                Next::Send(departure) => return Some(departure),
-                Next::Wait => self.pace.nap(),
-                Next::End => return None,
-            }
-        }
     }
 }
 
@@ -80,9 +114,8 @@ impl Socket {
         self.stamps.finish()
     }
 
-    /// Hands over a frame that was stamped at `sent_ns`. Returns false if the kernel had no room and the frame must
-    /// be sent again.
-    fn send(&mut self, frame: &mut [u8], sequence: u64, sent_ns: u64) -> Result<bool> {
+    /// Hands over a frame that was stamped at `sent_ns`.
+    fn send(&mut self, frame: &mut [u8], sequence: u64, sent_ns: u64) -> Result<Handed> {
         let mut part = libc::iovec {
             iov_base: frame.as_mut_ptr().cast(),
             iov_len: frame.len(),
@@ -106,8 +139,9 @@ impl Socket {
             self.stamps.collect(&self.socket, &mut |_, _| ());
         }
         match error.raw_os_error() {
-            _ if sent >= 0 => Ok(true),
-            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(false),
+            _ if sent >= 0 => Ok(Handed::Sent),
+            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(Handed::Refused),
+            Some(libc::ENETDOWN) => Ok(Handed::Down),
             Some(libc::EMSGSIZE) => Err(EngineError(format!(
                 "{}: a frame of {} bytes is above the interface's MTU; raise the MTU or leave this size out",
                 self.name,
@@ -120,7 +154,7 @@ impl Socket {
 
 impl Transmit for PacketTransmit {
     fn prepare(&mut self, load: Load) -> Result<()> {
-        self.pace.progress = Progress::of(&load);
+        self.pace.progress = Progress::of(&load, self.sockets.len());
         for socket in &self.sockets {
             packet_socket::forget_error(&socket.socket);
         }
@@ -133,35 +167,24 @@ impl Transmit for PacketTransmit {
     }
 
     fn run(&mut self) -> Result<Ended> {
-        let mut load = self.load.take().expect("prepared");
-        let catch_up_ns = load.departures.catch_up_ns();
-        let mut counts: Vec<PortCounts> =
-            self.sockets.iter().map(|_| PortCounts::default()).collect();
-        let mut offered = vec![0; load.tables.len()];
-        let mut waiting = None;
-        let mut delayed = Delayed::default();
-        let mut frame = Vec::new();
-        while let Some(departure) = waiting
-            .take()
-            .or_else(|| self.next(&mut load.departures, delayed.postponed_ns))
-        {
-            let stamp_ns = self.pace.wait(departure.due_ns + delayed.postponed_ns);
-            let give_up_ns = load.give_up_ns + delayed.interrupted_ns.min(load.patience_ns);
-            if stamp_ns > give_up_ns || self.pace.progress.is_stopped() {
-                break;
-            }
-            let outlet = load.outlets[departure.stream].expect("one of this sender's streams");
-            write(&mut frame, &load, departure, stamp_ns)?;
-            if !self.sockets[outlet].send(&mut frame, departure.sequence, stamp_ns)? {
-                waiting = Some(departure);
-                continue;
-            }
-            let lag_ns = stamp_ns.saturating_sub(departure.due_ns + delayed.postponed_ns);
-            counts[outlet].sent(stamp_ns, lag_ns);
-            delayed.sent(stamp_ns, lag_ns, catch_up_ns);
-            offered[departure.stream] += 1;
-            self.pace.progress.sent(departure.stream);
-        }
+        let load = self.load.take().expect("prepared");
+        let ports = self.sockets.len();
+        let mut sending = Sending {
+            counts: (0..ports).map(|_| PortCounts::default()).collect(),
+            waiting: (0..ports).map(|_| VecDeque::new()).collect(),
+            offered: vec![0; load.tables.len()],
+            delayed: Delayed::default(),
+            frame: Vec::new(),
+            load,
+        };
+        self.send(&mut sending)?;
+        let Sending {
+            load,
+            counts,
+            offered,
+            delayed,
+            ..
+        } = sending;
         let sent = counts
             .into_iter()
             .zip(&mut self.sockets)
@@ -173,6 +196,7 @@ impl Transmit for PacketTransmit {
         Ok(Ended {
             sent,
             offered,
+            unsent: self.pace.progress.all_unsent(),
             speed: self.pace.meter.take(),
         })
     }
@@ -182,21 +206,121 @@ impl Transmit for PacketTransmit {
     }
 }
 
+impl PacketTransmit {
+    /// Sends the load until it is over, stopped or too late.
+    fn send(&mut self, sending: &mut Sending) -> Result<()> {
+        // The frames of a port by itself wait for it.
+        let most = if self.sockets.len() > 1 {
+            MOST_WAITING
+        } else {
+            1
+        };
+        let mut next = None;
+        loop {
+            self.send_waiting(sending)?;
+            let waits = sending.is_waiting();
+            if next.is_none() {
+                let postponed_ns = sending.delayed.postponed_ns;
+                match self.pace.next(&mut sending.load.departures, postponed_ns) {
+                    Next::Send(departure) => next = Some(departure),
+                    Next::Wait if waits => continue,
+                    Next::Wait => {
+                        self.pace.nap();
+                        continue;
+                    }
+                    Next::End if waits => {}
+                    Next::End => return Ok(()),
+                }
+            }
+            let due_ns = next.as_ref().map_or(0, |next| sending.due_ns(next));
+            let now_ns = match waits {
+                true => self.pace.now_ns(),
+                false => self.pace.wait(due_ns),
+            };
+            if sending.gives_up(now_ns) || self.pace.progress.is_stopped() {
+                return Ok(());
+            }
+            if now_ns < due_ns {
+                continue;
+            }
+            if let Some(departure) = next.take() {
+                let outlet = sending.outlet(&departure);
+                if sending.waiting[outlet].len() < most {
+                    sending.waiting[outlet].push_back(departure);
+                } else {
+                    next = Some(departure);
+                }
+            }
+        }
+    }
+
+    /// Sends what waits and is due, in the order of each port, as long as there is room. What waits at a port without a
+    /// link is not sent.
+    fn send_waiting(&mut self, sending: &mut Sending) -> Result<()> {
+        for outlet in 0..self.sockets.len() {
+            while let Some(&departure) = sending.waiting[outlet].front() {
+                let stream = departure.stream;
+                let stamp_ns = self.pace.now_ns();
+                let due_ns = sending.due_ns(&departure);
+                if stamp_ns < due_ns || sending.gives_up(stamp_ns) {
+                    break;
+                }
+                let sequence = sending.offered[stream];
+                let handed = if self.pace.progress.has_no_link(outlet) {
+                    Handed::Down
+                } else {
+                    write(
+                        &mut sending.frame,
+                        &sending.load,
+                        stream,
+                        sequence,
+                        stamp_ns,
+                    )?;
+                    self.sockets[outlet].send(&mut sending.frame, sequence, stamp_ns)?
+                };
+                match handed {
+                    Handed::Refused => break,
+                    Handed::Down => {
+                        sending.counts[outlet].unsent += 1;
+                        self.pace.progress.unsent(stream);
+                    }
+                    Handed::Sent => {
+                        let lag_ns = stamp_ns - due_ns;
+                        sending.counts[outlet].sent(stamp_ns, lag_ns);
+                        let catch_up_ns = sending.load.departures.catch_up_ns();
+                        sending.delayed.sent(stamp_ns, lag_ns, catch_up_ns);
+                        sending.offered[stream] += 1;
+                        self.pace.progress.sent(stream);
+                    }
+                }
+                sending.waiting[outlet].pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Writes the frame of a departure, with a signature unless its table is sent unchanged.
-fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -> Result<()> {
-    let table = &load.tables[departure.stream];
+fn write(
+    frame: &mut Vec<u8>,
+    load: &Load,
+    stream: usize,
+    sequence: u64,
+    sent_ns: u64,
+) -> Result<()> {
+    let table = &load.tables[stream];
     frame.clear();
-    frame.extend_from_slice(table.frame((departure.sequence % table.len() as u64) as usize));
+    frame.extend_from_slice(table.frame((sequence % table.len() as u64) as usize));
     if !table.signed {
         return Ok(());
     }
-    let stream = load.first_stream.wrapping_add(departure.stream as u16);
+    let stream = load.first_stream.wrapping_add(stream as u16);
     let end = frame.len() - table.room;
     sign(
         &mut frame[..end],
         Signature {
             stream,
-            sequence: departure.sequence,
+            sequence,
             sent_ns,
         },
     )

@@ -1,7 +1,8 @@
 //! The departures of a load in memory that the transmit program reads, and the frames that they refer to.
 //!
 //! Another thread writes departures ahead of the program, so that the program computes nothing. A departure that has
-//! not left is never overwritten.
+//! not left is never overwritten. Frames of a port without a link are not written, and have no sequence number; those
+//! that were written before are skipped by the program.
 
 use std::io;
 use std::mem::offset_of;
@@ -13,43 +14,66 @@ use crate::error::{EngineError, Result};
 use crate::frame::signature::MASK_48;
 use crate::frame::table::Table;
 use crate::host::kernel_clock::monotonic_ns;
-use crate::port::bpf::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, ROOMY, UNSIGNED};
+use crate::port::bpf::layout::{
+    DEPARTURES, Departure, FRAMES_BYTES, Frames, Outlet, ROOMY, UNSIGNED,
+};
 use crate::port::bpf::mapped::Mapped;
 use crate::port::transmit::Load;
 
 pub struct DepartureRing {
     departures: Arc<Mapped<Departure>>,
+    outlets: Arc<Mapped<Outlet>>,
     frames: Mapped<Frames>,
     load: Option<(Load, Packed)>,
     /// Departures written since the load began.
     filled: u64,
-    /// Frames written of each stream of the trial.
+    /// Frames written of each stream of the trial, without those that were skipped: the next sequence number.
     written: Vec<u64>,
-    /// Frames of each stream among the first `counted` departures; only where streams are switched one by one.
+    /// Frames of each stream among the first `counted` departures; only where `Load::is_near`.
     sent: Vec<u64>,
     counted: u64,
+    /// Frames of each stream that were not sent, because their port had no link, and in all.
+    unsent: Vec<u64>,
+    all_unsent: u64,
+    /// Frames of each port among these that were not written.
+    pub left_out: Vec<u64>,
+    /// Of each port, whether it has a link, and whether its departures are left out. They still are while departures that
+    /// were written before are being skipped.
+    links: Vec<(bool, bool)>,
 }
 
-/// How long before their due times departures are written where streams are switched. It is the delay of a command to
-/// a stream, and the longest time for which the writing thread may be interrupted.
+/// How long before their due times departures are written where streams are switched or links may fail. It is the delay
+/// of a command to a stream, and the longest time for which the writing thread may be interrupted.
 const AHEAD_NS: u64 = 100_000_000;
+/// The same while a port has no link: the frames of this time do not leave when it has one again.
+const AHEAD_WITHOUT_LINK_NS: u64 = 20_000_000;
 
 impl DepartureRing {
     /// `lots`: how many times `FRAMES_BYTES` the map of frames has room for.
-    pub fn new(departures: Arc<Mapped<Departure>>, frames: &Map, lots: u32) -> io::Result<Self> {
+    pub fn new(
+        departures: Arc<Mapped<Departure>>,
+        outlets: Arc<Mapped<Outlet>>,
+        frames: &Map,
+        lots: u32,
+    ) -> io::Result<Self> {
         Ok(DepartureRing {
             departures,
+            outlets,
             frames: Mapped::new(frames, lots as usize)?,
             load: None,
             filled: 0,
             written: Vec::new(),
             sent: Vec::new(),
             counted: 0,
+            unsent: Vec::new(),
+            all_unsent: 0,
+            left_out: Vec::new(),
+            links: Vec::new(),
         })
     }
 
-    /// Begins a new load; the program must not be running.
-    pub fn begin(&mut self, load: Load, packed: Packed) {
+    /// Begins a new load, at so many ports; the program must not be running.
+    pub fn begin(&mut self, load: Load, packed: Packed, ports: usize) {
         for (table, offsets) in &packed.tables {
             for (frame, offset) in table.frames().zip(offsets) {
                 let at = (offset & !(UNSIGNED | ROOMY)) as usize;
@@ -66,45 +90,108 @@ impl DepartureRing {
         self.written = vec![0; load.tables.len()];
         self.sent = vec![0; load.tables.len()];
         self.counted = 0;
+        self.unsent = vec![0; load.tables.len()];
+        (self.all_unsent, self.left_out) = (0, vec![0; ports]);
+        self.links = vec![(true, false); ports];
         self.load = Some((load, packed));
+    }
+
+    /// Whether the ports have a link, from the next call of `fill` on.
+    pub fn tell_links(&mut self, up: &[bool]) {
+        for (link, up) in self.links.iter_mut().zip(up) {
+            link.0 = *up;
+        }
+    }
+
+    /// Counts the departures before `next`, which have left or were skipped, and may then be overwritten.
+    fn settle(&mut self, next: u64) {
+        let first = self.load.as_ref().map_or(0, |(load, _)| load.first_stream);
+        for index in self.counted..next {
+            let departure = entry(&self.departures, index);
+            let stream = stream_of(&departure, first);
+            let outlet = self.outlets.at(departure.outlet.into());
+            // SAFETY: inside the mapping; plain integers.
+            let (from, below) = unsafe {
+                let from = (&raw const (*outlet).skipped_from).read_volatile();
+                (from, (&raw const (*outlet).skip_below).read_volatile())
+            };
+            if (from..below).contains(&index) {
+                self.written[stream] -= 1;
+                self.unsent[stream] += 1;
+                self.all_unsent += 1;
+            } else {
+                self.sent[stream] += 1;
+            }
+        }
+        self.counted = next;
+    }
+
+    /// Leaves the departures of ports without a link out from here on, and has those skipped that were written.
+    fn obey_links(&mut self, next: u64) {
+        for (port, (is_up, is_left_out)) in self.links.iter_mut().enumerate() {
+            let outlet = self.outlets.at(port);
+            // SAFETY: inside the mapping; the program writes the first field only after it has read the second.
+            unsafe {
+                if !*is_up && !*is_left_out {
+                    (&raw mut (*outlet).skipped_from).write_volatile(u64::MAX);
+                    (&raw mut (*outlet).skip_below).write_volatile(self.filled);
+                    *is_left_out = true;
+                } else if *is_up && *is_left_out {
+                    *is_left_out = next < (&raw const (*outlet).skip_below).read_volatile();
+                }
+            }
+        }
     }
 
     /// Writes departures until the ring is full; `next` is the first that has not left, and the program's schedule is
     /// `postponed_ns` late. Returns how many have been written in all.
     pub fn fill(&mut self, next: u64, postponed_ns: u64) -> u64 {
+        let is_near = self.load.as_ref().is_some_and(|(load, _)| load.is_near());
+        if is_near {
+            self.settle(next);
+            self.obey_links(next);
+        }
         let Some((load, packed)) = &mut self.load else {
             return self.filled;
         };
         let mut until_ns = u64::MAX;
-        if load.departures.switches().is_some() {
-            // Departures that have left may now be overwritten.
-            for index in self.counted..next {
-                let number = (entry(&self.departures, index).stream_and_sequence >> 48) as u16;
-                self.sent[usize::from(number.wrapping_sub(load.first_stream))] += 1;
-            }
-            self.counted = next;
+        if is_near {
             let now_ns = monotonic_ns();
             load.departures.obey(now_ns.saturating_sub(postponed_ns));
             load.departures.cut(now_ns);
-            until_ns = now_ns.saturating_sub(postponed_ns) + AHEAD_NS;
+            let all_up = self.links.iter().all(|link| !link.1);
+            let ahead_ns = if all_up {
+                AHEAD_NS
+            } else {
+                AHEAD_WITHOUT_LINK_NS
+            };
+            until_ns = now_ns.saturating_sub(postponed_ns) + ahead_ns;
         }
         while self.filled - next < DEPARTURES {
             let Some(departure) = load.departures.next_by(until_ns) else {
                 break;
             };
             let stream = departure.stream;
+            let outlet = load.outlets[stream].unwrap_or(0);
+            if self.links[outlet].1 {
+                self.unsent[stream] += 1;
+                self.all_unsent += 1;
+                self.left_out[outlet] += 1;
+                continue;
+            }
             let (table, offsets) = &packed.tables[packed.of_stream[stream]];
+            let sequence = self.written[stream];
             let variant = match table.len() {
                 1 => 0,
-                variants => (departure.sequence % variants as u64) as usize,
+                variants => (sequence % variants as u64) as usize,
             };
             let number = load.first_stream.wrapping_add(stream as u16);
             let entry = Departure {
                 due_ns: departure.due_ns,
-                stream_and_sequence: u64::from(number) << 48 | (departure.sequence & MASK_48),
+                stream_and_sequence: u64::from(number) << 48 | (sequence & MASK_48),
                 offset: offsets[variant],
                 length: table.frame(variant).len() as u16,
-                outlet: load.outlets[stream].unwrap_or(0) as u16,
+                outlet: outlet as u16,
             };
             let slot = self.departures.at((self.filled % DEPARTURES) as usize);
             // SAFETY: inside the mapping; the program does not read it before `filled` is told.
@@ -120,16 +207,33 @@ impl DepartureRing {
         &self.sent
     }
 
-    /// The frames of each stream that have left when `next` is the first departure that has not.
-    pub fn offered(&self, next: u64) -> Vec<u64> {
-        let mut offered = self.written.clone();
-        let first = self.load.as_ref().map_or(0, |(load, _)| load.first_stream);
-        for left in next..self.filled {
-            let number = (entry(&self.departures, left).stream_and_sequence >> 48) as u16;
-            offered[usize::from(number.wrapping_sub(first))] -= 1;
-        }
-        offered
+    /// The frames of each stream that were not sent when the ring was last filled.
+    pub fn unsent(&self) -> &[u64] {
+        &self.unsent
     }
+
+    /// How many departures were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.all_unsent - self.left_out.iter().sum::<u64>()
+    }
+
+    /// The frames of each stream that have left, and those that were not sent, when `next` is the first departure that
+    /// has not left.
+    pub fn end(&mut self, next: u64) -> (Vec<u64>, Vec<u64>) {
+        let first = self.load.as_ref().map_or(0, |(load, _)| load.first_stream);
+        if self.load.as_ref().is_some_and(|(load, _)| load.is_near()) {
+            self.settle(next);
+        }
+        let mut offered = self.written.clone();
+        for left in next..self.filled {
+            offered[stream_of(&entry(&self.departures, left), first)] -= 1;
+        }
+        (offered, self.unsent.clone())
+    }
+}
+
+fn stream_of(departure: &Departure, first: u16) -> usize {
+    usize::from(((departure.stream_and_sequence >> 48) as u16).wrapping_sub(first))
 }
 
 /// Departure number `index`, which must have been written and not yet overwritten.

@@ -6,6 +6,7 @@
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aya::Ebpf;
@@ -56,7 +57,7 @@ const ROOMY_CALL_NS: u64 = 10_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
-    outlets: Mapped<Outlet>,
+    outlets: Arc<Mapped<Outlet>>,
     batch_times: Mapped<BatchTime>,
     shared: Arc<Shared>,
     places: Vec<Place>,
@@ -87,9 +88,9 @@ struct Prepared {
 
 impl Prepared {
     /// Frames still to be sent, as far as that is known; none if the load is over.
-    fn left(&self, next: u64, filled: impl Fn() -> u64) -> Option<u64> {
+    fn left(&self, next: u64, left_out: u64, filled: impl Fn() -> u64) -> Option<u64> {
         let left = match &self.switches {
-            None => self.frames - next,
+            None => self.frames - left_out - next,
             Some(switches) => {
                 // This is read first: once the trial is over, nothing more is written.
                 let over = switches.is_over();
@@ -106,6 +107,8 @@ struct Shared {
     state: Mapped<Transmitter>,
     departures: Arc<Mapped<Departure>>,
     ring: Mutex<DepartureRing>,
+    /// Frames of the load that are not written into the ring.
+    left_out: AtomicU64,
 }
 
 impl Shared {
@@ -120,7 +123,7 @@ impl Shared {
 
 impl Control for Shared {
     fn offered(&self) -> u64 {
-        self.next()
+        self.next() - self.ring().skipped()
     }
 
     fn stop(&self) {
@@ -133,9 +136,22 @@ impl Control for Shared {
         }
     }
 
+    fn count_unsent(&self, unsent: &mut [u64]) {
+        for (all, own) in unsent.iter_mut().zip(self.ring().unsent()) {
+            *all += own;
+        }
+    }
+
+    fn tell_links(&self, up: &[bool]) {
+        self.ring().tell_links(up);
+    }
+
     fn refill(&self) {
         let postponed_ns = self.state.load(offset_of!(Transmitter, postponed_ns));
-        let filled = self.ring().fill(self.next(), postponed_ns);
+        let mut ring = self.ring();
+        let filled = ring.fill(self.next(), postponed_ns);
+        let left_out = ring.left_out.iter().sum();
+        self.left_out.store(left_out, Ordering::Relaxed);
         self.state.store(offset_of!(Transmitter, filled), filled);
     }
 }
@@ -155,10 +171,11 @@ impl XdpTransmit {
         };
         let departures = Mapped::new(map("departures")?, DEPARTURES as usize).map_err(failed)?;
         let departures = Arc::new(departures);
-        let ring =
-            DepartureRing::new(departures.clone(), map("frames")?, lots(places)).map_err(failed)?;
         let state = Mapped::new(map("transmitter")?, 1).map_err(failed)?;
-        let outlets = Mapped::new(map("outlets")?, OUTLETS).map_err(failed)?;
+        let outlets = Arc::new(Mapped::new(map("outlets")?, OUTLETS).map_err(failed)?);
+        let frames = map("frames")?;
+        let ring = DepartureRing::new(departures.clone(), outlets.clone(), frames, lots(places));
+        let ring = ring.map_err(failed)?;
         let batch_times = Mapped::new(map("batch_times")?, BATCHES).map_err(failed)?;
         if places.len() > OUTLETS {
             return Err(EngineError(format!(
@@ -178,6 +195,7 @@ impl XdpTransmit {
                 state,
                 departures,
                 ring: Mutex::new(ring),
+                left_out: AtomicU64::new(0),
             }),
             places: places.to_vec(),
             load: None,
@@ -197,12 +215,14 @@ impl XdpTransmit {
     }
 
     fn sent(&self, outlet: usize, load: &Prepared, refused_frames: Option<u64>) -> Sent {
+        let left_out = self.shared.ring().left_out[outlet];
         // SAFETY: the program does not run now; the structures are plain integers.
         let outlet = unsafe { self.outlets.at(outlet).read_volatile() };
         let state = &self.shared.state;
         let relative = |time_ns: u64| time_ns.saturating_sub(load.start_ns);
         Sent {
             offered_frames: outlet.offered,
+            unsent_frames: outlet.unsent + left_out,
             first_sent_ns: relative(outlet.first_sent_ns),
             last_sent_ns: relative(outlet.last_sent_ns),
             lag_max_ns: outlet.lag_max_ns,
@@ -292,9 +312,10 @@ impl Transmit for XdpTransmit {
                 let outlet = self.outlets.at(outlet);
                 outlet.write_bytes(0, 1);
                 (*outlet).interface = (*index).into();
+                (*outlet).skipped_from = u64::MAX;
             }
         }
-        self.shared.ring().begin(load, packed);
+        self.shared.ring().begin(load, packed, self.places.len());
         self.shared.refill();
         self.load = Some(prepared);
         Ok(())
@@ -318,7 +339,10 @@ impl Transmit for XdpTransmit {
         let refused_before = self.refused();
         loop {
             let next = self.shared.next();
-            let left = load.left(next, || state.load(offset_of!(Transmitter, filled)));
+            let left_out = self.shared.left_out.load(Ordering::Relaxed);
+            let left = load.left(next, left_out, || {
+                state.load(offset_of!(Transmitter, filled))
+            });
             let stopped = state.load(offset_of!(Transmitter, stop)) != 0;
             let now_ns = monotonic_ns();
             let interrupted_ns = state.load(offset_of!(Transmitter, interrupted_ns));
@@ -378,12 +402,14 @@ impl Transmit for XdpTransmit {
         }
         let refused = self.refused().into_iter().zip(refused_before);
         let refused = refused.map(|(now, before)| Some(now? - before?));
+        let (offered, unsent) = self.shared.ring().end(self.shared.next());
         Ok(Ended {
             sent: refused
                 .enumerate()
                 .map(|(outlet, refused)| self.sent(outlet, &load, refused))
                 .collect(),
-            offered: self.shared.ring().offered(self.shared.next()),
+            offered,
+            unsent,
             speed: self.meter.take(),
         })
     }

@@ -25,7 +25,8 @@ class Replacement:
         """Replaces the configuration by these ports and what `accept` makes of them; returns warnings."""
         locations = tuple(port.location for port in wanted)
         kept = locations == self._ports.locations
-        testbed = self._ports.testbed if kept else opened(wanted) if wanted else None
+        before = self._ports.testbed
+        testbed = before if kept else opened(wanted, before) if wanted else None
         try:
             found = accept(testbed)
             speakers = Protocols(found)
@@ -43,7 +44,11 @@ class Replacement:
             self._ports.leave()
             self._ports.testbed, self._ports.locations = testbed, locations
         self._ports.session.configured(NOTHING)
-        self._ports.open_engine(found)
+        try:
+            self._ports.open_engine(found)
+        except BaseException:
+            self._ports.leave()
+            raise
         self._ports.session.configured(found)
         self._ports.speakers = speakers
         self._ports.set_answers(True)

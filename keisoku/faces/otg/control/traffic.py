@@ -19,6 +19,8 @@ from keisoku.faces.otg.reading.node import Node
 from keisoku.faces.otg.traffic.convergence import ControlEvent, EventKind
 from keisoku.faces.otg.traffic.load import trial
 from keisoku.faces.otg.traffic.session import invalid_because
+from keisoku.subjects.device.engine.engine import Engine
+from keisoku.subjects.device.record.validity import without_links
 
 _FIRST_STREAM = 1
 _STREAMS = 0xFFFF - _FIRST_STREAM
@@ -27,6 +29,10 @@ _STREAMS = 0xFFFF - _FIRST_STREAM
 _LOOK_S = 0.02
 _DRAIN_S = 5.0
 """How long traffic may take from its last frame to its end."""
+_BEGIN_S = 5.0
+"""How long the first frame is waited for."""
+_SEEN_NS = 20_000_000
+"""When, after its time, the first frame has been counted."""
 _SWITCH_S = 0.15
 """How long a command to single flows may take: an engine prepares frames so long in advance."""
 
@@ -82,9 +88,20 @@ class Traffic:
         self._stream += count
         self.started_by = self.connection
         self._ports.session.started(load, [flow.name for flow in flows])
+        if engine.capabilities.on_host:
+            self._await_load(engine)
         if switches or len(load.streams) == 1:
             return []
         return ["counts of single flows are available when traffic ends; until then they are 0"]
+
+    def _await_load(self, engine: Engine) -> None:
+        """Until frames leave: a script that is told that its flows have started may count them at once."""
+        until_s = time.monotonic() + _BEGIN_S
+        while self._ports.session.transmitting and time.monotonic() < until_s:
+            begun_ns = engine.load_begun_ns()
+            if begun_ns is not None and time.monotonic_ns() > begun_ns + _SEEN_NS:
+                break
+            self.look()
 
     def _stop(self, names: Sequence[str]) -> list[str]:
         flows, is_all = self._ports.session.to_stop(names)
@@ -128,15 +145,18 @@ class Traffic:
 
     def _of_ended(self) -> list[str]:
         """What a client must know of the last traffic."""
-        return self.invalid_because() + untracked(self._ports.session)
+        return self.invalid_because() + self._said_of_valid()
+
+    def _said_of_valid(self) -> list[str]:
+        """What does not make it invalid: ports that had no link, and what is not counted."""
+        session = self._ports.session
+        return (without_links(session.facts) if session.facts is not None else []) + untracked(session)
 
     def unsaid(self) -> list[str]:
         """The same, of traffic that ended by itself, if no client was told."""
         if self._said:
             return []
-        return [f"the last traffic is invalid: {reason}" for reason in self.invalid_because()] + untracked(
-            self._ports.session
-        )
+        return [f"the last traffic is invalid: {reason}" for reason in self.invalid_because()] + self._said_of_valid()
 
     def look(self, seconds: float = _LOOK_S) -> None:
         """Reads the engine's progress; a script that polls without a pause waits here for a moment."""

@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from snappi import otg_pb2 as messages
 from snappi import otg_pb2_grpc as service
 
-from keisoku.errors import KeisokuError, Occupied, PlanError
+from keisoku.errors import KeisokuError, Occupied
 from keisoku.faces.otg.control.controller import Controller, Document
 from keisoku.faces.otg.serving.grpc_listening import listening
 from keisoku.faces.service.body import MOST_BODY_BYTES
@@ -100,10 +100,8 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
         document = json_format.MessageToDict(request.capture_request, preserving_proto_field_name=True)
         try:
             return messages.GetCaptureResponse(response_bytes=self._controller.get_capture(document))
-        except PlanError as error:
-            return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
         except KeisokuError as error:
-            return _fail(context, grpc.StatusCode.INTERNAL, 500, str(error))
+            return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
 
     def GetVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's get_version."""
@@ -141,10 +139,8 @@ def _answer(
         return response
     except Occupied as error:
         return _fail(context, grpc.StatusCode.FAILED_PRECONDITION, 409, str(error), "validation")
-    except PlanError as error:
-        return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
     except KeisokuError as error:
-        return _fail(context, grpc.StatusCode.INTERNAL, 500, str(error))
+        return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
     except Exception as error:
         _log.error("%s failed", field, exc_info=error)
         return _fail(context, grpc.StatusCode.INTERNAL, 500, f"{type(error).__name__}: see the server's log")

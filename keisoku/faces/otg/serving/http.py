@@ -16,10 +16,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keisoku.errors import KeisokuError, Occupied, PlanError
+from keisoku.errors import KeisokuError
 from keisoku.faces.otg.control.access import Tokens
 from keisoku.faces.otg.control.controller import Controller, Document
-from keisoku.faces.service.body import body, problem
+from keisoku.faces.service.body import body, problem, refusal
 from keisoku.faces.service.routes import Endpoint, routes
 from keisoku.faces.service.web.access import WebAccess
 from keisoku.faces.service.web.routes import web_routes
@@ -45,7 +45,7 @@ def application(controller: Controller, tokens: Tokens | None = None, access: We
         ask.route("/monitor/capture", {"POST": controller.get_capture}),
         ask.route("/capabilities/version", {"GET": controller.get_version}),
         Route("/control/action", ask.guard(_no_actions), methods=["POST"]),
-        *routes(controller, ask.guard, controller.ask),
+        *routes(controller, access, ask.guard, controller.ask),
         *web_routes(controller, access, ask.guard, controller.ask),
     ]
     return Starlette(routes=found, exception_handlers={HTTPException: _not_there, Exception: _failed})
@@ -76,10 +76,8 @@ class _Ask:
                     changes=changes and not reads,
                     connection=connection,
                 )
-            except PlanError as error:
-                return problem(409 if isinstance(error, Occupied) else 400, "validation", str(error))
             except KeisokuError as error:
-                return problem(500, "internal", str(error))
+                return refusal(error)
             except ClientDisconnect:
                 return problem(400, "validation", "body: ended early")  # the client has closed the connection
             if isinstance(answer, bytes):

@@ -17,11 +17,12 @@ from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestb
 from keisoku.subjects.device.testbed.testbed import Testbed
 
 
-def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
-    """Raises PlanError, with the path, for ports that cannot be used; EngineError if making a lab fails."""
+def opened(ports: Sequence[ConfiguredPort], before: Testbed | None) -> Testbed:
+    """The testbed that is to replace the one `before`, and may share interfaces with it. Raises PlanError, with the
+    path, for ports that cannot be used; EngineError if making a lab fails."""
     wanted = tuple(WantedPort(port.location, f"{port.path}.location") for port in ports)
     try:
-        return open_testbed(WantedTestbed(wanted))
+        return open_testbed(WantedTestbed(wanted, held={} if before is None else before.claims))
     except PlanError as error:
         if error.field in {port.field for port in wanted}:
             raise

@@ -1,9 +1,9 @@
 """Who may change something from a browser. Another site's page in the same browser may not, nor may it read.
 
-Without tokens the page is read-only but for the browser that was opened with the key that the server printed. Requests
-must name this server by an address (a name of another site could be made to lead here: DNS rebinding), unless clients
-show a token or a certificate. What changes something must come from the server's own page (Origin, and Sec-Fetch-Site
-where a browser sends it).
+Without tokens only who has the key that the server printed starts and ends runs: a browser that was opened with it, or
+a program that sends it as a Bearer token. Requests must name this server by an address (a name of another site could be
+made to lead here: DNS rebinding), unless clients show a token or a certificate. What a browser changes must come from
+the server's own page (Origin, and Sec-Fetch-Site where a browser sends it).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WebAccess:
 
     def __init__(self, tokens: bool = False, certificates: bool = False) -> None:
         self.key = secrets.token_urlsafe(18)
-        """Opens the page for starting runs, where there are no tokens."""
+        """For starting runs, where there are no tokens."""
         self._tokens = tokens
         self._any_name = tokens or certificates
 
@@ -44,8 +44,10 @@ class WebAccess:
         return hmac.compare_digest((given or "").encode(), self.key.encode())
 
     def changes(self, request: Request) -> bool:
-        """Whether whoever looks at the page may start runs."""
-        return self._tokens or self.is_key(request.cookies.get(COOKIE))
+        """Whether whoever sent the request may start runs."""
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        sent = given if scheme.lower() == "bearer" else request.cookies.get(COOKIE)
+        return self._tokens or self.is_key(sent)
 
     def from_own_page(self, request: Request) -> bool:
         """Whether a request that changes something was sent by this server's page."""

@@ -77,6 +77,8 @@ class Sent(_Model):
     """Facts of the sender at one port, or at all of them; times in ns since the first frame was due."""
 
     offered_frames: int
+    unsent_frames: int = 0
+    """Frames besides these that were not sent, because the port had no link."""
     first_sent_ns: int
     last_sent_ns: int
     lag_max_ns: int

@@ -35,6 +35,7 @@ def all_sent(parts: list[Sent]) -> Sent:
         return parts[0]
     return Sent(
         offered_frames=sum(part.offered_frames for part in parts),
+        unsent_frames=sum(part.unsent_frames for part in parts),
         first_sent_ns=min(part.first_sent_ns for part in parts),
         last_sent_ns=max(part.last_sent_ns for part in parts),
         lag_max_ns=max(part.lag_max_ns for part in parts),

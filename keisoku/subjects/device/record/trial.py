@@ -362,6 +362,8 @@ class StreamFacts(_Model):
     transmit: int
     receive: int
     offered_frames: int
+    unsent_frames: int = 0
+    """Frames besides these that were not sent, because the port had no link; they have no sequence number."""
     tracked: Tracked
     changes: StreamChanges | None = None
     """Only where the trial compares headers."""
@@ -443,6 +445,8 @@ class Link(_Model):
     """How often the carrier went or came."""
     lost_ns: int | None
     """When it was first seen to be lost, since the first frame was due."""
+    down_ns: int = 0
+    """How long it was seen to have none in all."""
     mtu_bytes: tuple[int, int]
     """At the begin and at the end of the trial."""
 

@@ -7,7 +7,7 @@ docs/guards.md.
 
 from __future__ import annotations
 
-from keisoku.language import phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.interference import Interference, PortCounters
 from keisoku.subjects.device.record.trial import NS_PER_S, Branch, Facts, Receiver, StreamFacts, Trial, TrialRecord
@@ -116,7 +116,7 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
 
 def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
     frames = trial.frames_of(port)
-    if sent.offered_frames < frames * (1 - TOLERANCE):
+    if sent.offered_frames + sent.unsent_frames < frames * (1 - TOLERANCE):
         return [
             phrase(
                 "the tester offered {offered_frames} of {frames} frames",
@@ -207,6 +207,21 @@ def _at_links(trial: Trial, facts: Facts) -> list[str]:
     return found
 
 
+def without_links(facts: Facts) -> list[str]:
+    """Which ports had no link for a time, and the frames that the tester therefore did not send. No failure where links
+    may fail: these frames were neither offered nor lost."""
+    unsent = {port.port: port.sent.unsent_frames for port in facts.transmitters}
+    found = []
+    for link in facts.links:
+        if link.down_ns:
+            name, seconds = facts.name_of(link.port), link.down_ns / NS_PER_S
+            found.append(phrase("{name} had no link for {seconds:.1f} s", name=name, seconds=seconds))
+            if count := unsent.get(link.port):
+                own = plural("{count} frame was not sent there", "{count} frames were not sent there", count=count)
+                found[-1] = join_texts("; ", [found[-1], own])
+    return found
+
+
 def unstamped(name: str, receiver: Receiver) -> list[str]:
     """The reason if hardware that was to stamp the arrivals at a port did not stamp them all."""
     stamped = receiver.stamped
@@ -231,11 +246,11 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
         last_ns = facts.sent.last_sent_ns
         found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
     found += _not_waited_for(trial, facts)
-    # A device sends into a link that was taken from it until it knows: the kernel counts these frames as well, and says
-    # of none which it was.
+    # A device sends into a link that was taken from it until it knows, and the kernel drops what still comes to a port
+    # that is down: it counts these frames as well, and says of none which it was.
     lost = {link.port for link in facts.lost_links}
     for port, change in facts.counters.items():
-        own = change.model_copy(update={"peer_tx_dropped": None}) if port in lost else change
+        own = change.model_copy(update={"peer_tx_dropped": None, "rx_dropped": 0}) if port in lost else change
         found += port_drops(own, foreign.get(port, 0))
     return found
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from keisoku.errors import PlanError
 from keisoku.ground.host.claim import Claim, InUse
@@ -14,7 +15,7 @@ from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives
 from keisoku.subjects.device.testbed.host_port import PortAddress, check, interface_ip
 from keisoku.subjects.device.testbed.host_port_list import HostPort
-from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed, WantedTraffic
+from keisoku.subjects.device.testbed.requirements import WantedTestbed, WantedTraffic
 from keisoku.subjects.device.testbed.tester_hosts import TesterHosts
 from keisoku.subjects.device.testbed.wired import WiredTestbed
 
@@ -42,8 +43,10 @@ class HostPortsTestbed(WiredTestbed):
             check(address, wanted.frame_bytes, wanted.force, port.field, wanted.tag_bytes) for port, address in asked
         ]
         with ExitStack() as claims:
-            for port, address in asked:
-                claims.callback(_claim(port, address).close)
+            own: dict[object, Claim] = {}
+            for place, port in zip(places, wanted.ports, strict=True):
+                own[place] = wanted.held[place].shared() if place in wanted.held else claim(*place, port.field)
+                claims.callback(own[place].close)
             opened = zip(asked, self._found, strict=True)
             super().__init__(
                 [
@@ -53,8 +56,13 @@ class HostPortsTestbed(WiredTestbed):
             )
             self._wanted = wanted
             self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
-            self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
-            self._claims = claims.pop_all()
+            self.answer({port: [host] for port, host in enumerate(self._hosts.ranges)})
+            self._own, self._claims = own, claims.pop_all()
+
+    @property
+    def claims(self) -> Mapping[object, Claim]:
+        """Those of all ports."""
+        return self._own
 
     def line_rate(self, port: int) -> float | None:
         """The rate that the driver reports. A veth reports 10 Gb/s, which has no meaning."""
@@ -87,13 +95,12 @@ class HostPortsTestbed(WiredTestbed):
         self._claims.close()
 
 
-def _claim(port: WantedPort, address: PortAddress) -> Claim:
-    """Raises PlanError if another process uses the port."""
+def claim(namespace: Path | None, interface: str, field: str = "port") -> Claim:
+    """Holds an interface. Raises PlanError naming `field` if another process uses it."""
     try:
-        return Claim(address.interface, address.namespace_path)
+        return Claim(interface, namespace)
     except InUse as error:
-        problem = f"{address.interface} is used by another keisoku (process {error.process})"
-        raise PlanError(port.field, problem, "wait until that one ends, or choose another port") from error
+        raise PlanError(field, str(error), "wait until that one ends, or choose another port") from error
 
 
 class _KernelHosts(TesterHosts):

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from keisoku._core import Wire
-from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.claim import Claim, InUse
+from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control, ControlError
 from keisoku.ground.host.two_ended.one_client_server import OneClientServer
@@ -26,7 +25,7 @@ from keisoku.subjects.device.engine.two_host_wire import GREETING, RECEIVES, unp
 from keisoku.subjects.device.engine.watched import Parts
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.testbed.host_port import PortAddress, check, has_carrier, interface_ip
-from keisoku.subjects.device.testbed.host_ports import wired_ports
+from keisoku.subjects.device.testbed.host_ports import claim, wired_ports
 
 _IDLE_S = 600.0
 """A tester may rest between trials, or an operator reset a device by hand."""
@@ -56,11 +55,7 @@ class ReceivingServer(OneClientServer):
         self._clock = clock
         address = PortAddress.parse(port)
         found = check(address, (), force)
-        try:
-            self._claim = Claim(address.interface, address.namespace_path)
-        except InUse as error:
-            problem = f"{address.interface} is used by another keisoku (process {error.process})"
-            raise PlanError("port", problem, "wait until that one ends, or choose another port") from error
+        self._claim = claim(address.namespace_path, address.interface)
         self._lent = next(iter(wired_ports(address, found, receives=True).values()))
         super().__init__(place, tcp_port, told)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from keisoku.errors import PlanError
@@ -15,6 +15,7 @@ from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.record.interference import PortEngine
 
 if TYPE_CHECKING:
+    from keisoku.ground.host.claim import Claim
     from keisoku.subjects.device.engine.stamps import (
         Wanted as WantedStamps,  # it reads from the kernel, which few testbeds need
     )
@@ -96,6 +97,8 @@ class WantedTestbed:
     """The PTP master by which the clocks of both hosts are related."""
     tag_bytes: int = 0
     """What of each frame is a VLAN tag, which no MTU counts."""
+    held: Mapping[object, Claim] = field(default_factory=dict)
+    """The interfaces of the testbed that this one will replace, by their places: they stay claimed."""
 
     def check_apart(self, places: Sequence[object], names: Sequence[str]) -> None:
         """Raises PlanError if two of the ports are the same; `names` are for the message."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.host_range import HostRange
@@ -12,6 +13,9 @@ from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.record.trial import NS_PER_S
 from keisoku.subjects.device.testbed.requirements import WantedTraffic
+
+if TYPE_CHECKING:
+    from keisoku.ground.host.claim import Claim  # sockets, which few testbeds need
 
 
 class Testbed(ABC):
@@ -31,6 +35,11 @@ class Testbed(ABC):
     """Whether single flows are counted, and their first and last frames timed, while they run."""
     drain_ns = NS_PER_S // 2
     """How long frames may still arrive after the last one was sent."""
+
+    @property
+    def claims(self) -> Mapping[object, Claim]:
+        """The interfaces that it holds, by their places."""
+        return {}
 
     @property
     def remarks(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ from keisoku.errors import EngineError
 from keisoku.subjects.device.engine.wired import check_stamps
 from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
 from keisoku.subjects.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
-from keisoku.subjects.device.record.validity import disturbances, reasons, shortfalls
+from keisoku.subjects.device.record.validity import disturbances, reasons, shortfalls, without_links
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
 NONE = Ranges(count=0, ranges=[], complete=True)
@@ -94,6 +94,18 @@ def test_frames_that_a_device_sent_into_a_link_that_was_taken_are_no_fault_of_th
 def test_a_changed_mtu_spoils_a_trial() -> None:
     changed = facts().model_copy(update={"links": [link(mtu_bytes=(9000, 1500))]})
     assert reasons(TRIAL, changed) == ["the MTU of port 2 was changed from 9000 to 1500 during the trial"]
+
+
+def test_frames_that_a_port_without_a_link_did_not_send_are_no_shortfall_and_are_said() -> None:
+    whole = facts(offered=60_000, forwarded=60_000, lost=0)
+    (sender,) = whole.transmitters
+    sent = sender.sent.model_copy(update={"unsent_frames": 40_000})
+    links = [link(port=0, lost_ns=5, down_ns=4_000_000_000), link(down_ns=0)]
+    whole = whole.model_copy(
+        update={"transmitters": [sender.model_copy(update={"port": 0, "sent": sent})], "links": links}
+    )
+    assert shortfalls(TRIAL.model_copy(update={"links_may_fail": True}), whole) == []
+    assert without_links(whole) == ["port 1 had no link for 4.0 s; 40000 frames were not sent there"]
 
 
 def test_a_full_transmit_queue_is_the_testers_shortfall_and_no_load() -> None:

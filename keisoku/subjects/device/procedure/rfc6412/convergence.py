@@ -35,7 +35,7 @@ from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettin
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import EVENTS, Event
 from keisoku.subjects.device.record.trial import Constant, Trial, TrialRecord
-from keisoku.subjects.device.record.validity import why_invalid
+from keisoku.subjects.device.record.validity import why_invalid, without_links
 
 SAMPLING_NS = 10_000_000
 """RFC 6413 §4.1.4: the sampling interval of the rate should be 10 ms or less."""
@@ -56,6 +56,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     Raises PlanError for a pacing that is not constant.
     """
     settings, rows = setting.plan.of(ConvergenceSettings), []
+    without: list[str] = []
     if any(content.pacing != Constant() for content in setting.plan.contents()):
         problem = "interruptions are known to the time between two frames, which must be constant"
         raise PlanError("pacing", problem, "leave it out")
@@ -77,6 +78,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if settings.hops:
             more["changes"] = "changed"
         record = yield from _calm(trial.model_copy(update=more))
+        without += without_links(record.facts)
         if record.valid:
             rows += _rows(record, size)
             rows += _hops(record, size, settings) if settings.hops else []
@@ -95,6 +97,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 "Convergence is from the event to the end of the last interruption of a flow. That of the first flow"
                 " is the detection and the first repair; from there to the last flow the device repairs the others."
             ),
+            *without,
         ],
         deviations=[
             phrase(
