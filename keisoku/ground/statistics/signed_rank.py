@@ -92,7 +92,8 @@ def _most(count: int, error: float) -> int:
     """The largest sum of scores s for which 2 · P(sum <= s) is at most `error`; -1: none."""
     if count > _EXACT:
         scores = np.array(_scores(count))
-        return math.floor(scores.sum() / 2 + NormalDist().inv_cdf(error / 2) * math.sqrt((scores**2).sum() / 4) - 0.5)
+        spread = math.sqrt(float((scores**2).sum()) / 4)
+        return math.floor(float(scores.sum()) / 2 + NormalDist().inv_cdf(error / 2) * spread - 0.5)
     return int(np.searchsorted(_at_most(count), error / 2, side="right")) - 1
 
 

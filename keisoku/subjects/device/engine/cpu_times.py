@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Self
 
-from keisoku.ground.host.cpu_time import Thread, named, of_processes, of_soft_interrupts
+from keisoku.ground.host.cpu_time import PACKET_THREADS, Thread, named, of_processes, of_soft_interrupts
 
 
 class CpuTimes:
@@ -45,4 +45,9 @@ class CpuTimes:
             for cpu, ns in later.items()
             if cpu not in sending
         }
-        return {"threads_ns": threads, "soft_interrupts_ns": others}
+        carrying = {name: ns for name, ns in threads.items() if name.startswith(PACKET_THREADS)}
+        return {
+            "threads_ns": {name: ns for name, ns in threads.items() if name not in carrying},
+            "packet_threads_ns": carrying,
+            "soft_interrupts_ns": others,
+        }

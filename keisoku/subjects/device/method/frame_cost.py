@@ -13,7 +13,6 @@ from math import inf
 from statistics import median
 from typing import Any, Literal
 
-from keisoku.ground.host.cpu_time import PACKET_THREADS
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.difference import difference
 from keisoku.ground.statistics.quantity import Interval, Quantity
@@ -179,7 +178,7 @@ class FrameCost:
         what others cause in the kernel, as the runs over the cable show it; None where it is nothing."""
         runs = [record for record in self.runs["device"] if record.facts.tracked.forwarded_frames]
         found = [
-            sum(record.facts.threads_ns.values(), _interrupts_ns(record)) / record.facts.tracked.forwarded_frames
+            sum(record.facts.threads_ns.values(), _kernel_ns(record)) / record.facts.tracked.forwarded_frames
             for record in runs
         ]
         if not found:
@@ -192,14 +191,9 @@ class FrameCost:
 
     @property
     def _polling(self) -> list[str]:
-        """Names of threads that take much CPU time while no frame comes: they look for frames all the time. What takes
-        the kernel's own threads then is others' frames."""
+        """Names of threads that take much CPU time while no frame comes: they look for frames all the time."""
         idle, loaded = (_threads(self.runs[place]) for place in ("cable", "device"))
-        return sorted(
-            name
-            for name, ns in idle.items()
-            if loaded and ns > POLLING * loaded.total() and not name.startswith(PACKET_THREADS)
-        )
+        return sorted(name for name, ns in idle.items() if loaded and ns > POLLING * loaded.total())
 
     @property
     def _overloaded(self) -> bool:
@@ -304,12 +298,7 @@ def _speeds(records: Sequence[TrialRecord]) -> list[Speed]:
 
 def _kernel_ns(record: TrialRecord) -> int:
     """CPU time of the kernel's threads that carry packets, and of soft interrupts on other CPUs than the sender's."""
-    threads = record.facts.threads_ns.items()
-    return sum((ns for name, ns in threads if name.startswith(PACKET_THREADS)), _interrupts_ns(record))
-
-
-def _interrupts_ns(record: TrialRecord) -> int:
-    return sum(record.facts.soft_interrupts_ns.values())
+    return sum(record.facts.packet_threads_ns.values()) + sum(record.facts.soft_interrupts_ns.values())
 
 
 def _sum(one: Quantity, other: Quantity) -> Quantity:

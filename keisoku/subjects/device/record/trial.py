@@ -478,9 +478,11 @@ class Facts(_Model):
     opened: Opened | None = None
     """What became of them."""
     threads_ns: dict[str, int] = {}
-    """CPU time of threads beside the sender's, by name, where the trial reads it."""
+    """CPU time of the device's threads, by name, where the trial reads it."""
+    packet_threads_ns: dict[str, int] = {}
+    """The same of the kernel's threads that carry packets, of whatever program."""
     soft_interrupts_ns: dict[int, int] = {}
-    """The same of soft interrupts on each CPU on which no sender works, outside those threads, in steps of 10 ms."""
+    """The same of soft interrupts on each CPU on which no sender works, outside these threads, in steps of 10 ms."""
     cpu_counters: dict[str, int] = {}
     """'cycles', 'instructions' and 'cache_misses' of the tester's threads, those of the kernel that carry packets, and
     the device's processes, in a trial that times batches; empty where the machine does not count them."""

@@ -99,7 +99,7 @@ def test_threads_that_work_for_the_device_count(template: tuple[Facts, Capabilit
     (row,) = result.rows
     assert row.figures["elsewhere"].value == pytest.approx(400)
     assert row.figures["cost"].value == pytest.approx(DEVICE_NS + 400, rel=0.005)
-    few, _ = found(template, threads_ns={"ksoftirqd/1": forwarded})
+    few, _ = found(template, packet_threads_ns={"ksoftirqd/1": forwarded})
     assert "elsewhere" not in few.rows[0].figures, "less than a hundredth comes from elsewhere"
 
 
@@ -107,14 +107,14 @@ def test_what_others_do_in_the_kernel_is_not_the_device_s(template: tuple[Facts,
     """Frames of another program on the other CPU were counted as this device's, or as those of a thread that polls."""
     forwarded = template[0].streams[0].tracked.forwarded_frames
     others: dict[str, Any] = {
-        "threads_ns": {"ksoftirqd/1": 900 * forwarded},
+        "packet_threads_ns": {"ksoftirqd/1": 900 * forwarded},
         "soft_interrupts_ns": {1: 300 * forwarded},
     }
     result, _ = found(template, idle=others, **others)
     (row,) = result.rows
     assert row.figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.005) and not row.figures["cost"].bound
     assert "elsewhere" not in row.figures and not row.remark
-    more = {"threads_ns": {"ksoftirqd/1": 900 * forwarded, "napi/dut0-1": 400 * forwarded}}
+    more = {"packet_threads_ns": {"ksoftirqd/1": 900 * forwarded, "napi/dut0-1": 400 * forwarded}}
     result, _ = found(template, idle=others, **others | more)
     assert result.rows[0].figures["elsewhere"].value == pytest.approx(400)
 
