@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
+from keisoku.ground.statistics.distribution import student_quantile
+
 COVERAGE_FACTOR = 2.0
 """k = 2: about 95 % of a normal distribution (GUM 6.2.1, 6.3.3). Every figure shown uses it."""
 CONFIDENCE = 0.95
@@ -55,9 +57,7 @@ def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     share = (1 + confidence) / 2
     if math.isinf(freedom):
         return NormalDist().inv_cdf(share)
-    from scipy import special  # takes a while to load, and not every command needs it
-
-    return float(special.stdtrit(freedom, share))
+    return student_quantile(freedom, share)
 
 
 def effective_freedom(parts: Iterable[tuple[float, float]]) -> float:

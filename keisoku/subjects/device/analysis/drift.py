@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keisoku.ground.statistics.distribution import student_quantile
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, rectangular, student
 from keisoku.language import phrase
@@ -168,9 +169,7 @@ def trend(samples: Sequence[Sample]) -> Drift | None:
 
 def _limit(freedom: int) -> float:
     """Standard errors that a slope of independent samples exceeds with a probability of `CHANCE` (Student's t)."""
-    from scipy import special  # takes a while to load, and not every command needs it
-
-    return float(special.stdtrit(freedom, 1 - CHANCE / 2))
+    return student_quantile(freedom, 1 - CHANCE / 2)
 
 
 def difference(one: Drift, other: Drift) -> Drift:
