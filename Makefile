@@ -155,7 +155,7 @@ wheel: $(BUILT)
 	@./setup.sh wheel
 	@./setup.sh web
 	@for processor in $(PROCESSORS); do \
-		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --quiet --zig \
+		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --strip --quiet --zig \
 			--compatibility manylinux2014 --target $$processor-unknown-linux-gnu --out dist || exit 1; \
 	done
 	@$(PY) docs/site/manual.py dist/keisoku-*.whl
