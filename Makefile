@@ -161,7 +161,7 @@ wheel: $(BUILT)
 	@$(PY) docs/site/manual.py dist/keisoku-*.whl
 	@ls -l dist/keisoku-*.whl
 
-# A Debian package of the wheel with the Python packages that it needs, for this machine's processor.
+# Debian packages of the wheel with the Python packages that it needs, for this machine's processor.
 deb: wheel
 	@packaging/deb.sh
 
@@ -171,7 +171,7 @@ test-install:
 	@./setup.sh install
 	$(PY) -m pytest -rs packaging
 
-# Wheels, Debian package, image, bills of materials and checksums in dist/, all checked. Needs root.
+# Wheels, Debian packages, image, bills of materials and checksums in dist/, all checked. Needs root.
 release:
 	@rm -rf dist
 	@./setup.sh release
