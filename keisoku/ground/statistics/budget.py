@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from keisoku.ground.statistics.distribution import chi_squared_quantile
 from keisoku.ground.statistics.quantity import Contribution, Interval, Quantity
 from keisoku.ground.statistics.uncertainty import (
     CONFIDENCE,
@@ -69,6 +68,8 @@ def mean_with(values: Sequence[float], unit: str, source: str, others: Sequence[
 
 def variance(values: Sequence[float], unit: str) -> Quantity:
     """The variance of two or more normal values, with its interval by chi-squared; `unit` is that of its square."""
+    from keisoku.ground.statistics.distribution import chi_squared_quantile  # not needed before the first frame
+
     freedom, tail = len(values) - 1, (1 - CONFIDENCE) / 2
     square = deviation(values) ** 2
     lower, upper = (square * freedom / chi_squared_quantile(freedom, chance) for chance in (tail, 1 - tail))

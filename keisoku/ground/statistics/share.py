@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from keisoku.ground.statistics.distribution import beta_quantile
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import CONFIDENCE, student
 
@@ -23,6 +22,8 @@ def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
     if count in (0, whole):  # the quantile is a root
         end = -math.expm1(math.log(tail) / whole)
         return (0.0, end) if count == 0 else (1 - end, 1.0)
+    from keisoku.ground.statistics.distribution import beta_quantile  # not needed before the first frame
+
     return beta_quantile(count, whole - count + 1, tail), beta_quantile(count + 1, whole - count, 1 - tail)
 
 

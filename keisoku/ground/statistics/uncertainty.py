@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
-from keisoku.ground.statistics.distribution import student_quantile
-
 COVERAGE_FACTOR = 2.0
 """k = 2: about 95 % of a normal distribution (GUM 6.2.1, 6.3.3). Every figure shown uses it."""
 CONFIDENCE = 0.95
@@ -57,6 +55,8 @@ def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     share = (1 + confidence) / 2
     if math.isinf(freedom):
         return NormalDist().inv_cdf(share)
+    from keisoku.ground.statistics.distribution import student_quantile  # not needed before the first frame
+
     return student_quantile(freedom, share)
 
 

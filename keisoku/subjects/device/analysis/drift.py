@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.distribution import student_quantile
 from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, rectangular, student
 from keisoku.language import phrase
@@ -169,6 +168,8 @@ def trend(samples: Sequence[Sample]) -> Drift | None:
 
 def _limit(freedom: int) -> float:
     """Standard errors that a slope of independent samples exceeds with a probability of `CHANCE` (Student's t)."""
+    from keisoku.ground.statistics.distribution import student_quantile  # not needed before the first frame
+
     return student_quantile(freedom, 1 - CHANCE / 2)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.distribution import chi_squared_above, fisher_above
 from keisoku.ground.statistics.line import LineFit, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, standard_error_of_mean, student
 from keisoku.subjects.device.analysis.behaviour import correlation
@@ -138,6 +137,11 @@ def exceeds(variance: float, freedom: float, explained: float, of_explained: flo
     if not freedom:
         return False
     ratio = variance / explained
+    from keisoku.ground.statistics.distribution import (  # not needed before the first frame
+        chi_squared_above,
+        fisher_above,
+    )
+
     if of_explained:
         return fisher_above(freedom, of_explained, ratio) < chance
     return chi_squared_above(freedom, ratio * freedom) < chance

@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from keisoku.ground.statistics.distribution import fisher_above
 from keisoku.ground.statistics.uncertainty import (
     CONFIDENCE,
     COVERAGE_FACTOR,
@@ -332,6 +331,8 @@ def _chance_of_more(ratio: float, numerator: int, denominator: float) -> float:
     """The chance of a larger ratio of two variances that estimate the same (Fisher's F)."""
     if math.isinf(ratio):
         return 0.0
+    from keisoku.ground.statistics.distribution import fisher_above  # not needed before the first frame
+
     return fisher_above(numerator, denominator, ratio)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from keisoku.ground.statistics.distribution import beta_below, beta_quantile
 from keisoku.subjects.device.record.counts import Latency
 
 REACH_MOST = 20.0
@@ -55,6 +54,8 @@ class Shape:
     def below(self, latency_ns: float) -> float:
         """The share of latencies below this one."""
         place = (latency_ns - self.min_ns) / (self.max_ns - self.min_ns)
+        from keisoku.ground.statistics.distribution import beta_below  # not needed before the first frame
+
         return beta_below(self.alpha, self.beta, place)
 
     def beyond(self, lower_ns: float, upper_ns: float) -> float:
@@ -66,6 +67,8 @@ class Shape:
         below, until = self.below(lower_ns), self.below(upper_ns)
         if not until - below >= 1e-9:
             return None
+        from keisoku.ground.statistics.distribution import beta_quantile  # not needed before the first frame
+
         place = beta_quantile(self.alpha, self.beta, below + share * (until - below))
         return min(max(self.min_ns + (self.max_ns - self.min_ns) * place, lower_ns), upper_ns)
 
