@@ -155,13 +155,13 @@ wheel: $(BUILT)
 	@./setup.sh wheel
 	@./setup.sh web
 	@for processor in $(PROCESSORS); do \
-		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --quiet --zig \
+		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --strip --quiet --zig \
 			--compatibility manylinux2014 --target $$processor-unknown-linux-gnu --out dist || exit 1; \
 	done
 	@$(PY) docs/site/manual.py dist/keisoku-*.whl
 	@ls -l dist/keisoku-*.whl
 
-# A Debian package of the wheel with the Python packages that it needs, for this machine's processor.
+# Debian packages of the wheel with the Python packages that it needs, for this machine's processor.
 deb: wheel
 	@packaging/deb.sh
 
@@ -171,7 +171,7 @@ test-install:
 	@./setup.sh install
 	$(PY) -m pytest -rs packaging
 
-# Wheels, Debian package, image, bills of materials and checksums in dist/, all checked. Needs root.
+# Wheels, Debian packages, image, bills of materials and checksums in dist/, all checked. Needs root.
 release:
 	@rm -rf dist
 	@./setup.sh release

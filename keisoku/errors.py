@@ -5,7 +5,8 @@ The command turns them into exit code 2; nothing else may print or exit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 
 _SHOWN = 60
 """Characters of a wrong value."""
@@ -31,6 +32,13 @@ class Occupied(PlanError):
 
 class EngineError(KeisokuError):
     """A port or device failed while the trial was being prepared or carried out."""
+
+
+def demand(packages: Iterable[str]) -> None:
+    """Raises ModuleNotFoundError for a package of an extra that is not installed, before what needs it has begun."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def excerpt(value: object) -> str:

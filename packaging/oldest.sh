@@ -7,8 +7,7 @@ place=build/oldest
 uv=.venv/bin/uv
 python=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 $uv venv --quiet --clear --python .venv/bin/python "$place"
-$uv pip compile --quiet --resolution lowest-direct --python-version "$python" --extra serve --extra notebook --extra board \
-    --extra cluster pyproject.toml --output-file "$place/requirements.txt"
+$uv pip compile --quiet --resolution lowest-direct --python-version "$python" --extra full --extra cluster pyproject.toml --output-file "$place/requirements.txt"
 $uv pip install --quiet --python "$place" --requirement "$place/requirements.txt" pytest pytest-timeout hypothesis cryptography
 # What a test compares with.
 $uv pip install --quiet --python "$place" --no-deps --requirement tests/requirements.lock

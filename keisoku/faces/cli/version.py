@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from keisoku._core import HAS_BPF
 
 _NAME = re.compile(r"[\w.-]+")
-_EXTRAS = ("", "board", "notebook", "serve")
+_EXTRAS = ("", "board", "fit", "notebook", "query", "rows", "serve")
 """Those whose packages commands use; the others build and test keisoku."""
 
 
@@ -27,7 +27,7 @@ def version_text() -> str:
         name, _, marker = requirement.partition(";")
         package = _NAME.match(name)
         extra = marker.partition("extra ==")[2].strip().strip("'\"")
-        if package and extra in _EXTRAS:
+        if package and package[0] != "keisoku" and extra in _EXTRAS:
             lines.append(f"{package[0]}: {_installed(package[0], extra)}")
     return "\n".join(lines)
 

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.quantity import Quantity
 
-_FIGURES = pa.schema(
-    [
-        ("measurement", pa.string()),
-        ("frame_bytes", pa.int64()),
-        ("group", pa.string()),
-        ("case", pa.string()),
-        ("figure", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-        ("uncertainty_k2", pa.float64()),
-        ("lower", pa.float64()),
-        ("upper", pa.float64()),
-        ("bound", pa.string()),
-        ("covers", pa.string()),
-        ("trial", pa.int64()),
-        ("remark", pa.string()),
-    ]
-)
+if TYPE_CHECKING:  # Arrow loads slowly, and is not everywhere
+    import pyarrow as pa
 
 
 def figures(results: Iterable[Result]) -> pa.Table:
@@ -36,6 +19,8 @@ def figures(results: Iterable[Result]) -> pa.Table:
     'bound' is 'at least' or 'at most' where the value is only a bound, whose open side is null; 'covers' is
     'resolution' where the uncertainty is only that of the run's resolution.
     """
+    import pyarrow as pa
+
     rows = [
         {
             "measurement": result.measurement,
@@ -57,7 +42,23 @@ def figures(results: Iterable[Result]) -> pa.Table:
         for row in result.rows
         for name, figure in row.figures.items()
     ]
-    return pa.Table.from_pylist(rows, schema=_FIGURES)
+    types = [
+        ("measurement", pa.string()),
+        ("frame_bytes", pa.int64()),
+        ("group", pa.string()),
+        ("case", pa.string()),
+        ("figure", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+        ("uncertainty_k2", pa.float64()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("bound", pa.string()),
+        ("covers", pa.string()),
+        ("trial", pa.int64()),
+        ("remark", pa.string()),
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema(types))
 
 
 def _end(figure: Quantity, side: int) -> float | None:

@@ -88,14 +88,14 @@ class Rows:
 
 def raw_rows(path: Path) -> list[Rows]:
     """What raw rows a run holds, and which of their files are damaged. A line that was cut is no row."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found = []
     for file in sorted(path.glob("*.jsonl")):
         content = file.read_bytes()
         found.append(Rows(file.name, content.count(b"\n"), len(content)))
     for folder in sorted({file.parent for file in path.glob("*/*.parquet")}):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         rows, size, damaged = 0, 0, []
         for file in sorted(folder.glob("*.parquet")):
             size += _status(file).st_size

@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from keisoku.ground.statistics.distribution import student_quantile
 from keisoku.ground.statistics.paired import SHOWN_ERROR, Ends, Judgement, Rule, alarm_errors, final, widened, width
 from keisoku.ground.statistics.quantity import Quantity
 
@@ -44,10 +45,9 @@ def judge_against(kept: Sequence[Quantity], new: Sequence[Quantity], rule: Rule,
     squares = sum((value - statistics.fmean(side)) ** 2 for side in (ones, others) for value in side)
     error = math.sqrt(squares / freedom * (1 / len(ones) + 1 / len(others)))
     resolution = statistics.median([width(one, other, of_logs) for one in kept for other in new])
-    from scipy.stats import t  # loads slowly
 
     def ends(miss: float) -> Ends:
-        reach = float(t.ppf(1 - miss / rule.comparisons / 2, freedom)) * error
+        reach = student_quantile(freedom, 1 - miss / rule.comparisons / 2) * error
         low, high = widened((found - reach, found + reach), (found, found), resolution)
         return share(low), share(high)
 

@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from keisoku.ground.statistics.distribution import student_quantile
+
 LEAST = 40
 """From so many differences on, intervals covered as promised (`benchmarks/detection/paired.py`)."""
 _TUNING = 5.0
@@ -59,8 +61,6 @@ def interval(differences: Differences, error: float) -> tuple[float, float, floa
     found = centre(differences)
     if found is None:
         return None
-    from scipy import special  # takes a while to load
-
     estimate, standard_error = found
-    half = standard_error * float(special.stdtrit(_FREEDOM * (len(differences) - 1), 1 - error / 2))
+    half = standard_error * student_quantile(_FREEDOM * (len(differences) - 1), 1 - error / 2)
     return estimate, estimate - half, estimate + half

@@ -68,11 +68,11 @@ def mean_with(values: Sequence[float], unit: str, source: str, others: Sequence[
 
 def variance(values: Sequence[float], unit: str) -> Quantity:
     """The variance of two or more normal values, with its interval by chi-squared; `unit` is that of its square."""
-    from scipy import special  # takes a while to load, and not every command needs it
+    from keisoku.ground.statistics.distribution import chi_squared_quantile  # not needed before the first frame
 
     freedom, tail = len(values) - 1, (1 - CONFIDENCE) / 2
     square = deviation(values) ** 2
-    lower, upper = (square * freedom / float(special.chdtri(freedom, chance)) for chance in (tail, 1 - tail))
+    lower, upper = (square * freedom / chi_squared_quantile(freedom, chance) for chance in (tail, 1 - tail))
     return _between(square, unit, lower, upper)
 
 

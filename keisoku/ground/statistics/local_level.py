@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.difference import ROUNDING
+from keisoku.ground.statistics.distribution import student_quantile
 from keisoku.ground.statistics.uncertainty import CONFIDENCE
 
 Values = NDArray[np.float64]
@@ -253,8 +254,6 @@ class _Model:
         Each drift gives the best linear unbiased prediction and its variance (Robinson, That BLUP is a good thing,
         1991), and all of them their mixture.
         """
-        from scipy.stats import t  # loads slowly
-
         found = []
         for given, weight in self.drifting:
             tied = given.covariance @ runs
@@ -264,7 +263,7 @@ class _Model:
             found.append((weight, mean, given.left / self.freedom * square))
         mean = sum(weight * each for weight, each, _ in found)
         variance = sum(weight * (square + (each - mean) ** 2) for weight, each, square in found)
-        return float(mean), float(t.ppf((1 + CONFIDENCE) / 2, self.freedom)) * math.sqrt(max(variance, 0.0))
+        return float(mean), student_quantile(self.freedom, (1 + CONFIDENCE) / 2) * math.sqrt(max(variance, 0.0))
 
 
 @dataclass(frozen=True)

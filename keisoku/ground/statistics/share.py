@@ -19,14 +19,12 @@ def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
     Where things come several at a time, both are how many are independent of each other, and need not be integers.
     """
     tail = (1 - CONFIDENCE) / 2
-    if count in (0, whole):  # the quantile is a root, and most commands need no other
+    if count in (0, whole):  # the quantile is a root
         end = -math.expm1(math.log(tail) / whole)
         return (0.0, end) if count == 0 else (1 - end, 1.0)
-    from scipy import special  # takes a while to load
+    from keisoku.ground.statistics.distribution import beta_quantile  # not needed before the first frame
 
-    lower = float(special.betaincinv(count, whole - count + 1, tail))
-    upper = float(special.betaincinv(count + 1, whole - count, 1 - tail))
-    return lower, upper
+    return beta_quantile(count, whole - count + 1, tail), beta_quantile(count + 1, whole - count, 1 - tail)
 
 
 def share(count: int, whole: int) -> Quantity:

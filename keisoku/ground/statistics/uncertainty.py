@@ -55,9 +55,9 @@ def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     share = (1 + confidence) / 2
     if math.isinf(freedom):
         return NormalDist().inv_cdf(share)
-    from scipy import special  # takes a while to load, and not every command needs it
+    from keisoku.ground.statistics.distribution import student_quantile  # not needed before the first frame
 
-    return float(special.stdtrit(freedom, share))
+    return student_quantile(freedom, share)
 
 
 def effective_freedom(parts: Iterable[tuple[float, float]]) -> float:

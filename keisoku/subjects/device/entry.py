@@ -66,6 +66,8 @@ class Procedure:
     """Its load looks like an attack (a SYN flood): only labs and simulated devices get it without `force`."""
     needs: tuple[Ability, ...] = ()
     """Abilities that an engine needs besides sending and receiving."""
+    packages: tuple[str, ...] = ()
+    """Packages of extras that its result is computed with."""
     also_needs: Callable[[Any], Iterable[Ability]] = lambda settings: ()
     """Further ones, by its settings."""
     connections: Callable[[Any], int] = lambda settings: 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import EngineError, PlanError, demand
 from keisoku.ground.entry import Findings, Work
 from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.report.sentence import sentence
@@ -55,6 +55,7 @@ def measure(work: Work[Plan]) -> None:
     # The answer is computed and written afterwards, which takes about as long as the program's start on the same host.
     started_s = work.waited_s()
     plan = work.settings
+    demand(package for name in plan.methods for package in PROCEDURES[name].packages)
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})

@@ -12,8 +12,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-from scipy import special
 
+from keisoku.ground.statistics.distribution import student_below
 from keisoku.ground.statistics.uncertainty import effective_freedom, standard_error_of_mean
 
 Key = TypeVar("Key", bound=Hashable)
@@ -41,4 +41,4 @@ def worse_by_chance(best: Sequence[float], other: Sequence[float]) -> float:
     error = math.hypot(*(each for each, _ in errors))
     if error == 0:
         return 1.0 if apart == 0 else 0.0
-    return float(special.stdtr(effective_freedom(errors), -apart / error))
+    return student_below(effective_freedom(errors), -apart / error)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from keisoku.ground.statistics.distribution import fisher_above
 from keisoku.ground.statistics.uncertainty import student
 
 Setup = Mapping[str, str]
@@ -96,7 +96,7 @@ def interactions(cells: Sequence[tuple[Setup, Sequence[float]]], level: float = 
         if variance == 0:
             chance = 0.0 if squares > 1e-24 else 1.0
         else:
-            chance = float(special.fdtrc(between, freedom, squares / between / variance))
+            chance = fisher_above(between, freedom, squares / between / variance)
         if chance < level:
             found.append(Interaction((one, other), chance))
     return found

@@ -11,7 +11,8 @@ from typing import Any
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.subjects.stream.flow.report import Row, table
+from keisoku.subjects.stream.flow.report import Row
+from keisoku.subjects.stream.flow.table import table
 from keisoku.subjects.stream.schedule import Cell, CellSchedule
 
 TABLE = "streams"

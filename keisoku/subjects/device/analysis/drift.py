@@ -168,9 +168,9 @@ def trend(samples: Sequence[Sample]) -> Drift | None:
 
 def _limit(freedom: int) -> float:
     """Standard errors that a slope of independent samples exceeds with a probability of `CHANCE` (Student's t)."""
-    from scipy import special  # takes a while to load, and not every command needs it
+    from keisoku.ground.statistics.distribution import student_quantile  # not needed before the first frame
 
-    return float(special.stdtrit(freedom, 1 - CHANCE / 2))
+    return student_quantile(freedom, 1 - CHANCE / 2)
 
 
 def difference(one: Drift, other: Drift) -> Drift:

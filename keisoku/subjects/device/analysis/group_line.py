@@ -132,10 +132,16 @@ def exceeds(variance: float, freedom: float, explained: float, of_explained: flo
 
     Both are in one unit, with their numbers of degrees of freedom; `of_explained` 0: the other is known.
     """
-    from scipy import special  # takes a while to load, and not every command needs it
-
     if variance <= explained or explained <= 0:
         return variance > explained
+    if not freedom:
+        return False
     ratio = variance / explained
-    found = special.fdtrc(freedom, of_explained, ratio) if of_explained else special.chdtrc(freedom, ratio * freedom)
-    return bool(found < chance)
+    from keisoku.ground.statistics.distribution import (  # not needed before the first frame
+        chi_squared_above,
+        fisher_above,
+    )
+
+    if of_explained:
+        return fisher_above(freedom, of_explained, ratio) < chance
+    return chi_squared_above(freedom, ratio * freedom) < chance

@@ -329,13 +329,11 @@ def _pooled(between: float, trials_freedom: int, within: float, freedom: float, 
 
 def _chance_of_more(ratio: float, numerator: int, denominator: float) -> float:
     """The chance of a larger ratio of two variances that estimate the same (Fisher's F)."""
-    from scipy import special  # takes a while to load, and not every command needs it
-
     if math.isinf(ratio):
         return 0.0
-    if math.isinf(denominator):
-        return float(special.chdtrc(numerator, ratio * numerator))
-    return float(special.fdtrc(numerator, denominator, ratio))
+    from keisoku.ground.statistics.distribution import fisher_above  # not needed before the first frame
+
+    return fisher_above(numerator, denominator, ratio)
 
 
 def frames_alike(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:

@@ -53,10 +53,10 @@ class Shape:
 
     def below(self, latency_ns: float) -> float:
         """The share of latencies below this one."""
-        from scipy import special  # takes a while to load, and not every command needs it
-
         place = (latency_ns - self.min_ns) / (self.max_ns - self.min_ns)
-        return float(special.betainc(self.alpha, self.beta, min(1.0, max(0.0, place))))
+        from keisoku.ground.statistics.distribution import beta_below  # not needed before the first frame
+
+        return beta_below(self.alpha, self.beta, place)
 
     def beyond(self, lower_ns: float, upper_ns: float) -> float:
         """The share of latencies that are not between these."""
@@ -64,14 +64,12 @@ class Shape:
 
     def between(self, lower_ns: float, upper_ns: float, share: float) -> float | None:
         """The latency below which this share of those between two others lies; None where the shape has none there."""
-        from scipy import special  # takes a while to load, and not every command needs it
-
         below, until = self.below(lower_ns), self.below(upper_ns)
         if not until - below >= 1e-9:
             return None
-        place = float(special.betaincinv(self.alpha, self.beta, below + share * (until - below)))
-        if math.isnan(place):
-            return None
+        from keisoku.ground.statistics.distribution import beta_quantile  # not needed before the first frame
+
+        place = beta_quantile(self.alpha, self.beta, below + share * (until - below))
         return min(max(self.min_ns + (self.max_ns - self.min_ns) * place, lower_ns), upper_ns)
 
 

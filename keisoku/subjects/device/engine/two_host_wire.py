@@ -23,6 +23,7 @@ from keisoku.ground.host.two_ended.control import Control, ControlError
 from keisoku.subjects.clock.host_relation import related
 from keisoku.subjects.clock.relation import Relation, between
 from keisoku.subjects.device.engine.watched import Parts
+from keisoku.subjects.device.record.arrival import ENTRY, NO_TIME_NS
 
 GREETING = b"keisoku-port 2\n"
 SENDS, RECEIVES = 0, 1
@@ -215,8 +216,6 @@ class TwoHostWire:
     def take_frames(self) -> tuple[bytes, int]:
         """The rows that wait there. Where the clocks are not related, no row says when its frame was sent: the
         difference would look like a latency."""
-        from keisoku.subjects.device.record.frames import ENTRY, NO_TIME_NS  # Arrow takes a while to load
-
         parts, more = [], True
         while more:
             answer, part = self._host.ask("take frames")

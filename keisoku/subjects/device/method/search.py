@@ -18,13 +18,16 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import LinePercent
 from keisoku.subjects.device.plan.settings import ThroughputSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.subjects.device.record.validity import TOLERANCE, disturbances, sent_briefly, why_invalid
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord, sent_briefly
+from keisoku.subjects.device.record.validity import TOLERANCE, disturbances, why_invalid
 
 RETRIES = 2
 """How often a load is tried while the tester itself disturbs the trial."""
 DISTURBED_TRIES = 4
 """How often a search tries a load while the host disturbs the trials."""
+DISTURBED_LOADS, STEP_DOWN = 4, 4
+"""So many loads, each the one before divided by this, a search tries before it gives up where the host disturbs all
+trials."""
 CEILING_WITHOUT_LINK_FPS = 100e6
 """More than any tester offers: a port with no known speed is sent what the tester can offer."""
 SPOILED_LOADS = 10
@@ -138,15 +141,17 @@ def maximum_rate(
     """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link, or
     `ceiling_fps`. It is a frame a trial if the host let the tester send nothing, time after time."""
     most = ceiling_fps or setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
+    offered_fps = 0.0
     for _ in range(DISTURBED_TRIES):
         record = yield setting.trial(
             phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, most, seconds, flat_out=True
         )
+        offered_fps = max(offered_fps, record.offered_fps)
         if not any(sent_briefly(record.trial, port.sent) for port in record.senders):
             break
     if record.offered_share >= 1 - TOLERANCE:
         return most, False
-    return max(1 / seconds, EVENLY * min(most, record.offered_fps)), True
+    return max(1 / seconds, EVENLY * min(most, offered_fps)), True
 
 
 def beyond_tester(record: TrialRecord) -> bool:
@@ -170,7 +175,9 @@ class _Bracket:
         self.high_by: AboveBy = "ceiling"
         self.passed: TrialRecord | None = None
         self.unsteady = False
-        self.fell_short, self.given_up = 0, ""
+        self.fell_short, self.disturbed, self.given_up = 0, 0, ""
+        self.why = ""
+        """Why the last load says nothing of the DUT."""
         self.until_s = inf
         """When it ends with what it knows, in seconds that the method has spent."""
         settings = setting.plan.of(ThroughputSettings)
@@ -228,6 +235,8 @@ class _Bracket:
             else:
                 fps = self.high_fps * (1 - fall)
                 fall = min(2 * fall, 0.5)
+        if self.passed is None and self.high_by == "tester":
+            self.given_up = self.why
 
     def confirm(self, seconds: float, times: int) -> Generator[Trial, TrialRecord, None]:
         """Tries both ends of the bracket so often; an end that is refuted moves outwards, each time twice as far.
@@ -265,13 +274,14 @@ class _Bracket:
     def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, TrialRecord | None]:
         """One trial, tried again while the tester disturbs it; the record if the load passed, else None.
 
-        Lowers the upper end of the bracket if the load failed, or if the tester fell short of it.
+        Lowers the upper end of the bracket if the load failed, if the tester fell short of it, or if the host disturbs
+        it time after time and no load has passed: a host that stops the tester does so less at lower loads.
         """
         if self.passed is not None and self.setting.spent.seconds >= self.until_s:
             self.given_up = TIME_OVER
             return None
         offered_fps, shortfalls = 0.0, 0
-        for _ in range(DISTURBED_TRIES):
+        for _ in range(RETRIES if self.disturbed else DISTURBED_TRIES):
             record = yield self.setting.trial(
                 phrase("{purpose} {frame_bytes} byte", purpose=purpose, frame_bytes=self.frame_bytes),
                 self.frame_bytes,
@@ -280,7 +290,7 @@ class _Bracket:
                 stop_after_lost=self.stop,
             )
             if record.valid:
-                self.fell_short = 0
+                self.fell_short = self.disturbed = 0
                 # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
                 if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
                     return record
@@ -292,7 +302,7 @@ class _Bracket:
             if beyond_tester(record) or shortfalls == RETRIES:
                 break
         because = join_texts("; ", why_invalid(record))
-        why = (
+        self.why = (
             phrase(
                 "the tester could not send fast enough: {offered_fps:,.0f} of {fps:,.0f} frames/s; {because}",
                 offered_fps=offered_fps,
@@ -303,11 +313,15 @@ class _Bracket:
             else phrase("no trial at {fps:,.0f} frames/s was valid: {because}", fps=fps, because=because)
         )
         if not shortfalls:
-            self.given_up = why
+            self.disturbed += 1
+            if self.passed is not None or self.disturbed == DISTURBED_LOADS:
+                self.given_up = self.why
+            else:
+                self.high_fps, self.high_by = 2 * fps / STEP_DOWN, "tester"  # of which half is tried
             return None
         # It may have offered more before: then its limit is there.
         self.high_fps, self.high_by = max(self.low_fps, EVENLY * offered_fps), "tester"
         self.fell_short += 1
         if self.fell_short == SPOILED_LOADS:
-            self.given_up = why
+            self.given_up = self.why
         return None

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, LOST, REORDERED
 
 LATE = pa.schema(
     [

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.directory import RunDirectory
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, LOST, REORDERED
 from keisoku.subjects.device.record.changed_headers import changes_of
 from keisoku.subjects.device.record.counts import Tracked
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
 from keisoku.subjects.device.record.late_arrivals import late_arrivals
 from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.record.trial_log import FRAMES, TrialLog

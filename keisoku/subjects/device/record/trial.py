@@ -23,6 +23,9 @@ from keisoku.subjects.device.record.stacks import Stacks
 from keisoku.subjects.device.record.total import all_sent, all_tracked
 
 NS_PER_S = 1_000_000_000
+INTERRUPTED_SHARE = 0.2
+"""The largest share of a load's time in which the host may stop a sender. Between two stops it sends at the intended
+rate, and all frames are sent: the load then lasts longer."""
 
 
 class _Model(BaseModel):
@@ -587,7 +590,10 @@ class TrialRecord(_Model):
     @cached_property
     def offered_fps(self) -> float:
         """Offered load of a port in frames/s (RFC 2285 §3.5.2), from first to last timestamp without the time in which
-        the host stopped the sender, or the mean where bursts end before the trial does; the mean of several ports."""
+        the host stopped the sender, or the mean where bursts end before the trial does; the mean of several ports.
+
+        A sender that was stopped too long for a valid trial offered what it sent in all of the time: what it sent
+        between two stops is no load."""
         rates = [_offered_fps(sender.sent, self.trial) for sender in self.senders]
         return sum(rates) / len(rates)
 
@@ -624,6 +630,9 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     if not sent.offered_frames:
         return 0.0
     span_ns = sent.sending_ns
+    if sent.interrupted_share > INTERRUPTED_SHARE or sent_briefly(trial, sent):
+        whole_ns = max(sent.last_sent_ns, trial.duration_ns)
+        return min(trial.frames_per_second, sent.left_frames * NS_PER_S / whole_ns)
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
     if sent.refused_frames:
@@ -633,6 +642,14 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     if trial.duration_ns - sent.going_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
         return sent.offered_frames * NS_PER_S / trial.duration_ns
     return NS_PER_S / gap_ns
+
+
+def sent_briefly(trial: Trial, sent: Sent) -> bool:
+    """Whether a sender that should send all that it can sent in less than half of the time, which shows little of what
+    it can offer: a host that starves it may keep it from sending until the trial is over."""
+    if not trial.flat_out or sent.offered_frames >= trial.frames:
+        return False
+    return 2 * sent.sending_ns < trial.duration_ns
 
 
 class NoMoreTrials(Exception):

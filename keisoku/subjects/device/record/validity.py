@@ -10,7 +10,17 @@ from __future__ import annotations
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.interference import Interference, PortCounters
-from keisoku.subjects.device.record.trial import NS_PER_S, Branch, Facts, Receiver, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import (
+    INTERRUPTED_SHARE,
+    NS_PER_S,
+    Branch,
+    Facts,
+    Receiver,
+    StreamFacts,
+    Trial,
+    TrialRecord,
+    sent_briefly,
+)
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -23,9 +33,6 @@ STOLEN_FROM_DEVICE = TOLERANCE
 STOLEN = 0.2
 """The same for a core without a sender or device: arrivals wait there in rings, whose overflow is counted exactly. A
 sender notices by itself that it was stopped."""
-INTERRUPTED_SHARE = 0.2
-"""The largest share of a load's time in which the host may stop a sender. Between two stops it sends at the intended
-rate, and all frames are sent: the load then lasts longer."""
 ANSWERS_NS = 100_000_000
 """A device from which nothing arrives for so long forwards nothing; for a shorter time it may hold every frame."""
 _NEXT = 2
@@ -141,14 +148,6 @@ def _stopped_by_the_host(sent: Sent) -> list[str]:
             percent=100 * sent.interrupted_share,
         )
     ]
-
-
-def sent_briefly(trial: Trial, sent: Sent) -> bool:
-    """Whether a sender that should send all that it can sent in less than half of the time, which shows little of what
-    it can offer: a host that starves it may keep it from sending until the trial is over."""
-    if not trial.flat_out or sent.offered_frames >= trial.frames:
-        return False
-    return 2 * sent.sending_ns < trial.duration_ns
 
 
 def _kept_from_sending(trial: Trial, sent: Sent) -> list[str]:

@@ -163,7 +163,7 @@ class _SelfTest:
                 tried = []
                 for _ in range(TRIALS):
                     engine.start(trial, _STREAM, 0)
-                    tried.append(_rates(engine.finish()[0], len(ports)))
+                    tried.append(_rates(trial, engine.finish()[0], len(ports)))
                 found.append([max(rates) for rates in zip(*tried, strict=True)])
         return list(zip(*found, strict=True))
 
@@ -172,13 +172,14 @@ def _share(rate: float, best: float) -> float:
     return rate / best if best else 1.0
 
 
-def _rates(facts: Facts, ports: int) -> list[float]:
-    """Frames/s that came through the device: sent by a port, or received there if it sends none."""
+def _rates(trial: Trial, facts: Facts, ports: int) -> list[float]:
+    """Frames/s that came through the device: sent by a port, or received there if it sends none. A sender that a busy
+    host let send for a moment was no faster for that: the time is at least the trial's."""
     sending = {transmitter.port: transmitter.sent for transmitter in facts.transmitters}
-    total = max((sent.last_sent_ns - sent.first_sent_ns for sent in sending.values()), default=0)
+    total = max(trial.duration_ns, *(sent.last_sent_ns - sent.first_sent_ns for sent in sending.values()))
     forwarded = [0] * ports
     for stream in facts.streams:
         for port in {stream.transmit, stream.receive}:
             if port == stream.transmit or port not in sending:
                 forwarded[port] += stream.tracked.forwarded_frames
-    return [frames * NS_PER_S / max(1, total) for frames in forwarded]
+    return [frames * NS_PER_S / total for frames in forwarded]

@@ -29,7 +29,7 @@ from keisoku.subjects.line.responsiveness.hop_probing import Hops, hop_table
 from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
-from keisoku.subjects.stream.flow.report import table as flow_table
+from keisoku.subjects.stream.flow.table import table as flow_table
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.transaction.near import plan_of
 from keisoku.subjects.stream.transaction.rows import transactions

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, demand
 from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
@@ -39,6 +39,7 @@ SINGLE, TRAINS = "single packets", "trains"
 
 def measure(work: Work[OnePacketSettings]) -> None:
     """Finds the hops and probes them until enough is known. Raises EngineError if no hop on the path answers."""
+    demand(["scipy"])  # to judge losses
     settings = work.settings
     place = Place.parse(settings.host)
     with HopSockets(place, settings.port) as wire:

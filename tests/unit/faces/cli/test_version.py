@@ -40,6 +40,13 @@ def test_a_package_that_an_extra_has_is_asked_for_by_the_name_of_the_extra(
         assert extra in PROJECT["optional-dependencies"]
 
 
+def test_the_debian_package_has_a_package_of_its_own_for_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "DEBIAN", Path(entry.__file__).parents[3])
+    assert "keisoku-extra" in entry._installing("fit")
+    assert "keisoku-extra" in (Path(__file__).parents[4] / "packaging" / "deb.sh").read_text()
+    assert entry._installing("cluster") == "pip install 'keisoku[cluster]'"
+
+
 def test_a_module_of_our_own_that_is_absent_is_not_taken_for_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def without(**_: object) -> None:
         raise ModuleNotFoundError("No module named 'keisoku.nothing'", name="keisoku.nothing")

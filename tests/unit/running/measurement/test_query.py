@@ -20,7 +20,8 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.figure_table import figures
 from keisoku.running.measurement.query import query
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, SCHEMA, FrameWriter
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY
+from keisoku.subjects.device.record.frames import SCHEMA, FrameWriter
 from keisoku.subjects.device.record.trial_log import TrialLog
 
 

@@ -102,6 +102,22 @@ def test_a_refusal_at_one_port_is_said_and_costs_the_other_nothing() -> None:
     assert not second.refusals
 
 
+def test_an_engine_that_a_busy_host_let_send_for_a_moment_was_not_fast() -> None:
+    """27 000 frames in a thousandth of a trial are 0.27 Mframes/s and not 270."""
+
+    class Starved(FakeEngine):
+        def start(self, trial: Trial, stream: int, seed: int, frames: object = None) -> None:
+            super().start(trial, stream, seed, frames)
+            if self.ports[0].engine == "afxdp":
+                self.duration_ns //= 1000
+
+    speeds: dict[str, Speeds] = {"eth1": {"xdp": 2e6, "afxdp": 0.27e6, "packet": 1e6}, "eth2": ALL_SAME}
+    loads = dict.fromkeys(SIZES)
+    found = by_self_test([port("eth1"), port("eth2")], loads, lambda chosen: Starved(chosen, speeds))  # type: ignore[arg-type,return-value]
+    assert found[0].engine == "xdp"
+    assert found[0].frames_per_second["afxdp"] == pytest.approx((0.27e6, 0.27e6))
+
+
 def test_a_port_with_an_engine_in_its_name_keeps_it() -> None:
     speeds: dict[str, Speeds] = {"eth1": {"xdp": 1e6, "afxdp": 2e6, "packet": 3e6}, "eth2": ALL_SAME}
     first, second = choose([port("eth1"), port("eth2", ("xdp",))], speeds)

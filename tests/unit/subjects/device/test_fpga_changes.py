@@ -14,8 +14,8 @@ from keisoku.ground.frame.headers import Ends, Headers
 from keisoku.ground.frame.stack import parse
 from keisoku.subjects.device.engine.fpga.changes import Changed, Comparison, changed
 from keisoku.subjects.device.engine.fpga.frames import changed_rows
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY
 from keisoku.subjects.device.record.changed_headers import changes_of
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY
 
 HEADERS = Headers(parse("Ether()/IP(tos=184)/UDP()"), Ends("02:00:00:00:00:01", "02:00:00:00:00:02"))
 FRAME = HEADERS.frame(64)

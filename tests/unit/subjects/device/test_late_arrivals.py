@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keisoku.subjects.device.record import late_arrivals as late
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED, SCHEMA, arrived_rows, lost_rows
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY, REORDERED
+from keisoku.subjects.device.record.frames import SCHEMA, arrived_rows, lost_rows
 
 Rows = list[tuple[int, ...]]
 

@@ -25,7 +25,8 @@ from keisoku.faces.cli.query import command
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.running.measurement.query import query
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED, arrived_rows, lost_rows
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY, LOST, REORDERED
+from keisoku.subjects.device.record.frames import arrived_rows, lost_rows
 from keisoku.subjects.device.record.queries import QUERIES
 from keisoku.subjects.device.record.trial_log import TrialLog
 

@@ -20,7 +20,8 @@ from keisoku.subjects.stream.factor import apply, named, of_interface
 from keisoku.subjects.stream.file.analysis import analyse as analyse_stages
 from keisoku.subjects.stream.file.bottleneck import find_bottleneck, hindrance
 from keisoku.subjects.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
-from keisoku.subjects.stream.flow.report import SCHEMA, join, table
+from keisoku.subjects.stream.flow.report import join
+from keisoku.subjects.stream.flow.table import SCHEMA, table
 from keisoku.subjects.stream.measure import carried
 from keisoku.subjects.stream.outcome import cell_outcomes
 from keisoku.subjects.stream.run import StreamRun

@@ -11,7 +11,7 @@ from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.stream.analysis import analyse
 from keisoku.subjects.stream.confidence import Confidence
-from keisoku.subjects.stream.flow.report import SCHEMA
+from keisoku.subjects.stream.flow.table import SCHEMA
 from keisoku.subjects.stream.outcome import cell_outcomes
 from keisoku.subjects.stream.settings import StreamSettings, TcpSettings, UdpSettings
 

@@ -13,8 +13,8 @@ import numpy as np
 from keisoku.errors import EngineError
 from keisoku.ground.fpga.events import Event, EventKind
 from keisoku.ground.fpga.reading import Counted
+from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY, REORDERED
 from keisoku.subjects.device.record.counts import Buckets, Variation
-from keisoku.subjects.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
 
 KIND_SHIFT = 8
 """The upper bits of a row's flags are the kind of its change."""

@@ -265,6 +265,7 @@ PROCEDURE = Procedure(
     standard=phrase("after PLRsearch"),
     summary="The load at which half of all short trials lose no frame, and how widely that limit is spread.",
     settings=CriticalLoadSettings,
+    packages=("scipy",),
     generator=critical_load,
     figure="critical_load",
     example="keisoku critical-load --dut lab:bridge --size 64 --duration 0.2s --waits 0.05s",

@@ -410,6 +410,7 @@ PROCEDURE = Procedure(
     standard=phrase("from every port to every other"),
     summary="Latency and largest frame between all ports, and the groups of ports that share a chip.",
     settings=PortMapSettings,
+    packages=("scipy",),
     generator=port_map,
     figure="latency",
     example="keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",

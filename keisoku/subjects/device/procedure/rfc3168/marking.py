@@ -326,6 +326,7 @@ PROCEDURE = Procedure(
     standard="RFC 3168, RFC 7567",
     summary="Probability of CE, loss or a new class against the queue that the very same frame met: Kmin, Kmax, Pmax.",
     settings=MarkingSettings,
+    packages=("scipy",),
     generator=marking,
     figure="kmin",
     example="keisoku marking --dut sim:my-switch.toml --ports 1,2,3 --size 1518 --duration 2s",

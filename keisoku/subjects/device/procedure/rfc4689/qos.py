@@ -353,6 +353,7 @@ PROCEDURE = Procedure(
     summary="Share, loss, latency and marks of up to eight classes under congestion; their policers, shapers, buffers,"
     " priorities and weights.",
     settings=QosSettings,
+    packages=("scipy",),
     generator=qos,
     figure="share",
     example="keisoku qos --dut 'lab:ets?rate=20Mbps' --classes 0,8,16,24 --size 512 --maximum 10kpps --duration 2s",

@@ -18,9 +18,11 @@ from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.search import (
+    DISTURBED_LOADS,
     DISTURBED_TRIES,
     RETRIES,
     SPOILED_LOADS,
+    STEP_DOWN,
     beyond_tester,
     ceiling_fps,
     reached_fps,
@@ -170,6 +172,7 @@ class _Search:
         settings, found = self.settings, _Found(goal)
         most_fps = ceiling_fps(self.setting, self.frame_bytes, settings.ceiling_percent, settings.maximum_fps)
         least_fps = self.setting.fps(settings.minimum_fps, self.frame_bytes) or most_fps * LEAST_SHARE
+        disturbed = 0
         for _ in range(SPOILED_LOADS):
             if most_fps <= least_fps:
                 break
@@ -183,13 +186,16 @@ class _Search:
                     count=len(found.records),
                 )
                 return found
-            if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
-                found.given_up = phrase(
-                    "given up: the last trial is invalid because {invalid_because}",
-                    invalid_because=join_texts("; ", spoiled.invalid_because),
-                )
-                return found
             most_fps, found.limited_by_tester = reached_fps(spoiled), True
+            if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
+                disturbed += 1
+                if disturbed == DISTURBED_LOADS or any(record.valid for record in found.records):
+                    found.given_up = phrase(
+                        "given up: the last trial is invalid because {invalid_because}",
+                        invalid_because=join_texts("; ", spoiled.invalid_because),
+                    )
+                    return found
+                most_fps = min(most_fps, spoiled.trial.frames_per_second / STEP_DOWN)
         found.given_up = phrase("given up: the tester fell short of every highest load that was tried")
         return found
 
