@@ -25,7 +25,7 @@ from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import Option, RunSettings, Settings
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
-from keisoku.subjects.device.plan.rate import LinePercent, load
+from keisoku.subjects.device.plan.rate import BitRate, load
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
@@ -58,7 +58,7 @@ _UNITS = (
 
 
 _LOAD = _Unit("_fps", "RATE", load)
-"""A rate that may also be a percentage of the line's."""
+"""A rate that may also be in bit/s, or a percentage of the line's."""
 _LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
 """A setting, and the option that it has in every command."""
 _POSITIVE = _Unit("_s", "TIME", lambda option, text: duration_ns(option, text) / 1e9)
@@ -72,7 +72,7 @@ class Setting:
         self.name, self.field, self._of = name, of.model_fields[name], of
         self.kind = _kind(self.field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
-        if LinePercent in _parts(self.field.annotation):
+        if BitRate in _parts(self.field.annotation):
             self.unit = _LOAD
         if name == _LENGTH_OF_TRIALS:
             self.unit = _POSITIVE

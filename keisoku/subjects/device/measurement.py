@@ -82,6 +82,14 @@ def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
 
 
+def _columns(plan: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    return {method: PROCEDURES[method].unit_of for method in plan["methods"]}
+
+
+def _sizes(plan: Mapping[str, Any]) -> Mapping[str, Sequence[int]]:
+    return {method: plan["frame_bytes"] for method in plan["methods"]}
+
+
 def _stand_ins(plan: Mapping[str, Any]) -> Mapping[str, StandIn]:
     return {method: other for method in plan["methods"] if (other := PROCEDURES[method].stand_in)}
 
@@ -171,6 +179,8 @@ MEASUREMENT = Measurement(
     summary="Measures what a network device does to every frame.",
     part=_part,
     figures=_figures,
+    columns=_columns,
+    sizes=_sizes,
     stand_ins=_stand_ins,
     instead=_instead,
     resumes=True,

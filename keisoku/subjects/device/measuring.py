@@ -32,6 +32,7 @@ from keisoku.subjects.device.method.assumption.contradiction import with_contrad
 from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.rate import NO_RATE
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
@@ -64,6 +65,7 @@ def measure(work: Work[Plan]) -> None:
         virtual, look = capabilities.simulated, bench.look if bench else None
         plan, left_out = plan.able(capabilities)
         wanted = wanted and plan
+        _check_criteria(work, plan, capabilities)
         for method, error in left_out.items():
             work.observer.warn(
                 phrase("{method} is left out: {why}", method=method.replace("_", "-"), why=error.problem)
@@ -100,6 +102,14 @@ def measure(work: Work[Plan]) -> None:
         if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
             assert plan.within_s is not None
             directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
+
+
+def _check_criteria(work: Work[Plan], plan: Plan, capabilities: Capabilities) -> None:
+    """Raises PlanError for a criterion on a share of the line, where that has no rate of its own."""
+    for each in work.measurement.criteria(plan.plain()) if capabilities.link_bits_per_second is None else []:
+        if each.figure in PROCEDURES[each.measurement].of_line:
+            problem = f"'{each.text}' is not known, because {NO_RATE}"
+            raise PlanError("require", problem, "require frames/s or bit/s, such as 'throughput >= 500 Mbps'")
 
 
 def _engine(work: Work[Plan], plan: Plan) -> AbstractContextManager[Engine]:

@@ -320,6 +320,13 @@ PROCEDURE = Procedure(
     settings=ConvergenceSettings,
     generator=convergence,
     figure="interruption",
+    units={
+        "ns": "interruption interruption_median interruption_least onset rate_derived loss_derived"
+        " convergence_first convergence_median convergence",
+        "frames": "lost duplicated reordered frames",
+        "": "flows affected outages moved",
+        "s": "first last longest",
+    },
     example="keisoku convergence --dut lab:faulty --event path-lost --streams 100 --watch 1s --waits 0.1s",
     sizes="64",
     pace={"watch_s": 10.0},
