@@ -226,9 +226,13 @@ def command(name: str) -> click.Command:
     measurement: Measurement[Any] = find(name)
     settings = settings_of(*(measurement.offers or [measurement.settings]))
     refused = {_LENGTH if field == _LENGTH_OF_TRIALS else field: why for field, why in measurement.refuses.items()}
-    # Errors name the settings of a plan as plans do: commands and plan files have them in common.
-    own = () if measurement.offers else settings
-    names = known_as(own)
+    names, own = known_as(settings), name.replace("_", "-")
+    if measurement.offers:  # their errors name them as plans do, with the procedure's table and in its words
+        tables = {f"{name}.{field}": option for field, option in names.items()}
+        names = {**tables, **names, "frame size": names["frame_bytes"], "methods": own}
+
+    def told(error: PlanError) -> PlanError:
+        return PlanError(names.get(error.field, error.field), error.problem.removeprefix(f"{own} "), error.remedy)
 
     def asked(soon: bool, **given: Any) -> tuple[Measurement[Any], RunSettings]:
         for option, (problem, remedy) in refused.items():
@@ -237,14 +241,17 @@ def command(name: str) -> click.Command:
         values = values_of(settings, given)
         if soon:
             values |= measurement.waited_for(values)
-        return measurement, measurement.settings_of(values, lambda field: names.get(field, field))
+        try:
+            return measurement, measurement.settings_of(values, lambda field: names.get(field, field))
+        except PlanError as error:
+            raise told(error) from error
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
             with watching() as display:
                 outcome = carry_out(Work(*asked(somebody_waits(), **given), out, observer=display, waited_s=waited_s()))
         except PlanError as error:
-            raise PlanError(names.get(error.field, error.field), error.problem, error.remedy) from error
+            raise told(error) from error
         sys.exit(show(outcome, as_json))
 
     run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()

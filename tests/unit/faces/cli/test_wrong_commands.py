@@ -19,9 +19,9 @@ from keisoku.running.measurement.plan_file import read
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("throughput --tx eth9", "keisoku: rx: is not given, but tx is; give both, or --dut"),
-        ("throughput --rx eth9", "keisoku: tx: is not given, but rx is; give both, or --dut"),
-        ("throughput --dut lab:brigde", "keisoku: dut: there is no lab device 'brigde'; did you mean 'bridge'?"),
+        ("throughput --tx eth9", "keisoku: --rx: is not given, but tx is; give both, or --dut"),
+        ("throughput --rx eth9", "keisoku: --tx: is not given, but rx is; give both, or --dut"),
+        ("throughput --dut lab:brigde", "keisoku: --dut: there is no lab device 'brigde'; did you mean 'bridge'?"),
         ("trend", "keisoku: Missing argument 'RUNS...'; see 'keisoku trend --help'"),
         ("export nodir", "'--format'. Choose from: junit, markdown, annotations,"),
         ("study e9", "use one of e1, e2, e3, e4, e5, e1-l2, e1-l3, e1-ports, e2-clocks, e4-bulk,"),
@@ -35,11 +35,11 @@ from keisoku.running.measurement.plan_file import read
         ("stream file . 127.0.0.1", "keisoku: SOURCE: . is a directory, not a file; give the path of a readable file"),
         (
             "throughput --dut sim:gs908e --size 64 --duration 1ms --engine xdp",
-            "keisoku: engine: a simulated device has no ports of the kernel; leave it out, or use a lab",
+            "keisoku: --engine: a simulated device has no ports of the kernel; leave it out, or use a lab",
         ),
         (
             "latency --dut sim:gs908e --size 64 --calibration nosuch.json",
-            "keisoku: calibration: latencies are exact here, so none is subtracted; leave it out",
+            "keisoku: --calibration: latencies are exact here, so none is subtracted; leave it out",
         ),
         (
             f"throughput --dut sim:gs908e --size 64 --duration 1ms --out {'a' * 300}",  # it was a traceback
