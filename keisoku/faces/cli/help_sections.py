@@ -13,10 +13,10 @@ MANY = 30
 """A command of fewer options shows them all."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Device and ports": (
-        "dut", "tx", "rx", "receiver", "clock", "engine", "gateway", "address", "ports", "pattern", "force",
+        "dut", "tx", "rx", "receiver", "clock", "engine", "gateway", "address", "mtu", "ports", "pattern", "force",
     ),
     "Frames": (
-        "frame_bytes", "headers", "modify", "modifiers", "pacing", "streams", "filters", "networks",
+        "frame_bytes", "headers", "vlan", "dscp", "modify", "modifiers", "pacing", "streams", "filters", "networks",
     ),
     "Trials and figures": (
         "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",

@@ -188,8 +188,9 @@ class _SettingOption(click.Option):
 
 
 def settings_of(*kinds: type[Settings]) -> list[Setting]:
-    """All settings of these kinds that a command offers."""
-    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields]
+    """All settings of these kinds that a command offers; one of a name that several have is that of the first."""
+    owners = {name: kind for kind in reversed(kinds) for name in kind.model_fields}
+    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields if owners[name] is kind]
     # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),

@@ -119,7 +119,7 @@ def test_a_criterion_in_the_unit_of_another_figure_withholds_no_result(measured:
     """It is refused before measuring, but an earlier version may have kept it in a plan."""
     shutil.copytree(measured / "run", tmp_path / "run")
     plan = tmp_path / "run" / "plan.toml"
-    plan.write_text(plan.read_text().replace('require = []', 'require = ["throughput >= 1 ms"]'))
+    plan.write_text(plan.read_text().replace("require = []", 'require = ["throughput >= 1 ms"]'))
     done = keisoku("analyse", "run", cwd=tmp_path)
     assert done.code == 1 and done.stdout.startswith("UNDECIDED  throughput >= 1 ms"), done.stdout + done.stderr
     assert (tmp_path / "run" / "report.html").exists()
