@@ -268,6 +268,9 @@ class Measurement(Generic[Settings_]):
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     seconds: Callable[[Settings_], float | None] | None = None
     """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
+    outlined: Callable[[Settings_], Sequence[str]] | None = None
+    """What these settings would do, in sentences, where that is more than the title and `seconds`. It may open what
+    they name, measures nothing, and raises PlanError or EngineError if it cannot be done."""
     shortens: tuple[str, ...] = ()
     """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
     keeps_time: bool = False

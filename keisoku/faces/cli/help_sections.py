@@ -7,7 +7,20 @@ from textwrap import fill
 
 import click
 
-FIRST = ("dut", "tx", "rx", "frame_bytes", "rate_fps", "trial_s", "profile", "within_s", "require", "out", "as_json")
+FIRST = (
+    "dut",
+    "tx",
+    "rx",
+    "frame_bytes",
+    "rate_fps",
+    "trial_s",
+    "profile",
+    "within_s",
+    "require",
+    "dry_run",
+    "out",
+    "as_json",
+)
 """Parameters in the order in which people need them."""
 MANY = 30
 """A command of fewer options shows them all."""
@@ -22,7 +35,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",
     ),
     "Records and output": (
-        "frames", "frames_every", "capture", "snap_bytes", "out", "as_json", "verbose", "plain", "lang",
+        "frames", "frames_every", "capture", "snap_bytes", "dry_run", "out", "as_json", "verbose", "plain", "lang",
     ),
 }  # fmt: skip
 """What is in none of them is the measurement's own (`OWN`)."""

@@ -18,12 +18,10 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.help_sections import ManyOptions
-from keisoku.faces.cli.outcome import output_options, show
+from keisoku.faces.cli.outcome import measured, output_options
 from keisoku.faces.cli.waiting_time import waited_s
-from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.run.settings import Option, RunSettings, Settings
-from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.plan.rate import BitRate, load
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
@@ -249,11 +247,11 @@ def command(name: str) -> click.Command:
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
-            with watching() as display:
-                outcome = carry_out(Work(*asked(somebody_waits(), **given), out, observer=display, waited_s=waited_s()))
+            what = asked(somebody_waits(), **given)
+            code = measured(lambda display: Work(*what, out, observer=display, waited_s=waited_s()), as_json)
         except PlanError as error:
             raise told(error) from error
-        sys.exit(show(outcome, as_json))
+        sys.exit(code)
 
     run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()
     decorated: Callable[..., Any] = run

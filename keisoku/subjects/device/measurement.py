@@ -60,6 +60,12 @@ def _seconds(plan: Plan) -> float | None:
     return measuring.seconds(plan)
 
 
+def _outlined(plan: Plan) -> list[str]:
+    from keisoku.subjects.device import measuring
+
+    return measuring.outlined(plan)
+
+
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     from keisoku.subjects.device import measuring
 
@@ -185,6 +191,7 @@ MEASUREMENT = Measurement(
     instead=_instead,
     resumes=True,
     seconds=_seconds,
+    outlined=_outlined,
     check=_check,
     possible=_possible,
     ends_in_time=True,
