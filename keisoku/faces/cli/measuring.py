@@ -21,7 +21,9 @@ from keisoku.faces.cli.help_sections import ManyOptions
 from keisoku.faces.cli.outcome import measured, output_options
 from keisoku.faces.cli.waiting_time import waited_s
 from keisoku.ground.entry import Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import Option, RunSettings, Settings
+from keisoku.language import phrase
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.plan.rate import BitRate, load
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
@@ -57,6 +59,7 @@ _UNITS = (
 
 _LOAD = _Unit("_fps", "RATE", load)
 """A rate that may also be in bit/s, or a percentage of the line's."""
+_NO_TERMINAL = phrase("no terminal is here, so that the profile is rfc; '--profile quick' measures as on a terminal")
 _LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
 """A setting, and the option that it has in every command."""
 _POSITIVE = _Unit("_s", "TIME", lambda option, text: duration_ns(option, text) / 1e9)
@@ -247,8 +250,15 @@ def command(name: str) -> click.Command:
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
-            what = asked(somebody_waits(), **given)
-            code = measured(lambda display: Work(*what, out, observer=display, waited_s=waited_s()), as_json)
+            soon = somebody_waits()
+            what = asked(soon, **given)
+
+            def work(display: Observer) -> Work[Any]:
+                if not soon and measurement.waited_for(values_of(settings, given)):
+                    display.tell(_NO_TERMINAL)
+                return Work(*what, out, observer=display, waited_s=waited_s())
+
+            code = measured(work, as_json)
         except PlanError as error:
             raise told(error) from error
         sys.exit(code)

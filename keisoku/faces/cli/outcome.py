@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from keisoku.errors import KeisokuError
+from keisoku.errors import KeisokuError, to_write
 from keisoku.faces.cli.amount import AMOUNT, amount
 from keisoku.faces.cli.exit_code import FAILED, MEASURED, MISSED
 from keisoku.faces.cli.folding import fold
@@ -120,9 +120,9 @@ def _on_standard_output(kept_in: Path) -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         sys.stdout = io.StringIO()  # the rest cannot be written at exit either
+        how = to_write(error, "write elsewhere")
         raise KeisokuError(
-            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
-            f" the result is kept in {kept_in}"
+            f"standard output: cannot write the result: {error.strerror}; {how}; the result is kept in {kept_in}"
         ) from error
 
 
