@@ -6,9 +6,12 @@ import errno
 import re
 from pathlib import Path
 
+import pytest
 from support.command_line import keisoku
 
 from keisoku.errors import to_write
+from keisoku.faces.cli.progress import Lines
+from keisoku.ground.run.directory import RunDirectory
 
 QUICK = ["--dut", "sim:gs908e", "--size", "64", "--duration", "1ms"]
 
@@ -32,13 +35,17 @@ def test_convergence_without_an_event_says_so(tmp_path: Path) -> None:
     assert "No event was given (--event)" in " ".join(done.stdout.split()), done.stdout
 
 
-def test_without_a_terminal_the_profile_is_said(tmp_path: Path) -> None:
-    """It was another one than on a terminal, and no word was said of it."""
-    told = "no terminal is here, so that the profile is rfc; '--profile quick' measures as on a terminal"
-    ports = ["--tx", "nosuch0", "--rx", "nosuch1", "--dry-run"]
-    assert told in keisoku("throughput", *ports, cwd=tmp_path).stdout.replace("\n  ", " ")
-    assert told not in keisoku("throughput", *ports, "--profile", "rfc", cwd=tmp_path).stdout
-    assert told not in keisoku("throughput", *QUICK, "--dry-run", cwd=tmp_path).stdout  # nobody waits for it
+def test_a_note_is_said_once_measuring_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines() as display:
+        display.note = "no terminal is here"
+        assert capsys.readouterr().err == ""
+        display.begun(RunDirectory.create(tmp_path / "run", "device", {}, {}))
+    assert capsys.readouterr().err == "no terminal is here\n"
+
+
+def test_the_profile_of_a_pipe_is_no_choice_where_nobody_waits(tmp_path: Path) -> None:
+    assert "no terminal" not in keisoku("throughput", *QUICK, "--dry-run", cwd=tmp_path).stdout
+    keisoku("throughput", "--tx", "nosuch0", "--rx", "nosuch1", cwd=tmp_path).refused("--tx: there is no port nosuch0")
 
 
 def test_room_is_the_remedy_of_a_full_disk_alone() -> None:

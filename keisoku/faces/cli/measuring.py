@@ -231,7 +231,7 @@ def command(name: str) -> click.Command:
     names, own = known_as(settings), name.replace("_", "-")
     if measurement.offers:  # their errors name them as plans do, with the procedure's table and in its words
         tables = {f"{name}.{field}": option for field, option in names.items()}
-        names = {**tables, **names, "frame size": names["frame_bytes"], "methods": own}
+        names = {**tables, **names, "frame size": names["frame_bytes"], "methods": own, "device": "--dut"}
 
     def told(error: PlanError) -> PlanError:
         return PlanError(names.get(error.field, error.field), error.problem.removeprefix(f"{own} "), error.remedy)
@@ -255,7 +255,7 @@ def command(name: str) -> click.Command:
 
             def work(display: Observer) -> Work[Any]:
                 if not soon and measurement.waited_for(values_of(settings, given)):
-                    display.tell(_NO_TERMINAL)
+                    display.note = _NO_TERMINAL
                 return Work(*what, out, observer=display, waited_s=waited_s())
 
             code = measured(work, as_json)

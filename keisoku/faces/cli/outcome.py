@@ -83,6 +83,8 @@ def measured(work_for: Callable[[Observer], Work[Any]], as_json: bool) -> int:
         click.echo(json.dumps({"dry_run": said}, indent=1))
     for line in said:
         display.tell(line)
+    if display.note:
+        display.tell(display.note)
     display.tell(phrase("nothing was measured, as --dry-run asks for"))
     return MEASURED
 

@@ -158,8 +158,8 @@ def parse(
             measurement, figure = having[0], name
     if measurement is None:
         raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")
-    quantity("require", limit, figure_units())
     unit, figure, units = unit_of(limit), figure or figures[measurement], columns.get(measurement, {})
+    quantity("require", limit, figure_units() | ({unit: 1.0} if figure in units else {}))  # `check` knows its units
     if figure in units and unit not in _units(units[figure]):
         figure = next((one for one in _ALSO.get(figure, ()) if one in units and unit in _units(units[one])), figure)
     return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit)

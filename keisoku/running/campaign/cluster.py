@@ -283,8 +283,10 @@ def unpack(content: bytes, path: Path) -> None:
             archive.extractall(partial)  # which leaves no path outside
         partial.rename(path)
     except OSError as error:
-        how = to_write(error, "do it as the owner of the run")
-        raise KeisokuError(f"run directory: cannot write {path}: {error.strerror}; {how}, and resume") from error
+        raise KeisokuError(
+            f"run directory: cannot write {path}: {error.strerror};"
+            f" {to_write(error, 'do it as the owner of the run')}, and resume"
+        ) from error
 
 
 @contextmanager

@@ -71,8 +71,10 @@ class Builds:
                 return f"exit code {ended.returncode}: {said[0] if said else 'it printed nothing'}"
             (folder / _DONE).touch()
         except OSError as error:
-            how = to_write(error, "set XDG_CACHE_HOME to a folder that you may write to")
-            raise EngineError(f"--build: {folder} cannot be written: {error.strerror}; {how}") from error
+            raise EngineError(
+                f"--build: {folder} cannot be written: {error.strerror};"
+                f" {to_write(error, 'set XDG_CACHE_HOME to a folder that you may write to')}"
+            ) from error
         return ""
 
     def close(self) -> None:

@@ -57,8 +57,8 @@ def fitted(
         first = best.model_copy(update={"methods": best.methods[:1], "frame_bytes": best.frame_bytes[:1]})
         needed = forecast(first, capabilities, bias)
         if needed is not None and needed.least_s > seconds:
-            left = time_text(max(0.0, seconds))
-            problem = f"{left} are left to measure, and not even one frame size can be: it takes {needed}"
+            left = time_text(max(0.0, seconds))  # the start of the program may have taken more than all
+            problem = f"not even one frame size can be measured in {left}: it takes {needed}"
             raise PlanError("within", problem, "give more time, or shorten what the plan itself sets")
         return best
     for _ in range(_STEPS):

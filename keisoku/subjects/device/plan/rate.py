@@ -54,6 +54,8 @@ Relative = LinePercent | BitRate
 def load(field: str, text: str) -> float | Relative:
     """A load as people write it: '50kpps', '500Mbps', '50%'. Raises PlanError naming `field`."""
     unit = unit_of(text)
+    if not unit and not any(letter.isdigit() for letter in text):
+        raise PlanError(field, f"'{text}' is no rate", "write for example 50kpps, 500Mbps or 50%")
     if unit in BIT_RATE_UNITS and unit not in RATE_UNITS:
         return BitRate(bit_rate(field, text))
     if unit and unit != "%" and unit not in RATE_UNITS:

@@ -182,7 +182,8 @@ PROCEDURE = Procedure(
     settings=ThroughputSettings,
     generator=throughput,
     figure="throughput",
-    units={**COSTS, "frames/s": "throughput core", "bit/s": "bit_rate", "%": "line_share calm"},
+    units={"frames/s": "throughput core", "bit/s": "bit_rate", "%": "line_share calm"}
+    | {unit: COSTS[unit] for unit in ("ns", "frames", "")},
     of_line=("line_share",),
     example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
     over_two_hosts="counts",
