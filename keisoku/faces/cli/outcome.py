@@ -76,16 +76,16 @@ def measured(work_for: Callable[[Observer], Work[Any]], as_json: bool) -> int:
         return show(outcome, as_json)
     from keisoku.running.measurement.dry_run import outlined
 
-    display = Observer() if as_json else _Said()
-    work = work_for(display)
+    reader = Observer() if as_json else _Said()
+    work = work_for(reader)
     said = outlined(work.measurement, work.settings)
     if as_json:
         click.echo(json.dumps({"dry_run": said}, indent=1))
     for line in said:
-        display.tell(line)
-    if display.note:
-        display.tell(display.note)
-    display.tell(phrase("nothing was measured, as --dry-run asks for"))
+        reader.tell(line)
+    if reader.note:
+        reader.tell(reader.note)
+    reader.tell(phrase("nothing was measured, as --dry-run asks for"))
     return MEASURED
 
 

@@ -62,7 +62,7 @@ def forecast(
     `plans` are those of procedures that have one of their own. Nothing beyond `enough_s` is thought through: the
     forecast is then at least that.
     """
-    each = imagined(plan, capabilities, bias, records, enough_s, plans or {})
+    each = on_each_device(plan, capabilities, bias, records, enough_s, plans or {})
     found = [sum(one.seconds.values()) for one in each]
     return Forecast(min(found), max(found)) if found else None
 
@@ -77,13 +77,13 @@ def share_of(
 ) -> float:
     """Which part of the time that is left after these trials a procedure needs, on the device that takes longest: 0 to
     1, and 1 if the procedures cannot be thought through."""
-    found = [one.seconds for one in imagined(plan, capabilities, bias, records, inf, plans)]
+    found = [one.seconds for one in on_each_device(plan, capabilities, bias, records, inf, plans)]
     longest = max(found, key=lambda own: sum(own.values()), default={name: 1.0})
     return longest.get(name, 0.0) / (sum(longest.values()) or 1.0)
 
 
 @dataclass(frozen=True)
-class Imagined:
+class OnDevice:
     """A plan on one imagined device."""
 
     seconds: dict[str, float]
@@ -94,18 +94,18 @@ class Imagined:
     """Of the procedures that ended; their figures are imagined, too."""
 
 
-def imagined(
+def on_each_device(
     plan: Plan,
     capabilities: Capabilities,
     bias: Bias,
     records: Sequence[TrialRecord] = (),
     enough_s: float = inf,
     plans: Mapping[str, Plan] = MappingProxyType({}),
-) -> list[Imagined]:
+) -> list[OnDevice]:
     """The plan on each imagined device, up to the first that takes enough; none if the plan's procedures cannot be
     thought through."""
     each_s = _overhead_s(capabilities, records)
-    found: list[Imagined] = []
+    found: list[OnDevice] = []
     for device in (ALMOST, SLOW, FAST):
         try:
             found.append(_on(device, plan, capabilities, bias, records, each_s, enough_s, plans))
@@ -129,8 +129,8 @@ def _on(
     each_s: float,
     enough_s: float,
     plans: Mapping[str, Plan],
-) -> Imagined:
-    found = Imagined({}, {}, [])
+) -> OnDevice:
+    found = OnDevice({}, {}, [])
 
     def carry_out(index: int, name: str, trial: Trial) -> TrialRecord:
         if index < len(records):

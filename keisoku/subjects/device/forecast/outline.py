@@ -8,7 +8,7 @@ from __future__ import annotations
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.announcement import announcement
-from keisoku.subjects.device.forecast.forecast import Forecast, Imagined, imagined
+from keisoku.subjects.device.forecast.forecast import Forecast, OnDevice, on_each_device
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.table import PROCEDURES
@@ -17,7 +17,7 @@ from keisoku.units import time_text
 
 def outline(plan: Plan, capabilities: Capabilities, bias: Bias) -> list[str]:
     """A sentence for each procedure and each of its deviations, and one for all together."""
-    devices = imagined(plan, capabilities, bias)
+    devices = on_each_device(plan, capabilities, bias)
     said = [line for name in plan.methods for line in _procedure(name, plan, devices)]
     if whole := announcement(plan, capabilities, bias):
         return [*said, whole]
@@ -28,7 +28,7 @@ def outline(plan: Plan, capabilities: Capabilities, bias: Bias) -> list[str]:
     return [*said, phrase("a simulated device: {time} of its own time, for which nobody waits", time=took)]
 
 
-def _procedure(name: str, plan: Plan, devices: list[Imagined]) -> list[str]:
+def _procedure(name: str, plan: Plan, devices: list[OnDevice]) -> list[str]:
     """Deviations are those that it has on every device: they are of the plan."""
     procedure = PROCEDURES[name]
     sizes = ", ".join(map(str, plan.frame_bytes))
