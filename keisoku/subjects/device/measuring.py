@@ -28,7 +28,6 @@ from keisoku.subjects.device.forecast.announcement import announcement
 from keisoku.subjects.device.forecast.expected import Expected, Expecting, Planning
 from keisoku.subjects.device.forecast.fitting import fitted
 from keisoku.subjects.device.forecast.forecast import forecast
-from keisoku.subjects.device.forecast.outline import outline
 from keisoku.subjects.device.forecast.refitting import Refitting, plans_of
 from keisoku.subjects.device.method.assumption.contradiction import with_contradictions
 from keisoku.subjects.device.method.evidence import agreed
@@ -175,6 +174,8 @@ def seconds(plan: Plan) -> float | None:
 
 def outlined(plan: Plan) -> list[str]:
     """What the plan would do on its ports, which are opened, in sentences. Raises PlanError if it cannot."""
+    from keisoku.subjects.device.forecast.outline import outline  # no first frame waits for it
+
     said: list[str] = []
     with open_engine(plan, said.append) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
