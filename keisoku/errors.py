@@ -5,6 +5,7 @@ The command turns them into exit code 2; nothing else may print or exit.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
@@ -28,6 +29,14 @@ class PlanError(KeisokuError):
 
 class Occupied(PlanError):
     """What the user asked for needs something that is in use; the same may be possible later (HTTP 409)."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def to_write(error: OSError, otherwise: str) -> str:
+    """What to do where a file cannot be written: only on a full disk is there room to make."""
+    return f"make room or {otherwise}" if error.errno in _FULL else otherwise
 
 
 class EngineError(KeisokuError):

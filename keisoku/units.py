@@ -20,7 +20,7 @@ BIT_RATE_UNITS = {
     for unit in ("", "b/s", "bit/s", "bps")
 }
 REQUEST_RATE_UNITS = {"": 1.0, "k": 1e3, "/s": 1.0, "requests/s": 1.0}
-TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "d": 8.64e13}
+TIME_UNITS_NS = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0, "min": 6e10, "h": 3.6e12, "d": 8.64e13}
 NAMED_SIZES = {
     "rfc2544": (64, 128, 256, 512, 1024, 1280, 1518),
     "rfc5180": (64, 128, 256, 512, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),

@@ -21,7 +21,7 @@ from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.sentence import sentence
-from keisoku.ground.run.criterion import Criterion, parse
+from keisoku.ground.run.criterion import Criterion, check, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
@@ -220,6 +220,11 @@ class Measurement(Generic[Settings_]):
     """The content of runs on the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
+    columns: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, str]]] = lambda plan: {}
+    """The unit of each figure that a result of a run may have, by the names of result and figure; of results that are
+    missing it is not known beforehand."""
+    sizes: Callable[[Mapping[str, Any]], Mapping[str, Sequence[int]]] = lambda plan: {}
+    """The frame sizes of all rows of a result, by its name, where they are known beforehand."""
     stand_ins: Callable[[Mapping[str, Any]], Mapping[str, StandIn]] = lambda plan: {}
     """By the name of a result; a result of the stand-in's name has its figure as well."""
     instead: Callable[[Settings_], Settings_] = lambda settings: settings
@@ -263,6 +268,9 @@ class Measurement(Generic[Settings_]):
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     seconds: Callable[[Settings_], float | None] | None = None
     """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
+    outlined: Callable[[Settings_], Sequence[str]] | None = None
+    """What these settings would do, in sentences, where that is more than the title and `seconds`. It may open what
+    they name, measures nothing, and raises PlanError or EngineError if it cannot be done."""
     shortens: tuple[str, ...] = ()
     """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
     keeps_time: bool = False
@@ -307,8 +315,17 @@ class Measurement(Generic[Settings_]):
 
     def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
         """The criteria of a plan. Raises PlanError for an invalid one."""
-        figures = self._figures_of(plan)
-        return [parse(text, figures, alone=self.name in figures) for text in plan.get("require", ())]
+        if not plan.get("require"):
+            return []
+        figures, columns = self._figures_of(plan), self.columns(plan)
+        return [parse(text, figures, len(figures) == 1, columns) for text in plan["require"]]
+
+    def check_criteria(self, plan: Mapping[str, Any]) -> None:
+        """Raises PlanError for a criterion that a run of this plan cannot decide, as far as that is known."""
+        columns, sizes = self.columns(plan), self.sizes(plan)
+        for each in self.criteria(plan):
+            if own := columns.get(each.measurement):
+                check(each, own, sizes.get(each.measurement, ()))
 
     def results_of(self, plan: Mapping[str, Any]) -> list[str]:
         """Names of the results that a run of this plan has."""

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 class Observer:
     """Does nothing with what it is told; those that do something replace some of these."""
 
+    note: str = ""
+    """What the user should know of the choices that were made, once measuring begins."""
+
     def tell(self, line: str) -> None:
         """A line for the user: until the run has begun of the plan, then what is done now, until the next line."""
 

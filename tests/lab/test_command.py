@@ -154,3 +154,11 @@ def test_ports_lists_the_interfaces_of_the_host(tmp_path: Path) -> None:
     }
     assert interfaces <= listed
     assert "lo" not in listed
+
+
+def test_a_pipe_says_that_it_has_another_profile_than_a_terminal(tmp_path: Path) -> None:
+    """It measured by the times of the standards, and no word was said of it."""
+    command = ["throughput", "--dut", "lab:bridge", "--size", "64", "--dry-run"]
+    told = "no terminal is here, so that the profile is rfc; '--profile quick' measures as on a terminal\n"
+    assert told in keisoku(*command, cwd=tmp_path).stdout
+    assert told not in keisoku(*command, "--profile", "rfc", cwd=tmp_path).stdout

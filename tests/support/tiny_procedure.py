@@ -68,6 +68,7 @@ PROCEDURE = Procedure(
     settings=PartLoadSettings,
     generator=part_load,
     figure="loss",
+    units={"%": "loss"},
     example="keisoku part-load --dut sim:gs908e --size 64 --load 50%",
     plots=(part_load_plot,),
 )

@@ -13,12 +13,11 @@ import click
 from keisoku.errors import PlanError
 from keisoku.faces.cli.measured_command import measured_by, settings_of_whole, with_settings
 from keisoku.faces.cli.measuring import known_as, values_of
-from keisoku.faces.cli.outcome import show
-from keisoku.faces.cli.watching import watching
+from keisoku.faces.cli.outcome import measured
 from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import parsed
 from keisoku.language import phrase
-from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.paired_settings import PairedSettings
 from keisoku.running.measurement.table import find
 
@@ -70,13 +69,16 @@ def command(
     values |= {"of": sides["b"][0].name, "seed": getattr(sides["b"][1], "seed", 1)}
     try:
         asked = parsed(PairedSettings, values, lambda field: _KNOWN_AS.get(field, field))
-        with watching() as display:
+
+        def work(display: Observer) -> Work[PairedSettings]:
             if chosen:
                 display.tell(chosen)
-            outcome = carry_out(Work(find("ab"), asked, out, observer=display))
+            return Work(find("ab"), asked, out, observer=display)
+
+        code = measured(work, as_json)
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
-    sys.exit(show(outcome, as_json))
+    sys.exit(code)
 
 
 def _with_command(context: click.Context, words: Sequence[str], b: str | None) -> tuple[Sequence[str], str]:

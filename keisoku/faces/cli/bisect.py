@@ -12,12 +12,10 @@ import click
 from keisoku.errors import PlanError
 from keisoku.faces.cli.measured_command import measured_by, settings_of_whole, with_settings
 from keisoku.faces.cli.measuring import known_as, values_of
-from keisoku.faces.cli.outcome import show
-from keisoku.faces.cli.watching import watching
+from keisoku.faces.cli.outcome import measured
 from keisoku.ground.entry import Work
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.bisection_settings import BisectionSettings
-from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 
 _SETTINGS = settings_of_whole(BisectionSettings)
@@ -50,8 +48,7 @@ def command(context: click.Context, /, words: Sequence[str], out: Path | None, a
     values |= {"of": entry.name, "plan": entry.in_pairs(settings).plain(), "seed": getattr(settings, "seed", 1)}
     try:
         asked = parsed(BisectionSettings, values, lambda field: _KNOWN_AS.get(field, field))
-        with watching() as display:
-            outcome = carry_out(Work(find("bisect"), asked, out, observer=display))
+        code = measured(lambda display: Work(find("bisect"), asked, out, observer=display), as_json)
     except PlanError as error:
         raise PlanError(_KNOWN_AS.get(error.field, error.field), error.problem, error.remedy) from error
-    sys.exit(show(outcome, as_json))
+    sys.exit(code)

@@ -10,11 +10,9 @@ from typing import Any
 import click
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli.outcome import output_options, show
-from keisoku.faces.cli.watching import watching
+from keisoku.faces.cli.outcome import measured, output_options
 from keisoku.ground.entry import Work
 from keisoku.running.campaign.settings import NAME
-from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.plan_file import read
 from keisoku.units import duration_ns
 
@@ -48,6 +46,4 @@ def command(plan_file: Path, within: str | None, cluster: str | None, out: Path 
     measurement, settings = read(plan_file, changes, NAME)
     if measurement.name != NAME:
         raise PlanError("measurement", f"{plan_file} is a plan of {measurement.name}", "use 'keisoku run PLAN.toml'")
-    with watching() as display:
-        outcome = carry_out(Work(measurement, settings, out, observer=display))
-    sys.exit(show(outcome, as_json))
+    sys.exit(measured(lambda display: Work(measurement, settings, out, observer=display), as_json))

@@ -82,6 +82,6 @@ def command(
         else:
             text = (markdown if form == "markdown" else workflow_commands)(name, found.results, listed)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # UTF-8 for programs, whatever this terminal has
     else:
         write_out(out, text)

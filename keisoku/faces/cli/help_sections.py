@@ -7,22 +7,35 @@ from textwrap import fill
 
 import click
 
-FIRST = ("dut", "tx", "rx", "frame_bytes", "rate_fps", "trial_s", "profile", "within_s", "require", "out", "as_json")
+FIRST = (
+    "dut",
+    "tx",
+    "rx",
+    "frame_bytes",
+    "rate_fps",
+    "trial_s",
+    "profile",
+    "within_s",
+    "require",
+    "dry_run",
+    "out",
+    "as_json",
+)
 """Parameters in the order in which people need them."""
 MANY = 30
 """A command of fewer options shows them all."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Device and ports": (
-        "dut", "tx", "rx", "receiver", "clock", "engine", "gateway", "address", "ports", "pattern", "force",
+        "dut", "tx", "rx", "receiver", "clock", "engine", "gateway", "address", "mtu", "ports", "pattern", "force",
     ),
     "Frames": (
-        "frame_bytes", "headers", "modify", "modifiers", "pacing", "streams", "filters", "networks",
+        "frame_bytes", "headers", "vlan", "dscp", "modify", "modifiers", "pacing", "streams", "filters", "networks",
     ),
     "Trials and figures": (
         "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",
     ),
     "Records and output": (
-        "frames", "frames_every", "capture", "snap_bytes", "out", "as_json", "verbose", "plain", "lang",
+        "frames", "frames_every", "capture", "snap_bytes", "dry_run", "out", "as_json", "verbose", "plain", "lang",
     ),
 }  # fmt: skip
 """What is in none of them is the measurement's own (`OWN`)."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import click
 
+from keisoku.errors import PlanError
+from keisoku.faces.cli.encoding import can_write
 from keisoku.language import ENGLISH, LANGUAGES, speaking
+
+_LETTERS = {"ja": "計測、"}
+"""Some of each language beside English."""
 
 
 def _choose(context: click.Context, option: click.Parameter, value: str | None) -> None:
     if value is not None:
+        if not can_write(_LETTERS.get(value, "")):
+            problem = f"this terminal has no letters of '{value}', because its encoding is not UTF-8"
+            raise PlanError("--lang", problem, "set LANG=C.UTF-8, or leave --lang and KEISOKU_LANG out")
         context.with_resource(speaking(value))
 
 

@@ -73,6 +73,8 @@ class Live(Lines):
 
     def begun(self, directory: RunDirectory) -> None:
         """What is told from now on is of the moment."""
+        if self.note:
+            self.tell(self.note)
         self._measures, self._said = True, ""
 
     def stands(self, standings: Sequence[Standing]) -> None:

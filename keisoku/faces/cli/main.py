@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from keisoku.errors import KeisokuError
-from keisoku.faces.cli import interruption
+from keisoku.faces.cli import encoding, interruption
 from keisoku.faces.cli.exit_code import FAILED
 from keisoku.faces.cli.folding import fold
 from keisoku.faces.cli.lazy_group import LazyGroup, Place
@@ -248,6 +248,7 @@ def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
 
 def main() -> None:
     """Runs the command; an error is one sentence and exit code 2."""
+    encoding.write_all()
     interruption.install()  # a terminated run cleans up like an interrupted one
     try:
         _main()

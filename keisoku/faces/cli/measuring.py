@@ -18,14 +18,14 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.help_sections import ManyOptions
-from keisoku.faces.cli.outcome import output_options, show
+from keisoku.faces.cli.outcome import measured, output_options
 from keisoku.faces.cli.waiting_time import waited_s
-from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import Option, RunSettings, Settings
-from keisoku.running.measurement.carry_out import carry_out
+from keisoku.language import phrase
 from keisoku.running.measurement.table import find
-from keisoku.subjects.device.plan.rate import LinePercent, load
+from keisoku.subjects.device.plan.rate import BitRate, load
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
@@ -58,7 +58,8 @@ _UNITS = (
 
 
 _LOAD = _Unit("_fps", "RATE", load)
-"""A rate that may also be a percentage of the line's."""
+"""A rate that may also be in bit/s, or a percentage of the line's."""
+_NO_TERMINAL = phrase("no terminal is here, so that the profile is rfc; '--profile quick' measures as on a terminal")
 _LENGTH_OF_TRIALS, _LENGTH = "trial_s", "duration"
 """A setting, and the option that it has in every command."""
 _POSITIVE = _Unit("_s", "TIME", lambda option, text: duration_ns(option, text) / 1e9)
@@ -72,7 +73,7 @@ class Setting:
         self.name, self.field, self._of = name, of.model_fields[name], of
         self.kind = _kind(self.field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
-        if LinePercent in _parts(self.field.annotation):
+        if BitRate in _parts(self.field.annotation):
             self.unit = _LOAD
         if name == _LENGTH_OF_TRIALS:
             self.unit = _POSITIVE
@@ -188,8 +189,9 @@ class _SettingOption(click.Option):
 
 
 def settings_of(*kinds: type[Settings]) -> list[Setting]:
-    """All settings of these kinds that a command offers."""
-    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields]
+    """All settings of these kinds that a command offers; one of a name that several have is that of the first."""
+    owners = {name: kind for kind in reversed(kinds) for name in kind.model_fields}
+    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields if owners[name] is kind]
     # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),
@@ -226,9 +228,13 @@ def command(name: str) -> click.Command:
     measurement: Measurement[Any] = find(name)
     settings = settings_of(*(measurement.offers or [measurement.settings]))
     refused = {_LENGTH if field == _LENGTH_OF_TRIALS else field: why for field, why in measurement.refuses.items()}
-    # Errors name the settings of a plan as plans do: commands and plan files have them in common.
-    own = () if measurement.offers else settings
-    names = known_as(own)
+    names, own = known_as(settings), name.replace("_", "-")
+    if measurement.offers:  # their errors name them as plans do, with the procedure's table and in its words
+        tables = {f"{name}.{field}": option for field, option in names.items()}
+        names = {**tables, **names, "frame size": names["frame_bytes"], "methods": own, "device": "--dut"}
+
+    def told(error: PlanError) -> PlanError:
+        return PlanError(names.get(error.field, error.field), error.problem.removeprefix(f"{own} "), error.remedy)
 
     def asked(soon: bool, **given: Any) -> tuple[Measurement[Any], RunSettings]:
         for option, (problem, remedy) in refused.items():
@@ -237,15 +243,25 @@ def command(name: str) -> click.Command:
         values = values_of(settings, given)
         if soon:
             values |= measurement.waited_for(values)
-        return measurement, measurement.settings_of(values, lambda field: names.get(field, field))
+        try:
+            return measurement, measurement.settings_of(values, lambda field: names.get(field, field))
+        except PlanError as error:
+            raise told(error) from error
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
-            with watching() as display:
-                outcome = carry_out(Work(*asked(somebody_waits(), **given), out, observer=display, waited_s=waited_s()))
+            soon = somebody_waits()
+            what = asked(soon, **given)
+
+            def work(display: Observer) -> Work[Any]:
+                if not soon and measurement.waited_for(values_of(settings, given)):
+                    display.note = _NO_TERMINAL
+                return Work(*what, out, observer=display, waited_s=waited_s())
+
+            code = measured(work, as_json)
         except PlanError as error:
-            raise PlanError(names.get(error.field, error.field), error.problem, error.remedy) from error
-        sys.exit(show(outcome, as_json))
+            raise told(error) from error
+        sys.exit(code)
 
     run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()
     decorated: Callable[..., Any] = run

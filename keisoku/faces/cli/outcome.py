@@ -1,5 +1,6 @@
-"""What every measuring command does with a finished run: it prints the run, on one screen or as JSON, and sets the exit
-code. Standard output may be full or closed: the error then names the run."""
+"""What every measuring command does with its work: it carries the work out, prints the run on one screen or as JSON and
+sets the exit code, or with `--dry-run` says what would be done. Standard output may be full or closed: the error then
+names the run."""
 
 from __future__ import annotations
 
@@ -13,13 +14,33 @@ from typing import Any
 
 import click
 
-from keisoku.errors import KeisokuError
+from keisoku.errors import KeisokuError, to_write
 from keisoku.faces.cli.amount import AMOUNT, amount
 from keisoku.faces.cli.exit_code import FAILED, MEASURED, MISSED
+from keisoku.faces.cli.folding import fold
+from keisoku.faces.cli.watching import watching
+from keisoku.ground.entry import Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.outcome import Outcome
-from keisoku.language import translated
+from keisoku.language import phrase, translated
+
+_DRY_RUN = "keisoku.dry_run"
+"""In the context of a command that measures nothing."""
+
+
+def _keep(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value:  # the command behind `ab` has the same context, and need not repeat it
+        context.meta[_DRY_RUN] = True
+
 
 _OPTIONS = (
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="say what would be measured, how long, and how it deviates from its standard; measure nothing",
+    ),
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
     click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output"),
 )
@@ -28,6 +49,44 @@ _OPTIONS = (
 def output_options() -> tuple[Callable[..., Any], ...]:
     """Options for the run's directory, and for printing its result."""
     return (*_OPTIONS, *AMOUNT)
+
+
+def is_dry_run() -> bool:
+    """Whether the command that runs now is to measure nothing."""
+    return bool(click.get_current_context().meta.get(_DRY_RUN))
+
+
+class _Said(Observer):
+    """Prints what is told."""
+
+    def tell(self, line: str) -> None:
+        """On standard output."""
+        click.echo(fold(line, sys.stdout, indent="  "))
+
+    warn = tell
+
+
+def measured(work_for: Callable[[Observer], Work[Any]], as_json: bool) -> int:
+    """Carries the work out that an observer watches, or says what it would do; prints it and returns the exit code."""
+    if not is_dry_run():
+        from keisoku.running.measurement.carry_out import carry_out
+
+        with watching() as display:
+            outcome = carry_out(work_for(display))
+        return show(outcome, as_json)
+    from keisoku.running.measurement.dry_run import outlined
+
+    reader = Observer() if as_json else _Said()
+    work = work_for(reader)
+    said = outlined(work.measurement, work.settings)
+    if as_json:
+        click.echo(json.dumps({"dry_run": said}, indent=1))
+    for line in said:
+        reader.tell(line)
+    if reader.note:
+        reader.tell(reader.note)
+    reader.tell(phrase("nothing was measured, as --dry-run asks for"))
+    return MEASURED
 
 
 def show(outcome: Outcome, as_json: bool) -> int:
@@ -63,9 +122,9 @@ def _on_standard_output(kept_in: Path) -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         sys.stdout = io.StringIO()  # the rest cannot be written at exit either
+        how = to_write(error, "write elsewhere")
         raise KeisokuError(
-            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
-            f" the result is kept in {kept_in}"
+            f"standard output: cannot write the result: {error.strerror}; {how}; the result is kept in {kept_in}"
         ) from error
 
 

@@ -158,6 +158,8 @@ class Lines(Observer):
 
     def begun(self, directory: RunDirectory) -> None:
         """The plan is told, and measuring begins."""
+        if self.note:
+            self._print(self.note)
 
     def planned(self, methods: Sequence[str], sizes: Sequence[int]) -> None:
         """Rows that will be measured, in place of those of the run before."""

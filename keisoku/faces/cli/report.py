@@ -14,13 +14,17 @@ from keisoku.running.measurement.carry_out import findings_of, keep, page
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="HTML file (default: report.html in the first run)")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="HTML file (default: report.html in the run; of several, beside the first)",
+)
 @LANG
 def command(runs: tuple[Path, ...], out: Path | None) -> None:
     """Makes one HTML report of all RUNS, and the result and CSV files of each run."""
     shown = [(directory, findings_of(directory)) for directory in map(RunDirectory.open, runs)]
     outcomes = [keep(directory, findings) for directory, findings in shown]
-    path = out or runs[0] / "report.html"
+    path = out or (runs[0] if len(runs) == 1 else runs[0].absolute().parent) / "report.html"
     if len(runs) > 1 or out is not None:
         text = page(shown, [verdict for outcome in outcomes for verdict in outcome.verdicts])
         try:

@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli.outcome import output_options, show
+from keisoku.faces.cli.outcome import is_dry_run, measured, output_options, show
 from keisoku.faces.cli.waiting_time import waited_s
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.entry import Work
-from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.carry_out import resume as go_on
 from keisoku.running.measurement.plan_file import read
 from keisoku.units import duration_ns
@@ -56,12 +55,16 @@ def command(
             raise PlanError("--duration", "it needs --resume", "write the duration into the plan")
         limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
         measurement, settings = read(plan_file, limit)
-        with watching() as display:
-            outcome = carry_out(Work(measurement, settings, out, observer=display, waited_s=waited_s()))
+        waited = waited_s()
+        sys.exit(measured(lambda display: Work(measurement, settings, out, observer=display, waited_s=waited), as_json))
     else:
         assert resume is not None
         if out is not None:
             raise PlanError("--out", "a run is continued in its own directory", "leave it out")
+        if is_dry_run():
+            raise PlanError(
+                "--dry-run", "what is left of a run is not known", "give it with the plan, without --resume"
+            )
         typed = {"duration_s": ("--duration", duration), "within_s": ("--within", within)}
         changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
         try:

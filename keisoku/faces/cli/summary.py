@@ -44,9 +44,11 @@ class Summary:
     more_tables: int = 0
     counts: Sequence[str] = ()
     """How many there are of what only the report says: '3 remarks'."""
+    not_met: int = 0
+    """So many criteria, which come first, are not met: each is shown whole."""
 
     def lines(self, width: int) -> list[str]:
-        """At most 20 lines of at most `width` characters.
+        """At most 20 lines of at most `width` characters, but for criteria that are not met.
 
         Only the path of the report is never cut, so that it can be opened; a figure is shown whole or not at all.
         """
@@ -56,7 +58,8 @@ class Summary:
         criteria, sentences = said[: len(self.criteria)], said[len(self.criteria) :]
         table = None if self.table is None else in_language(self.table)
         end = [*(line for text in counted for line in _folded(text, width)), report]
-        top = _cut([_short(text, width) for text in criteria], _CRITERIA, _more_criteria, width)
+        shown = _cut(criteria, max(_CRITERIA, self.not_met + 1), _more_criteria, width)
+        top = [line for text in shown for line in _folded(text, width)]
         room = MOST_LINES - len(top) - len(end)
         wanted = len(self._rows(table, MOST_LINES, width))
         folded = [line for sentence in sentences for line in _folded(sentence, width)]
@@ -94,14 +97,16 @@ def summary_of(outcome: Outcome) -> Summary:
     entry = of_run(directory)
     found = [main_table(result, entry.figure_of(result.measurement, directory.plan)) for result in results]
     table, main = next((each for each in found if each is not None), (None, 0))
+    not_met = sum(not verdict.met for verdict in outcome.verdicts)
     return Summary(
         [result.sentence for result in results if result.sentence],
         str(directory.path / "report.html"),
-        [criterion_line(verdict) for verdict in outcome.verdicts],
+        [criterion_line(verdict) for verdict in sorted(outcome.verdicts, key=lambda verdict: verdict.met)],
         table,
         main,
         sum(len(all_tables(result)) for result in results) - (table is not None),
         _counts(results),
+        not_met,
     )
 
 

@@ -26,8 +26,8 @@ def is_mix(text: str) -> bool:
     return text.strip() in PRESETS or text.strip().startswith(GENOME) or bool(re.search(r"\d:\d", text.split("-")[0]))
 
 
-def mix(field: str, text: str) -> tuple[int, ...]:
-    """Frame sizes in bytes, in the order in which they are sent, to be repeated.
+def mix(field: str, text: str, tag_bytes: int = 0) -> tuple[int, ...]:
+    """Frame sizes in bytes, in the order in which they are sent, to be repeated; those of a preset with their tags.
 
     Weights are spread evenly: 64:2,1518:1 gives 64, 1518, 64. A genome keeps its order.
     Raises PlanError naming `field`.
@@ -35,12 +35,13 @@ def mix(field: str, text: str) -> tuple[int, ...]:
     written = PRESETS.get(text.strip(), text.strip()).replace(" ", "")
     if written.startswith(GENOME):
         return _genome(field, written.removeprefix(GENOME))
+    longer = tag_bytes if text.strip() in PRESETS else 0
     weights: dict[int, int] = {}
     for part in written.split(","):
         match = re.fullmatch(r"(\d+):(\d+)", part)
         if match is None or int(match[1]) == 0 or int(match[2]) == 0:
             raise PlanError(field, f"'{part}' is no size with a weight", _EXAMPLE)
-        size = int(match[1])
+        size = int(match[1]) + longer
         weights[size] = weights.get(size, 0) + int(match[2])
     common = gcd(*weights.values())
     weights = {size: weight // common for size, weight in weights.items()}

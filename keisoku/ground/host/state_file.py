@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from keisoku.errors import KeisokuError
+from keisoku.errors import KeisokuError, to_write
 
 
 def written(path: Path, calibration: BaseModel) -> Path:
@@ -15,7 +15,6 @@ def written(path: Path, calibration: BaseModel) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise KeisokuError(
-            f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME"
-        ) from error
+        how = to_write(error, "set XDG_STATE_HOME")
+        raise KeisokuError(f"calibration: cannot write {path}: {error.strerror}; {how}") from error
     return path

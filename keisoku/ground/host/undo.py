@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from keisoku.errors import EngineError
+from keisoku.errors import EngineError, to_write
 from keisoku.ground.host import discipline, process
 from keisoku.ground.host.control_group import ControlGroup
 from keisoku.ground.host.governor import set_governors
@@ -53,7 +53,8 @@ def record(action: str, **arguments: Any) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise EngineError(f"the journal {entry.parent} cannot be written: {error.strerror}; make room") from error
+        how = to_write(error, "see that root may write there")
+        raise EngineError(f"the journal {entry.parent} cannot be written: {error.strerror}; {how}") from error
     return entry
 
 

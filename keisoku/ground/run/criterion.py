@@ -1,4 +1,5 @@
-"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'capacity[forward] > 90 Mb/s'.
+"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'throughput >= 95 %', 'latency[64].p99 <= 50 us',
+'capacity[forward] > 90 Mb/s'.
 
 It parses and judges criteria; the consequence of a missed one is the command's exit code. A criterion is met, missed,
 or cannot be decided, which counts as missed: by a bound that leaves it open, or a row that was not measured.
@@ -11,13 +12,14 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
-from keisoku.errors import PlanError
+from keisoku.errors import PlanError, instead
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
-from keisoku.units import RATE_UNITS, quantity, unit_of
+from keisoku.units import BIT_RATE_UNITS, RATE_UNITS, quantity, unit_of
 
 _FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -31,7 +33,8 @@ _UNITS = {
     "frames/s": RATE_UNITS,
     "ns": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
     "%": {"": 1.0, "%": 1.0},
-    "bit/s": {"bit/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},
+    "s": {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
+    "bit/s": {unit: factor for unit, factor in BIT_RATE_UNITS.items() if unit[1:]},
     "ns/byte": {"": 1.0, "ns/byte": 1.0},
     "frames": {"": 1.0, "frames": 1.0},
     "byte": {"": 1.0, "byte": 1.0, "bytes": 1.0, "B": 1.0},
@@ -40,6 +43,8 @@ _UNITS = {
 }
 
 
+_ALSO = {"throughput": ("bit_rate", "line_share")}
+"""Figures that are the same in other units, of which one is meant where the unit of a criterion is its."""
 _OPEN = phrase("this bound does not decide the criterion")
 
 
@@ -86,7 +91,7 @@ class Criterion:
         unit = unit_of(self.limit)
         if strange := next((figure for figure in figures if unit not in units_of(figure)), None):
             # Known only now, and no reason to withhold what was measured.
-            return Verdict(self.text, False, strange, _other_unit(unit, strange))
+            return Verdict(self.text, False, strange, join_texts(": ", _other_unit(unit, strange.unit)))
         judged = [(self._holds(figure), figure) for figure in figures]
         if missing is not None and all(holds is not False for holds, _ in judged):
             return Verdict(self.text, False, None, _not_measured(missing))
@@ -113,11 +118,12 @@ class Criterion:
         return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
 
 
-def _other_unit(unit: str, figure: Quantity) -> str:
-    units = ", ".join(name for name in units_of(figure) if name)
+def _other_unit(unit: str, own: str) -> tuple[str, str]:
+    """What is wrong with a limit in `unit` for a figure in its own one, and what to do."""
+    written = phrase("write one of {units}", units=", ".join(name for name in _units(own) if name) or "no unit")
     if not unit:
-        return phrase("the criterion has no unit, and the figure has: write one of {units}", units=units)
-    return phrase("no such figure is in {unit}: write one of {units}", unit=unit, units=units)
+        return phrase("the criterion has no unit, and the figure has"), written
+    return phrase("no such figure is in {unit}", unit=unit), written
 
 
 def _not_measured(row: Row) -> str:
@@ -125,10 +131,16 @@ def _not_measured(row: Row) -> str:
     return join_texts(": ", [said, row.remark]) if row.remark else said
 
 
-def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:
+def parse(
+    text: str,
+    figures: Mapping[str, str],
+    alone: bool = False,
+    columns: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> Criterion:
     """A criterion on one of the measurements that `figures` holds: the figure that is meant if none is named, by name.
 
-    Where the measurement is `alone` in its run, its name may be left out: 'capacity[forward] > 90 Mb/s'. Raises
+    `columns` are the figures of measurements, as far as they are known, each with its unit. Where the measurement is
+    `alone` in its run, or alone has such a figure, its name may be left out: 'capacity[forward] > 90 Mb/s'. Raises
     PlanError if the form, the measurement, the number or the unit is invalid.
     """
     match = _FORM.fullmatch(text)
@@ -137,12 +149,35 @@ def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criteri
     name, row, figure, comparison, limit = match.groups()
     known = {_plain(measurement): measurement for measurement in figures}
     measurement = known.get(_plain(name))
-    if measurement is None and alone and figure is None:
-        (measurement,), figure = figures, name
+    if measurement is None and figure is None:
+        having = list(figures) if alone else [one for one in figures if name in columns.get(one, ())]
+        if len(having) > 1:
+            problem = f"{' and '.join(having)} have a figure '{name}'"
+            raise PlanError("require", problem, f"write for example '{text.replace(name, f'{having[0]}.{name}', 1)}'")
+        if having:
+            measurement, figure = having[0], name
     if measurement is None:
         raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")
-    quantity("require", limit, figure_units())
-    return Criterion(text.strip(), measurement, (row or "").strip(), figure or figures[measurement], comparison, limit)
+    unit, figure, units = unit_of(limit), figure or figures[measurement], columns.get(measurement, {})
+    quantity("require", limit, figure_units() | ({unit: 1.0} if figure in units else {}))  # `check` knows its units
+    if figure in units and unit not in _units(units[figure]):
+        figure = next((one for one in _ALSO.get(figure, ()) if one in units and unit in _units(units[one])), figure)
+    return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit)
+
+
+def check(criterion: Criterion, columns: Mapping[str, str], sizes: Sequence[int] = ()) -> None:
+    """Raises PlanError if rows of these figures, each with its unit, cannot decide it; `sizes` are the frame sizes, if
+    all rows have one."""
+    named, unit = criterion.figure, unit_of(criterion.limit)
+    if named not in columns:
+        problem = f"'{criterion.text}': {criterion.measurement} has no figure '{named}'"
+        raise PlanError("require", problem, instead(named, list(columns)))
+    if unit not in _units(columns[named]):
+        said = _other_unit(unit, columns[named])
+        raise PlanError("require", f"'{criterion.text}': {said[0]}", said[1])
+    if sizes and criterion.row.isdecimal() and int(criterion.row) not in sizes:
+        problem = f"'{criterion.text}': frames of {criterion.row} byte are not measured in this run"
+        raise PlanError("require", problem, f"use one of {', '.join(map(str, sizes))}")
 
 
 def figure_units() -> dict[str, float]:
@@ -152,7 +187,11 @@ def figure_units() -> dict[str, float]:
 
 def units_of(figure: Quantity) -> dict[str, float]:
     """The units in which this figure may be written, and their factors to its own."""
-    return _UNITS.get(figure.unit, {"": 1.0, figure.unit: 1.0})
+    return _units(figure.unit)
+
+
+def _units(unit: str) -> dict[str, float]:
+    return _UNITS.get(unit, {"": 1.0, unit: 1.0})
 
 
 def _badness(comparison: str, value: float) -> float:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import tomlkit
 from pydantic import ValidationError
 
-from keisoku.errors import KeisokuError, PlanError
+from keisoku.errors import KeisokuError, PlanError, to_write
 from keisoku.ground.host.text_file import read_bytes, read_toml, unreadable
 from keisoku.ground.run.result import Result
 
@@ -241,7 +241,7 @@ class RunDirectory:
         others = kept and isinstance(error, PermissionError)
         return KeisokuError(
             f"run directory: cannot write {self.path / name}: {error.strerror}; "
-            + ("do it as the owner of the run, or with a copy" if others else "make room or choose another --out")
+            + ("do it as the owner of the run, or with a copy" if others else to_write(error, "choose another --out"))
             + (
                 f"; what was measured is kept, continue with 'keisoku run --resume {self.path}'"
                 if kept and not others

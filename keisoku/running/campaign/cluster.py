@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError, PlanError, to_write
 from keisoku.ground.entry import Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.run.settings import RunSettings, parsed
@@ -283,7 +283,10 @@ def unpack(content: bytes, path: Path) -> None:
             archive.extractall(partial)  # which leaves no path outside
         partial.rename(path)
     except OSError as error:
-        raise KeisokuError(f"run directory: cannot write {path}: {error.strerror}; make room, and resume") from error
+        raise KeisokuError(
+            f"run directory: cannot write {path}: {error.strerror};"
+            f" {to_write(error, 'do it as the owner of the run')}, and resume"
+        ) from error
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from keisoku.running.campaign.cluster import on_cluster
 from keisoku.running.campaign.log import Log, lines
 from keisoku.running.campaign.result import CellOutcome, plot_name, summarised
 from keisoku.running.campaign.settings import NAME, CampaignSettings, Cell, Planned, cells, ordered
+from keisoku.running.measurement.dry_run import outlined
 from keisoku.running.measurement.part_run import again, carried_out, may_do_better, results_of
 from keisoku.running.measurement.plan_values import Find
 from keisoku.running.measurement.repetition import repeated
@@ -130,6 +131,13 @@ def _said_before(settings: CampaignSettings, left: Sequence[Planned]) -> str:
     return join_texts(": ", [said, phrase("at most {time}", time=time_text(seconds))]) if seconds else said
 
 
+def _outlined(find: Find, settings: CampaignSettings) -> list[str]:
+    """Its runs, and what each kind of them does."""
+    every = cells(settings, find)
+    own = [(cell.name, line) for cell in every for line in outlined(cell.entry, cell.of)]
+    return [*(join_texts(": ", pair) for pair in own), _said_before(settings, ordered(settings, every))]
+
+
 def _seconds(left: Sequence[Planned]) -> float | None:
     """How long these runs take at most together; None if that is not known of all.
 
@@ -223,6 +231,7 @@ def of_runs(find: Find) -> Measurement[CampaignSettings]:
         part=_part,
         tables=partial(_tables, find),
         resumes=True,
+        outlined=partial(_outlined, find),
         ends_in_time=True,
         named=lambda settings: f"campaign-{'-'.join(settings.devices)}"[:60],
     )

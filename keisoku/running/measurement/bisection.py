@@ -24,6 +24,7 @@ from keisoku.running.measurement.bisection_result import NAME, plots, result_of,
 from keisoku.running.measurement.bisection_settings import BisectionSettings
 from keisoku.running.measurement.commit_builds import Builds
 from keisoku.running.measurement.commit_history import Commit, Repository
+from keisoku.running.measurement.dry_run import outlined
 from keisoku.running.measurement.paired_settings import WITHIN_S
 from keisoku.running.measurement.plan_values import Find
 from keisoku.running.measurement.side_runs import (
@@ -206,6 +207,17 @@ def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], An
     return {"pairs": table}
 
 
+def _outlined(find: Find, settings: BisectionSettings) -> list[str]:
+    """What a run of a commit does, and how many commits there are."""
+    repository, entry = Repository(settings.folder.absolute()), find(settings.of)
+    commits = repository.between(
+        *(repository.commit(name.upper(), getattr(settings, name)) for name in ("good", "bad"))
+    )
+    own = outlined(entry, parsed(entry.settings, settings.plan))
+    count = phrase("{count} commits, of which pairs are measured until the answer is certain", count=len(commits))
+    return [*(phrase("a run of a commit: {what}", what=line) for line in own), count]
+
+
 def of_runs(find: Find) -> Measurement[BisectionSettings]:
     """The entry, which measures by runs of the entries that `find` gives."""
     return Measurement(
@@ -218,5 +230,6 @@ def of_runs(find: Find) -> Measurement[BisectionSettings]:
         figure="probability",
         tables=partial(_tables, find),
         resumes=True,
+        outlined=partial(_outlined, find),
         ends_in_time=True,
     )

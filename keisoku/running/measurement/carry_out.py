@@ -35,7 +35,7 @@ def carry_out(work: Work[Any]) -> Outcome:
     """
     wanted, observer = work.settings, work.observer
     measurement = work.measurement = with_repetition(work.measurement, wanted.repeat)
-    measurement.criteria(wanted.plain())  # an impossible criterion is reported before measuring
+    measurement.check_criteria(wanted.plain())  # an impossible criterion is reported before measuring
     if work.resumed is None and not measurement.ends_in_time:
         work.settings = fitted(measurement, wanted, work.waited_before_s)
         if beforehand := said_before(measurement, wanted, work.settings):

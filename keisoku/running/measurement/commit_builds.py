@@ -14,7 +14,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from keisoku.errors import EngineError
+from keisoku.errors import EngineError, to_write
 from keisoku.running.measurement.commit_history import Checkout, Commit, Repository
 
 BUILD, COMMIT = "KEISOKU_BUILD", "KEISOKU_COMMIT"
@@ -71,7 +71,10 @@ class Builds:
                 return f"exit code {ended.returncode}: {said[0] if said else 'it printed nothing'}"
             (folder / _DONE).touch()
         except OSError as error:
-            raise EngineError(f"--build: {folder} cannot be written: {error.strerror}; make room") from error
+            raise EngineError(
+                f"--build: {folder} cannot be written: {error.strerror};"
+                f" {to_write(error, 'set XDG_CACHE_HOME to a folder that you may write to')}"
+            ) from error
         return ""
 
     def close(self) -> None:

@@ -22,8 +22,9 @@ from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
-from keisoku.language import phrase, plural
+from keisoku.language import join_texts, phrase, plural
 from keisoku.running.measurement.baseline import check_this_machine, kept_runs, remarks_on
+from keisoku.running.measurement.dry_run import outlined
 from keisoku.running.measurement.paired_result import (
     NAME,
     TOLD,
@@ -47,6 +48,7 @@ from keisoku.running.measurement.side_runs import (
     table_of_pairs,
     used,
 )
+from keisoku.units import time_text
 
 _SIDES = ("a", "b")
 _RESULTS = TypeAdapter(list[list[Result]])
@@ -230,6 +232,19 @@ def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], An
     return {"pairs": table}
 
 
+def _outlined(find: Find, settings: PairedSettings) -> list[str]:
+    """What a run of each side does, and when the comparison ends."""
+    entry, said = find(settings.of), []
+    for side in _SIDES if settings.against is None else ("b",):
+        own = outlined(entry, _side_of(entry, settings, side))
+        said += [phrase("a run of side {side}: {what}", side=side.upper(), what=line) for line in own]
+    limits = [] if settings.pairs is None else [plural("{count} pair", "{count} pairs", count=settings.pairs)]
+    if settings.within_s is not None or not limits:
+        limits.append(time_text(settings.within_s or WITHIN_S))
+    ends = join_texts(", ", limits)
+    return [*said, phrase("pairs of runs in turn, until the answer is certain: at most {limits}", limits=ends)]
+
+
 def of_runs(find: Find) -> Measurement[PairedSettings]:
     """The entry, which measures by runs of the entries that `find` gives."""
     return Measurement(
@@ -243,6 +258,7 @@ def of_runs(find: Find) -> Measurement[PairedSettings]:
         figure="change",
         tables=partial(_tables, find),
         resumes=True,
+        outlined=partial(_outlined, find),
         ends_in_time=True,
         named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
     )

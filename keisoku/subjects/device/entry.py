@@ -13,6 +13,16 @@ from keisoku.ground.run.settings import Settings
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
+LATENCIES = "min mean max fifo lifo filo lilo p50 p99 p99.9 pdv"
+"""Figures of `method/latency_figures.py`, in ns."""
+COSTS: Mapping[str, str] = {
+    "ns": "cost whole tester batches elsewhere part",
+    "frames/s": "core",
+    "%": "calm",
+    "frames": "lost",
+    "": "instructions cycles cache_misses",
+}
+"""Figures of `method/frame_cost.py`, by their unit."""
 Rows = Iterable[Sequence[object]]
 """Of a CSV file."""
 
@@ -32,7 +42,11 @@ class Procedure:
     """The method, which takes a `Setting` (`method/setting.py`)."""
     figure: str
     """The figure of a criterion that names none."""
+    units: Mapping[str, str]
+    """Every figure that its rows may have, those of one unit in one text, by the unit: what a criterion may name."""
     example: str = ""
+    of_line: tuple[str, ...] = ()
+    """Figures that only a link with a rate of its own has."""
     stand_in: StandIn | None = None
     """What pairs are compared by where `figure` is a bound on both sides; the procedure of the same name as its figure
     measures it alone."""
@@ -124,6 +138,11 @@ class Procedure:
     def command(self) -> str:
         """Name of its command."""
         return self.name.replace("_", "-")
+
+    @property
+    def unit_of(self) -> dict[str, str]:
+        """The unit of each figure, by its name."""
+        return {name: unit for unit, names in self.units.items() for name in names.split()}
 
     @property
     def trials_have_one_length(self) -> bool:

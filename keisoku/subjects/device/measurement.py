@@ -60,6 +60,12 @@ def _seconds(plan: Plan) -> float | None:
     return measuring.seconds(plan)
 
 
+def _outlined(plan: Plan) -> list[str]:
+    from keisoku.subjects.device import measuring
+
+    return measuring.outlined(plan)
+
+
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     from keisoku.subjects.device import measuring
 
@@ -80,6 +86,14 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
 
 def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
     return {method: PROCEDURES[method].figure for method in plan["methods"]}
+
+
+def _columns(plan: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    return {method: PROCEDURES[method].unit_of for method in plan["methods"]}
+
+
+def _sizes(plan: Mapping[str, Any]) -> Mapping[str, Sequence[int]]:
+    return {method: plan["frame_bytes"] for method in plan["methods"]}
 
 
 def _stand_ins(plan: Mapping[str, Any]) -> Mapping[str, StandIn]:
@@ -171,10 +185,13 @@ MEASUREMENT = Measurement(
     summary="Measures what a network device does to every frame.",
     part=_part,
     figures=_figures,
+    columns=_columns,
+    sizes=_sizes,
     stand_ins=_stand_ins,
     instead=_instead,
     resumes=True,
     seconds=_seconds,
+    outlined=_outlined,
     check=_check,
     possible=_possible,
     ends_in_time=True,

@@ -15,6 +15,7 @@ from keisoku.errors import EngineError, PlanError, demand
 from keisoku.ground.entry import Findings, Work
 from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.report.sentence import sentence
+from keisoku.ground.run.criterion import parse as criterion
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.language import join_texts, phrase
@@ -32,6 +33,7 @@ from keisoku.subjects.device.method.assumption.contradiction import with_contrad
 from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.rate import NO_RATE
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
@@ -65,10 +67,9 @@ def measure(work: Work[Plan]) -> None:
         virtual, look = capabilities.simulated, bench.look if bench else None
         plan, left_out = plan.able(capabilities)
         wanted = wanted and plan
+        _check_criteria(plan, capabilities)
         for method, error in left_out.items():
-            work.observer.warn(
-                phrase("{method} is left out: {why}", method=method.replace("_", "-"), why=error.problem)
-            )
+            work.observer.warn(_left_out(method, error))
 
         def spent_s() -> float:
             return 0.0 if virtual else work.waited_s() + started_s
@@ -101,6 +102,21 @@ def measure(work: Work[Plan]) -> None:
         if not run(plan, engine, bias, directory, observer, spent_s, refitting.plan_of):
             assert plan.within_s is not None
             directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
+
+
+def _left_out(method: str, error: PlanError) -> str:
+    return phrase("{method} is left out: {why}", method=method.replace("_", "-"), why=error.problem)
+
+
+def _check_criteria(plan: Plan, capabilities: Capabilities) -> None:
+    """Raises PlanError for a criterion on a share of the line, where that has no rate of its own."""
+    figures = {name: PROCEDURES[name].figure for name in plan.methods}
+    columns = {name: PROCEDURES[name].unit_of for name in plan.methods}
+    for text in plan.require if capabilities.link_bits_per_second is None else ():
+        each = criterion(text, figures, len(figures) == 1, columns)
+        if each.figure in PROCEDURES[each.measurement].of_line:
+            problem = f"'{each.text}' is not known, because {NO_RATE}"
+            raise PlanError("require", problem, "require frames/s or bit/s, such as 'throughput >= 500 Mbps'")
 
 
 def _engine(work: Work[Plan], plan: Plan) -> AbstractContextManager[Engine]:
@@ -155,6 +171,21 @@ def seconds(plan: Plan) -> float | None:
     except EngineError:  # a port that fails now may do later
         return None
     return None if found is None else found.most_s
+
+
+def outlined(plan: Plan) -> list[str]:
+    """What the plan would do on its ports, which are opened, in sentences. Raises PlanError if it cannot."""
+    from keisoku.subjects.device.forecast.outline import outline  # no first frame waits for it
+
+    said: list[str] = []
+    with open_engine(plan, said.append) as engine:
+        capabilities, bias = engine.capabilities, bias_for(plan, engine)
+        able, left_out = plan.able(capabilities)
+        _check_criteria(able, capabilities)
+        said += [_left_out(method, error) for method, error in left_out.items()]
+        if able.within_s is not None:
+            able = fitted(able, capabilities, bias, able.within_s)
+        return [*said, *outline(able, capabilities, bias)]
 
 
 def analyse(directory: RunDirectory) -> Findings:

@@ -19,6 +19,9 @@ from keisoku.ground.lab.device.passage import Passage, bridged
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.throttle import BurstText, CapacityText, CostText, Throttle
 
+LEAST_MTU, MOST_MTU = 1280, 9216
+"""Of a lab's interfaces: the minimum of IPv6, and what carries the largest frames of RFC 5180, 8219 and 8239."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -63,7 +66,7 @@ class LabDevice(BaseModel, ABC):
     events: ClassVar[tuple[str, ...]] = ()
     """Names of events that it can cause in itself (`keisoku/subjects/device/record/event.py`), besides 'rebooted'."""
 
-    mtu: int = Field(1500, ge=1280, le=9000)
+    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU)
     """Of every interface, in bytes without the Ethernet header; where the device adds headers, they are added to it
     (`LabPort.mtu_bytes`). The least is that of IPv6."""
     capacity: CapacityText | None = None

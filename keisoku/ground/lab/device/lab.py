@@ -23,7 +23,7 @@ from keisoku.ground.lab.device import topology
 from keisoku.ground.lab.device.ability import CountingDevice, EventfulDevice, LeadingDevice, ResettableDevice
 from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.lab.device.counted import Counted
-from keisoku.ground.lab.device.device import LabDevice, Site
+from keisoku.ground.lab.device.device import LEAST_MTU, MOST_MTU, LabDevice, Site
 from keisoku.ground.lab.device.faults import Applied, Faults, Outage
 from keisoku.ground.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
 from keisoku.ground.lab.device.kernel_part import absence
@@ -312,8 +312,8 @@ def _check(device: LabDevice, ports: int, mtu: int, faults: Faults | None) -> No
         raise PlanError("ports", f"{device.family} has two ports, not {ports}", "give 2, or choose bridge or router")
     if not 2 <= ports <= device.most_ports:
         raise PlanError("ports", f"a lab cannot have {ports} ports", f"give 2 to {device.most_ports}")
-    if not 1280 <= mtu <= 9000:
-        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (the minimum of IPv6) to 9000")
+    if not LEAST_MTU <= mtu <= MOST_MTU:
+        raise PlanError("mtu", f"{mtu} bytes cannot be set", f"give {LEAST_MTU} (the minimum of IPv6) to {MOST_MTU}")
     if faults is not None and not isinstance(device, FaultyWire):
         raise PlanError("faults", f"{device.family} applies no faults", "choose the device faulty")
 

@@ -57,7 +57,8 @@ def fitted(
         first = best.model_copy(update={"methods": best.methods[:1], "frame_bytes": best.frame_bytes[:1]})
         needed = forecast(first, capabilities, bias)
         if needed is not None and needed.least_s > seconds:
-            problem = f"{time_text(seconds)} is too short: the first frame size alone takes {needed}"
+            left = time_text(max(0.0, seconds))  # the start of the program may have taken more than all
+            problem = f"{left} is too short: the first frame size alone takes {needed}"
             raise PlanError("within", problem, "give more time, or shorten what the plan itself sets")
         return best
     for _ in range(_STEPS):

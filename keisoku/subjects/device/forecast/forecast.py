@@ -11,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from statistics import median
+from types import MappingProxyType
 
+from keisoku.ground.run.result import Result
 from keisoku.language import phrase
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.plausible_trial import ALMOST, FAST, SLOW, PlausibleDevice, imagine
@@ -60,7 +62,8 @@ def forecast(
     `plans` are those of procedures that have one of their own. Nothing beyond `enough_s` is thought through: the
     forecast is then at least that.
     """
-    found = [sum(own.values()) for own in _of_each_device(plan, capabilities, bias, records, enough_s, plans or {})]
+    each = on_each_device(plan, capabilities, bias, records, enough_s, plans or {})
+    found = [sum(one.seconds.values()) for one in each]
     return Forecast(min(found), max(found)) if found else None
 
 
@@ -74,29 +77,41 @@ def share_of(
 ) -> float:
     """Which part of the time that is left after these trials a procedure needs, on the device that takes longest: 0 to
     1, and 1 if the procedures cannot be thought through."""
-    found = _of_each_device(plan, capabilities, bias, records, inf, plans)
+    found = [one.seconds for one in on_each_device(plan, capabilities, bias, records, inf, plans)]
     longest = max(found, key=lambda own: sum(own.values()), default={name: 1.0})
     return longest.get(name, 0.0) / (sum(longest.values()) or 1.0)
 
 
-def _of_each_device(
+@dataclass(frozen=True)
+class OnDevice:
+    """A plan on one imagined device."""
+
+    seconds: dict[str, float]
+    """Of the trials of each procedure."""
+    trials: dict[str, int]
+    """Their number."""
+    results: list[Result]
+    """Of the procedures that ended; their figures are imagined, too."""
+
+
+def on_each_device(
     plan: Plan,
     capabilities: Capabilities,
     bias: Bias,
-    records: Sequence[TrialRecord],
-    enough_s: float,
-    plans: Mapping[str, Plan],
-) -> list[dict[str, float]]:
-    """Seconds of each procedure, for each imagined device up to the first that takes enough; none if the plan's
-    procedures cannot be thought through."""
+    records: Sequence[TrialRecord] = (),
+    enough_s: float = inf,
+    plans: Mapping[str, Plan] = MappingProxyType({}),
+) -> list[OnDevice]:
+    """The plan on each imagined device, up to the first that takes enough; none if the plan's procedures cannot be
+    thought through."""
     each_s = _overhead_s(capabilities, records)
-    found: list[dict[str, float]] = []
+    found: list[OnDevice] = []
     for device in (ALMOST, SLOW, FAST):
         try:
-            found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s, plans))
+            found.append(_on(device, plan, capabilities, bias, records, each_s, enough_s, plans))
         except Exception:  # A forecast never stops a measurement; what is wrong with a plan, the run itself says.
             return []
-        if sum(found[-1].values()) >= enough_s:
+        if sum(found[-1].seconds.values()) >= enough_s:
             break
     return found
 
@@ -105,7 +120,7 @@ class _Enough(Exception):
     """It takes longer than anybody wants to know."""
 
 
-def _seconds(
+def _on(
     device: PlausibleDevice,
     plan: Plan,
     capabilities: Capabilities,
@@ -114,8 +129,8 @@ def _seconds(
     each_s: float,
     enough_s: float,
     plans: Mapping[str, Plan],
-) -> dict[str, float]:
-    found: dict[str, float] = {}
+) -> OnDevice:
+    found = OnDevice({}, {}, [])
 
     def carry_out(index: int, name: str, trial: Trial) -> TrialRecord:
         if index < len(records):
@@ -123,13 +138,14 @@ def _seconds(
         if index - len(records) >= MOST_TRIALS:
             raise RuntimeError("too many trials")
         record = imagine(device, plan, capabilities, index, name, trial)
-        found[name] = found.get(name, 0.0) + record.engine_seconds + each_s
-        if sum(found.values()) >= enough_s:
+        found.seconds[name] = found.seconds.get(name, 0.0) + record.engine_seconds + each_s
+        found.trials[name] = found.trials.get(name, 0) + 1
+        if sum(found.seconds.values()) >= enough_s:
             raise _Enough
         return record
 
     with suppress(_Enough):
-        proceed(plan, capabilities, bias, carry_out, lambda name: own_plan(plans, name, plan))
+        found.results.extend(proceed(plan, capabilities, bias, carry_out, lambda name: own_plan(plans, name, plan)))
     return found
 
 

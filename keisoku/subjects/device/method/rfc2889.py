@@ -13,7 +13,7 @@ from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETR
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import passed_figure
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import LinePercent
+from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.subjects.device.record.validity import TOLERANCE
@@ -38,7 +38,7 @@ def attempt(trial: Trial) -> Carried:
 
 
 def at_most(
-    setting: Setting, size: int, maximum: float | LinePercent | None, make: Callable[[float], Trial]
+    setting: Setting, size: int, maximum: float | Relative | None, make: Callable[[float], Trial]
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord]]:
     """The maximum load of a port, or the highest that the tester can offer below it, and the trial at this load.
 
@@ -53,7 +53,7 @@ def at_most(
     return fps, record
 
 
-def lowered(setting: Setting, size: int, maximum: float | LinePercent | None, fps: float) -> list[str]:
+def lowered(setting: Setting, size: int, maximum: float | Relative | None, fps: float) -> list[str]:
     """Remarks that the maximum load in frames/s is the tester's, where it is not the link's or the user's."""
     if fps == (setting.fps(maximum, size) or setting.line_fps(size)):
         return []

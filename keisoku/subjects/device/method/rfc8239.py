@@ -12,7 +12,7 @@ from keisoku.errors import PlanError
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.plan.rate import LinePercent
+from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 
 SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
@@ -67,7 +67,7 @@ def flows_trial(
 
 
 def full_rate(
-    setting: Setting, frame_bytes: int, flows: Sequence[Flow], maximum: float | LinePercent | None
+    setting: Setting, frame_bytes: int, flows: Sequence[Flow], maximum: float | Relative | None
 ) -> Generator[Trial, TrialRecord, FullRate]:
     """100 % of a port: as given, or of the link; on a link without a rate the most that the tester can offer.
 

@@ -9,13 +9,13 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.search import NO_LOAD_PASSES, throughput_of
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.plan.rate import LinePercent
+from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
 
 def rows_by_size(
     setting: Setting,
-    given: float | LinePercent | None,
+    given: float | Relative | None,
     row_at: Callable[[int, float], Generator[Trial, TrialRecord, Row]],
 ) -> Generator[Trial, TrialRecord, list[Row]]:
     """A row for each frame size, which `row_at` measures from the size in byte and the load in frames/s.

@@ -16,7 +16,7 @@ from typing import Literal
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.plan.rate import LinePercent
+from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord, sent_briefly
 from keisoku.subjects.device.record.validity import TOLERANCE, disturbances, why_invalid
@@ -107,7 +107,7 @@ def search(
     )
 
 
-def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | LinePercent | None) -> float:
+def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | Relative | None) -> float:
     """The highest load to try in frames/s, at most `maximum` of these. Without a link's speed the tester finds its own
     highest rate, and clocks do not matter."""
     line = setting.line_fps(frame_bytes)

@@ -10,7 +10,7 @@ from keisoku.ground.frame.rates import maximum_frames_per_second
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import LinePercent, no_line_rate
+from keisoku.subjects.device.plan.rate import BitRate, LinePercent, Relative, no_line_rate
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 
@@ -60,11 +60,13 @@ class Setting:
         trial = self.trial(purpose, frame_bytes, fps, seconds, **more)
         return trial.model_copy(update={"at_full_speed": True})
 
-    def fps(self, load: float | LinePercent | None, frame_bytes: int) -> float | None:
+    def fps(self, load: float | Relative | None, frame_bytes: int) -> float | None:
         """A load of the plan in frames/s, None if it has none.
 
         Raises PlanError for a percentage of a line whose rate is not known.
         """
+        if isinstance(load, BitRate):
+            return load.bits_per_second / (8 * frame_bytes)
         if not isinstance(load, LinePercent):
             return load
         line = self.line_fps(frame_bytes)

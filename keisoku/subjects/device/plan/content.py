@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.imix import is_mix, mix
 from keisoku.ground.frame.stack import parse
 from keisoku.ground.host.text_file import read_text
 from keisoku.ground.run.settings import Settings
+from keisoku.subjects.device.plan.shorthand import added_bytes
 from keisoku.subjects.device.record.trial import Bursts, Constant, Gaps, Pacing, Poisson
 from keisoku.units import duration_ns, frame_sizes
 
@@ -36,11 +37,12 @@ class Content(Settings):
 
     @field_validator("frame_bytes", mode="before")
     @classmethod
-    def _sizes(cls, value: Any) -> Any:
+    def _sizes(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, int):
             return (value,)
         if isinstance(value, str):
-            return mix("frame_bytes", value) if is_mix(value) else tuple(frame_sizes("frame_bytes", value))
+            tags = added_bytes(info.data.get("headers"))
+            return mix("frame_bytes", value, tags) if is_mix(value) else tuple(frame_sizes("frame_bytes", value))
         return value
 
     @field_validator("pacing", mode="before")

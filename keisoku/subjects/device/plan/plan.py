@@ -22,6 +22,7 @@ from keisoku.ground.frame.imix import is_mix, mix
 from keisoku.ground.frame.modifier import check_form, modifiers
 from keisoku.ground.frame.modifying import Modifying
 from keisoku.ground.frame.networks import MOST_NETWORKS
+from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.ground.frame.stack import parse as stack
 from keisoku.ground.run.settings import Option, RunSettings, Settings, not_an_option, parsed
 from keisoku.ground.statistics.seed import DEFAULT
@@ -32,6 +33,7 @@ from keisoku.subjects.device.plan.pace import Profile
 from keisoku.subjects.device.plan.pattern import Pattern, fits, pairs
 from keisoku.subjects.device.plan.rate import LinePercent, no_line_rate
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES, PhaseSettings, ThroughputSettings
+from keisoku.subjects.device.plan.shorthand import added_bytes, written_out
 from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
@@ -91,6 +93,8 @@ class Plan(RunSettings):
     """Host that owns rx and runs 'keisoku port serve'."""
     clock: Annotated[str | None, Option("ptp:HOST")] = None
     """With --receiver: PTP master that both hosts hear, for one-way latencies."""
+    mtu: Annotated[int | None, Option("BYTES")] = None
+    """MTU of every interface of a lab device (default: 1500), as lab:bridge?mtu=9000."""
     engine: Annotated[PortEngine | None, Option("NAME")] = None
     """Engine of a lab's ports: xdp (default), afxdp or packet."""
     gateway: Annotated[tuple[str, ...], Option("IP,…")] = ()
@@ -103,6 +107,11 @@ class Plan(RunSettings):
     """Traffic pattern: pair (default), bidirectional, pairs, mesh, partial-mesh, …."""
     headers: Annotated[str, Option("STACK")] = "ipv4"
     """Headers: ethernet, ipv4 (default), ipv6, mpls, or a stack such as Ether()/Dot1Q(vlan=5)/IP()/UDP()."""
+    vlan: int | None = None
+    """VLAN of the frames, 1 to 4094: the headers get a tag of 802.1Q, and mixes by name as well as sizes that are not
+    given grow by it."""
+    dscp: Annotated[int | str | None, Option("CLASS")] = None
+    """Differentiated services code point of the frames: 0 to 63, or a name such as ef, af41, cs6."""
     modify: Annotated[tuple[str, ...], Option("FIELD=VALUES", several=True)] = ()
     """Vary a field: 'UDP.sport=random(1024-65535)', 'IP.dst=increment(198.19.0.1, count=256)', rfc4814."""
     pacing: Annotated[Pacing, Option("KIND")] = Constant()
@@ -159,7 +168,7 @@ class Plan(RunSettings):
             close = get_close_matches(unknown, [*cls.model_fields, *PROCEDURES], n=1)
             remedy = f"did you mean '{close[0]}'?" if close else "remove it or correct its spelling"
             raise PlanError(unknown, "there is no such setting", remedy)
-        found = _sized(completed(_listed(source)))
+        found = _sized(written_out(completed(_listed(source))))
         names = dict.fromkeys((*found, *procedures_of(found)))
         tables = [name for name in names if name in PROCEDURES and name not in cls.model_fields]
         return found | {name: _table(name, found.get(name, {})) for name in tables}
@@ -487,11 +496,10 @@ class Plan(RunSettings):
                     f"use at least {capabilities.min_frame_bytes} byte",
                 )
             if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
-                raise PlanError(
-                    "frame size",
-                    f"{size} byte is larger than the port's MTU allows",
-                    f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
-                )
+                mtu = max(self.all_frame_bytes) - HEADER_AND_FCS_BYTES - self.tag_bytes
+                how = f"give --mtu {mtu}" if is_lab(self.dut) else "raise the MTU"
+                problem = f"{size} byte is larger than the port's MTU allows"
+                raise PlanError("frame size", problem, f"use at most {capabilities.max_frame_bytes} byte, or {how}")
 
     def _check_paced(self) -> None:
         """Raises PlanError for procedures whose loads are not that of the gaps. Each trial's load is checked again."""
@@ -564,13 +572,16 @@ def _listed(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sized(source: dict[str, Any]) -> dict[str, Any]:
-    """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
-    text = source.get("frame_bytes")
+    """A text is a list of sizes or a mix; the trials of a mix have its mean size. Frames of no size in particular are
+    longer by their tags."""
+    text, tags = source.get("frame_bytes"), added_bytes(source.get("headers", ""))
+    if text is None and tags:
+        return source | {"frame_bytes": tuple(size + tags for size in RFC2544_SIZES)}
     if not isinstance(text, str):
         return source
     if not is_mix(text):
         return source | {"frame_bytes": tuple(frame_sizes("frame_bytes", text))}
-    sizes = mix("frame_bytes", text)
+    sizes = mix("frame_bytes", text, tags)
     return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
 
 

@@ -107,7 +107,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
 def test_a_disk_that_does_not_take_it_is_one_sentence(tmp_path: Path) -> None:
     directory = created(tmp_path)
     (directory.path / "probes").write_text("in the way")
-    with pytest.raises(KeisokuError, match=r"run directory: cannot write .*probes.*make room"):
+    with pytest.raises(KeisokuError, match=r"run directory: cannot write .*probes.*choose another --out"):
         directory.append("probes", rows(0, 1))
     assert not list(directory.path.glob("*.partial"))
 

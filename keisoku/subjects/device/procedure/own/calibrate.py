@@ -115,6 +115,7 @@ PROCEDURE = Procedure(
     settings=CalibrateSettings,
     generator=calibrate,
     figure="bias",
+    units={"frames/s": "offered", "ns": "bias repeat spread"},
     example="keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
     dut="lab:cable",
     cable_m=lambda settings: settings.length_m,

@@ -215,6 +215,7 @@ PROCEDURE = Procedure(
     settings=ChangesSettings,
     generator=changes,
     figure="changed",
+    units={"frames": "compared changed lost foreign frames", "%": "changed_share", "s": "first last"},
     example="keisoku changes --dut lab:router --size 64 --rate 50kpps --duration 2s --waits 0.1s",
     sizes="64",
     watches_headers=True,

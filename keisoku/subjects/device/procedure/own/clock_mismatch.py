@@ -419,6 +419,13 @@ PROCEDURE = Procedure(
     settings=ClockMismatchSettings,
     generator=clock_mismatch,
     figure="mismatch",
+    units={
+        "ppm": "mismatch",
+        "ns/s": "slope",
+        "ns": "min mean max lifo_min lifo lifo_max",
+        "frames/s": "offered",
+        "frames": "lost",
+    },
     example="keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
     searches=True,
     over_time=True,

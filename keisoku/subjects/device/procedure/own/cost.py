@@ -13,7 +13,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Option, Settings, not_an_option
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method.cost_inside import CostInside
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.setting import Setting
@@ -206,6 +206,7 @@ PROCEDURE = Procedure(
     settings=CostSettings,
     generator=cost,
     figure="cost",
+    units=COSTS,
     example="keisoku cost --dut lab:bridge\nkeisoku cost --tx veth0 --rx veth1 --size 64,1518 --bursts 1,8,64",
     sizes="64",
     needs=("cost",),

@@ -268,6 +268,7 @@ PROCEDURE = Procedure(
     packages=("scipy",),
     generator=critical_load,
     figure="critical_load",
+    units={"frames/s": "critical_load load", "%": "spread lapses", "trials": "trials"},
     example="keisoku critical-load --dut lab:bridge --size 64 --duration 0.2s --waits 0.05s",
     plots=(critical_load_plot,),
 )

@@ -413,6 +413,7 @@ PROCEDURE = Procedure(
     packages=("scipy",),
     generator=port_map,
     figure="latency",
+    units={"ns": "latency offset constant", "byte": "largest_frame", "%": "drop", "": "chips", "ns/byte": "slope"},
     example="keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
     sizes="64,512,1518",
     simulated_sizes="64,1518,4096,6500",

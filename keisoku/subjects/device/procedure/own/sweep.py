@@ -299,6 +299,7 @@ PROCEDURE = Procedure(
     settings=SweepSettings,
     generator=sweep,
     figure="latency",
+    units={"%": "drop", "frames/s": "offered", "ns": "latency constant", "ns/byte": "slope"},
     example="keisoku sweep --dut sim:gs908e",
     sizes="64-1518:128",
     simulated_sizes="64-16384:510",

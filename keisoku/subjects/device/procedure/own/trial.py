@@ -16,7 +16,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.late_load import late_load
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.stream_figures import stream_figures
 from keisoku.subjects.device.plan.rate import NO_RATE, Load
@@ -130,6 +130,12 @@ PROCEDURE = Procedure(
     settings=TrialSettings,
     generator=trial,
     figure="loss",
+    units={
+        "frames/s": "offered",
+        "frames": "forwarded lost reordered duplicated corrupt",
+        "%": "loss",
+        "ns": LATENCIES,
+    },
     example="keisoku trial --dut lab:bridge --size 64 --rate 50kpps --duration 1s --waits 0.1s",
     over_two_hosts="counts",
     plots=(partial(histogram_plot, method="trial"),),

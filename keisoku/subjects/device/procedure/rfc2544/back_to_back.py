@@ -323,6 +323,7 @@ PROCEDURE = Procedure(
     settings=BackToBackSettings,
     generator=back_to_back,
     figure="burst",
+    units={"frames": "burst burst_min burst_max burst_deviation", "ns": "implied_buffer corrected_buffer", "": "tests"},
     example="keisoku back-to-back --dut lab:bridge --size 64 --search 2s --limit 2s --repetitions 3 --waits 0.1s",
     searches=True,
     over_two_hosts="counts",

@@ -20,7 +20,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import FIFO, searched, short
 from keisoku.subjects.device.method.latency_figures import latency_figures
@@ -287,6 +287,7 @@ PROCEDURE = Procedure(
     settings=LatencySettings,
     generator=latency,
     figure="mean",
+    units={"frames/s": "offered", "ns": f"{LATENCIES} tagged constant", "ns/byte": "slope"},
     example="keisoku latency --dut lab:router --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
     searches=True,
     over_two_hosts="latencies",

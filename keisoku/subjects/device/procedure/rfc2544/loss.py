@@ -25,7 +25,7 @@ from keisoku.subjects.device.method.search import (
 )
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import LinePercent, Load
+from keisoku.subjects.device.plan.rate import BitRate, LinePercent, Load
 from keisoku.subjects.device.procedure.rfc2544.loss_plot import loss_plot
 from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
@@ -140,11 +140,12 @@ def deviations_of(plan: Plan) -> list[str]:
     found = short("§24", phrase("each trial"), plan.of(LossSettings).trial_s, LossSettings().trial_s)
     maximum_fps = plan.of(LossSettings).maximum_fps
     if maximum_fps is not None:
-        asked = (
-            phrase("{maximum_fps} of the line", maximum_fps=maximum_fps)
-            if isinstance(maximum_fps, LinePercent)
-            else phrase("{maximum_fps:g} frames/s", maximum_fps=maximum_fps)
-        )
+        if isinstance(maximum_fps, LinePercent):
+            asked: str = phrase("{maximum_fps} of the line", maximum_fps=maximum_fps)
+        elif isinstance(maximum_fps, BitRate):
+            asked = str(maximum_fps)
+        else:
+            asked = phrase("{maximum_fps:g} frames/s", maximum_fps=maximum_fps)
         found.append(phrase("RFC 2544 §26.3: 100 % is {asked} as asked, not the maximum of the link", asked=asked))
     return found
 
@@ -181,6 +182,7 @@ PROCEDURE = Procedure(
     settings=LossSettings,
     generator=loss,
     figure="loss",
+    units={"frames/s": "offered", "%": "load loss"},
     over_two_hosts="counts",
     plots=(loss_plot,),
     columns={phrase("Loss, highest load"): "loss"},

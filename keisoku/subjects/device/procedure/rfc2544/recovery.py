@@ -204,6 +204,7 @@ PROCEDURE = Procedure(
     settings=RecoverySettings,
     generator=recovery,
     figure="recovery",
+    units={"frames/s": "throughput offered", "ns": "recovery", "": "tests"},
     example="keisoku recovery --dut lab:bridge --size 64 --search 2s --overload 2s --watch 2s --waits 0.1s",
     searches=True,
 )

@@ -253,6 +253,7 @@ PROCEDURE = Procedure(
     settings=ResetSettings,
     generator=reset,
     figure="reset_by_loss",
+    units={"frames/s": "offered", "frames": "lost", "ns": "reset_by_loss reset_by_stamps", "": "tests"},
     example="keisoku reset --dut lab:bridge --rate 50kpps --stable 1s --watch 2s --repetitions 1 --waits 0.1s",
     sizes="64",
     searches=True,

@@ -9,7 +9,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.sentence import both, ends
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.search import SearchOutcome, search
@@ -182,6 +182,9 @@ PROCEDURE = Procedure(
     settings=ThroughputSettings,
     generator=throughput,
     figure="throughput",
+    units={"frames/s": "throughput core", "bit/s": "bit_rate", "%": "line_share calm"}
+    | {unit: COSTS[unit] for unit in ("ns", "frames", "")},
+    of_line=("line_share",),
     example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
     over_two_hosts="counts",
     plots=(throughput_plot, search_plot),

@@ -159,6 +159,7 @@ PROCEDURE = Procedure(
     settings=AddressCachingSettings,
     generator=address_caching,
     figure="addresses",
+    units={"addresses": "addresses table tried", "frames": "offered flooded", "%": "forwarded"},
     example="keisoku address-caching --dut lab:bridge --ports 1,2,3 --most-addresses 1000 --ageing 300s",
     sizes="64",
     own_flows=True,

@@ -119,6 +119,7 @@ PROCEDURE = Procedure(
     settings=AddressLearningSettings,
     generator=address_learning,
     figure="learning_rate",
+    units={"addresses/s": "learning_rate tried", "frames": "offered flooded", "%": "forwarded"},
     example="keisoku address-learning --dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s",
     sizes="64",
     own_flows=True,

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
 from keisoku.subjects.device.method.latency_figures import latency_figures
@@ -118,6 +118,7 @@ PROCEDURE = Procedure(
     settings=BroadcastSettings,
     generator=broadcast,
     figure="throughput",
+    units={"frames/s": "throughput", "%": "loss", "ns": LATENCIES},
     example="keisoku broadcast --dut lab:bridge --ports 1,2,3,4 --size 64 --duration 1s --waits 0.1s",
     own_flows=True,
     is_steady=True,

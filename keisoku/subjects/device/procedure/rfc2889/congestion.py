@@ -120,6 +120,11 @@ PROCEDURE = Procedure(
     settings=CongestionSettings,
     generator=congestion,
     figure="uncongested_loss",
+    units={
+        "%": "load uncongested_loss congested_loss",
+        "frames/s": "offered uncongested_rate congested_rate",
+        "frames": "flooded",
+    },
     example="keisoku congestion --dut sim:gs908e --ports 1,2,3,4 --size 64 --duration 1s",
     own_flows=True,
     least_ports=4,

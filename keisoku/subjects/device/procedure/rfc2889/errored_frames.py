@@ -98,6 +98,7 @@ PROCEDURE = Procedure(
     settings=ErroredFramesSettings,
     generator=errored_frames,
     figure="forwarded",
+    units={"frames/s": "offered", "%": "forwarded"},
     example="keisoku errored-frames --dut sim:gs908e --largest 9887 --duration 1s",
     sizes="64",
     own_flows=True,

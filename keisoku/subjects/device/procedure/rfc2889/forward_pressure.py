@@ -70,5 +70,7 @@ PROCEDURE = Procedure(
     settings=ForwardPressureSettings,
     generator=forward_pressure,
     figure="forwarding_rate",
+    units={"frames/s": "offered forwarding_rate", "%": "line_share loss"},
+    of_line=("line_share",),
     needs=("short_gap",),
 )

@@ -124,6 +124,11 @@ PROCEDURE = Procedure(
     settings=ForwardingSettings,
     generator=forwarding,
     figure="throughput",
+    units={
+        "frames/s": "throughput offered frmol mfr mfr_offered forwarding_rate",
+        "%": "mfr_load load loss",
+        "frames": "flooded",
+    },
     example="keisoku forwarding --dut sim:gs908e --ports 1,2,3,4 --pattern mesh --size 64 --duration 1s",
     is_steady=True,
 )

@@ -329,6 +329,7 @@ PROCEDURE = Procedure(
     packages=("scipy",),
     generator=marking,
     figure="kmin",
+    units={"byte": "longest kmin kmax", "%": "marked pmax loss"},
     example="keisoku marking --dut sim:my-switch.toml --ports 1,2,3 --size 1518 --duration 2s",
     sizes="1518",
     own_flows=True,

@@ -179,6 +179,7 @@ PROCEDURE = Procedure(
     settings=GroupCapacitySettings,
     generator=group_capacity,
     figure="groups",
+    units={"groups": "groups offered forwarded", "frames": "flooded"},
     example="keisoku group-capacity --dut lab:bridge?snooping=on --ports 1,2,3 --most-groups 5000 --waits 0.1s",
     sizes="64",
     own_flows=True,

@@ -330,6 +330,7 @@ PROCEDURE = Procedure(
     settings=GroupDelaySettings,
     generator=group_delay,
     figure="join_delay",
+    units={"frames": "lost", "joins": "groups", "ns": "join_delay join_min join_max leave_delay leave_min leave_max"},
     example="keisoku group-delay --dut lab:bridge?snooping=on --ports 1,2,3 --repetitions 2 --waits 0.1s",
     sizes="64",
     own_flows=True,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
 from keisoku.subjects.device.method.latency_figures import latency_figures
@@ -228,6 +228,7 @@ PROCEDURE = Procedure(
     settings=MulticastSettings,
     generator=multicast,
     figure="throughput",
+    units={"frames/s": "throughput aggregated", "%": "loss_at_maximum loss unicast_loss", "ns": LATENCIES},
     example="keisoku multicast --dut lab:bridge?snooping=on --ports 1,2,3 --size 64 --duration 2s --waits 0.1s",
     own_flows=True,
     needs=("multicast",),

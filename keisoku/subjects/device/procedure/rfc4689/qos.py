@@ -22,7 +22,7 @@ from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.analysis.shares import Sharing, sharing
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures, observed
 from keisoku.subjects.device.method.rfc8239 import FullRate, full_rate, reliably
@@ -356,6 +356,15 @@ PROCEDURE = Procedure(
     packages=("scipy",),
     generator=qos,
     figure="share",
+    units={
+        "%": "share loss marked guaranteed",
+        "frames/s": "offered forwarded",
+        "frames": "reordered",
+        "ns": f"{LATENCIES} jitter jitter_max jitter_p99",
+        "bit/s": "rate",
+        "byte": "buffer burst",
+        "": "level weight",
+    },
     example="keisoku qos --dut 'lab:ets?rate=20Mbps' --classes 0,8,16,24 --size 512 --maximum 10kpps --duration 2s",
     sizes="512",
     own_flows=True,

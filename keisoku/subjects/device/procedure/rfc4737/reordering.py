@@ -229,6 +229,14 @@ PROCEDURE = Procedure(
     settings=ReorderingSettings,
     generator=reordering,
     figure="reordered",
+    units={
+        "%": "load loss reordered n_reordered in_place",
+        "frames/s": "offered",
+        "frames": "extent extent_mean free_run gap earliest latest occupancy beyond",
+        "ns": "late_time late_mean",
+        "byte": "byte_offset",
+        "": "run_variation degree",
+    },
     example="keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
     over_two_hosts="counts",
 )

@@ -40,6 +40,8 @@ from keisoku.subjects.device.record.validity import why_invalid, without_links
 SAMPLING_NS = 10_000_000
 """RFC 6413 §4.1.4: the sampling interval of the rate should be 10 ms or less."""
 _DEFAULT_FPS = 10_000.0
+NO_EVENT = phrase("no event")
+"""The case of a row of a trial in which nothing was done to the device."""
 HOPS = phrase("Hop count")
 """Header of the column of cases."""
 _INTERVALS = 20_000
@@ -171,7 +173,7 @@ def _name(record: TrialRecord, reach: Reach) -> str:
     """'link-down', 'link-down undone', 'link-down 2', 'command'."""
     events = record.trial.events
     if reach.event is None:
-        return phrase("before the event") if events else phrase("no event")
+        return phrase("before the event") if events else NO_EVENT
     event = events[reach.event]
 
     def is_alike(other: Event) -> bool:
@@ -301,6 +303,13 @@ def _each(of: Callable[[list[float]], float], times: Sequence[Between]) -> Betwe
     )
 
 
+def _without_event(result: Result) -> list[str]:
+    """That nothing was done to the device, if so: whoever reads 'at most 100 µs' should not take it for convergence."""
+    if not result.rows or any(row.case != NO_EVENT for row in result.rows if row.case):
+        return []
+    return [phrase("No event was given (--event), so that this is what the device does by itself, not convergence.")]
+
+
 def _check(plan: Plan, capabilities: Capabilities) -> None:
     plan.of(ConvergenceSettings).check(capabilities)
 
@@ -322,12 +331,20 @@ PROCEDURE = Procedure(
     settings=ConvergenceSettings,
     generator=convergence,
     figure="interruption",
+    units={
+        "ns": "interruption interruption_median interruption_least onset rate_derived loss_derived"
+        " convergence_first convergence_median convergence",
+        "frames": "lost duplicated reordered frames",
+        "": "flows affected outages moved",
+        "s": "first last longest",
+    },
     example="keisoku convergence --dut lab:faulty --event path-lost --streams 100 --watch 1s --waits 0.1s",
     sizes="64",
     pace={"watch_s": 10.0},
     rows_when_simulated=True,
     also_needs=lambda settings: ["compare"] if settings.hops else [],
     check=_check,
+    adds=_without_event,
     from_afar=_from_afar,
     files=flow_files,
 )

@@ -115,6 +115,7 @@ PROCEDURE = Procedure(
     settings=DelaySettings,
     generator=delay,
     figure="typical",
+    units={"frames/s": "offered", "ns": "typical typical_p1 typical_p99 worst_case worst_case_p1 worst_case_p99"},
     example="keisoku delay --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
     sizes="rfc8219",
     searches=True,

@@ -106,6 +106,7 @@ PROCEDURE = Procedure(
     settings=DelayVariationSettings,
     generator=delay_variation,
     figure="pdv",
+    units={"frames/s": "offered", "ns": "pdv pdv_p1 pdv_p99 ipdv_min ipdv_median ipdv_max"},
     example="keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s",
     sizes="rfc8219",
     searches=True,

@@ -11,7 +11,7 @@ from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.rate import LinePercent
+from keisoku.subjects.device.plan.rate import Relative
 from keisoku.units import NAMED_SIZES
 
 RFC5180_ADDRESSES = ip_network("2001:2::/48")
@@ -19,7 +19,7 @@ RFC5180_ADDRESSES = ip_network("2001:2::/48")
 
 
 def delay(
-    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | LinePercent | None
+    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | Relative | None
 ) -> list[str]:
     """Deviations common to RFC 8219 §7.2 and §7.3, and of IPv6 test frames from RFC 5180."""
     plan = setting.plan

@@ -310,6 +310,13 @@ PROCEDURE = Procedure(
     settings=BufferingSettings,
     generator=buffering,
     figure="buffer",
+    units={
+        "byte": "buffer counted",
+        "ns": "buffer_time max",
+        "frames/s": "service",
+        "%": "variation",
+        "frames": "extra",
+    },
     example="keisoku buffering --dut sim:gs908e --ports 1,2,3,4 --size 64,1518",
     simulated_sizes=SIZES_TEXT,
     own_flows=True,

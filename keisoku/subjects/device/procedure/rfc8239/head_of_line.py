@@ -126,6 +126,7 @@ PROCEDURE = Procedure(
     settings=HeadOfLineSettings,
     generator=head_of_line,
     figure="loss",
+    units={"%": "loss alone congested", "ns": "delay"},
     example="keisoku head-of-line --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --size 512 --duration 0.1s",
     simulated_sizes=SIZES_TEXT,
     own_flows=True,

@@ -15,7 +15,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
@@ -140,6 +140,7 @@ PROCEDURE = Procedure(
     settings=IncastSettings,
     generator=incast,
     figure="goodput",
+    units={"bit/s": "goodput", "%": "loss", "ns": LATENCIES},
     example="keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
     simulated_sizes=SIZES_TEXT,
     own_flows=True,

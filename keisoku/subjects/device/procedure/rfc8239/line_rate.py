@@ -15,7 +15,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.percentile import latency_percentile
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
@@ -135,6 +135,11 @@ PROCEDURE = Procedure(
     settings=LineRateSettings,
     generator=line_rate,
     figure="line_share",
+    units={
+        "%": "load line_share",
+        "frames": "lost",
+        "ns": f"{LATENCIES} filo_min filo_max jitter jitter_max jitter_p99",
+    },
     example="keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
     simulated_sizes=SIZES_TEXT,
     own_flows=True,

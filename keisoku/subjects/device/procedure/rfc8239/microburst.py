@@ -195,6 +195,12 @@ PROCEDURE = Procedure(
     settings=MicroburstSettings,
     generator=microburst,
     figure="microburst",
+    units={
+        "frames": "burst microburst",
+        "byte": "microburst_bytes buffer",
+        "ns": "buffer_time max",
+        "frames/s": "offered",
+    },
     example="keisoku microburst --dut lab:bridge --ports 1,2,3 --size 64 --outputs last --waits 0.1s",
     simulated_sizes=SIZES_TEXT,
     own_flows=True,

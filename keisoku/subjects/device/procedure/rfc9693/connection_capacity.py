@@ -124,6 +124,13 @@ PROCEDURE = Procedure(
     settings=ConnectionCapacitySettings,
     generator=connection_capacity,
     figure="connections",
+    units={
+        "connections": "connections offered valid refused forgotten reset taken shared kept_ports",
+        "frames": "foreign",
+        "addresses": "outer_addresses",
+        "ports": "outer_ports",
+        "s": "opened",
+    },
     example="keisoku connection-capacity --dut lab:nat?table=10000 --waits 0.2s",
     sizes="64",
     own_flows=True,

@@ -91,6 +91,7 @@ PROCEDURE = Procedure(
     settings=ConnectionRateSettings,
     generator=connection_rate,
     figure="rate",
+    units={"connections/s": "rate offered_rate", "connections": "offered valid refused forgotten"},
     example="keisoku connection-rate --dut lab:nat?table=100000 --waits 0.2s",
     sizes="64",
     own_flows=True,

@@ -97,6 +97,7 @@ PROCEDURE = Procedure(
     settings=ConnectionTeardownSettings,
     generator=connection_teardown,
     figure="rate",
+    units={"connections/s": "rate", "s": "time one_connection", "connections": "connections"},
     example="keisoku connection-teardown --dut lab:nat?table=100000 --waits 0.2s",
     sizes="64",
     own_flows=True,

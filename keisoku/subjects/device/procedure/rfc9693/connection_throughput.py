@@ -119,6 +119,7 @@ PROCEDURE = Procedure(
     settings=ConnectionThroughputSettings,
     generator=connection_throughput,
     figure="throughput",
+    units={"frames/s": "throughput offered", "frames": "loss", "connections": "refused"},
     example="keisoku connection-throughput --dut lab:nat?table=100000 --duration 2s --waits 0.2s",
     sizes="64",
     own_flows=True,

@@ -333,6 +333,7 @@ PROCEDURE = Procedure(
     settings=MlrSettings,
     generator=mlr,
     figure="throughput",
+    units={"frames/s": "throughput lower_bound upper_bound", "s": "seconds", "trials": "trials"},
     example="keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
     usual=_usual,
     is_steady=True,
