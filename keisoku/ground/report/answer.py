@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.headline import headline
-from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
+from keisoku.ground.report.sentence import some
+from keisoku.ground.report.table import FIGURE, Head, Known, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 
 MEASURED, ONE_RUN, AT_LEAST, AT_MOST, UNKNOWN, INVALID, NOT_MEASURED = (
     phrase("measured"),
-    phrase("measured in one run"),
-    phrase("at least"),
-    phrase("at most"),
+    phrase("single run"),
+    phrase("lower bound"),
+    phrase("upper bound"),
     phrase("uncertainty unknown"),
     phrase("invalid"),
     phrase("not measured"),
@@ -32,7 +33,7 @@ MEANING = {
     INVALID: phrase("the tester itself fell short in this trial"),
     NOT_MEASURED: phrase("there is no figure"),
 }
-"""What the words mean, in the order from sure to unsure."""
+"""What the words mean of a figure, in the order from sure to unsure."""
 MOST_ROWS = 12
 """Rows of the first screen; the tables below it have all."""
 
@@ -74,7 +75,7 @@ class Answer:
     """What one run answers."""
 
     states: list[tuple[str, int]]
-    """How many rows are how well known, in the order of `MEANING`."""
+    """How many main figures are how well known, in the order of `MEANING`."""
     tables: list[Table]
     notes: list[str]
     """Why figures of the first table are no better known."""
@@ -90,13 +91,13 @@ NO_ANSWER = Answer([], [], [], 0, None, "")
 
 
 def confidence(row: Row, figure: Quantity | None) -> str:
-    """One of `MEANING`, for the row by this figure."""
+    """One of `MEANING`, of this figure of the row."""
     if figure is None:
         return NOT_MEASURED
     if row.invalid:
         return INVALID
     if figure.bound:
-        return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
+        return AT_LEAST if figure.bound == "at least" else AT_MOST
     if figure.covers:
         return ONE_RUN
     return MEASURED if figure.bounds is not None else UNKNOWN
@@ -118,13 +119,17 @@ def answer(
     room = MOST_ROWS
     for result in results:
         rows = answering(result, figures.get(result.measurement, ""))
-        known = [(row, name, confidence(row, row.figures.get(name))) for row, name in rows]
-        states.update(said for *_, said in known)
+        shown_as = [(row, name, row.figures.get(name)) for row, name in rows]
+        known = [
+            (row, name, headline(figure) if figure is not None and above_zero else figure)
+            for row, name, figure in shown_as
+        ]
+        states.update(confidence(row, figure) for row, _, figure in known)
         shown, room = known[:room], max(room - len(known), 0)
         more += len(known) - len(shown)
         if shown:
             title = (titles or {}).get(result.measurement) or result.title
-            tables.append(_table(title if len(results) > 1 else "", shown, above_zero))
+            tables.append(_table(title if len(results) > 1 else "", shown))
     validity = validity or _of_rows(results)
     return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
 
@@ -143,21 +148,28 @@ def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     ]
 
 
-def _table(title: str, shown: Sequence[tuple[Row, str, str]], above_zero: bool) -> Table:
+def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]]) -> Table:
     names = list(dict.fromkeys(name for _, name, _ in shown))
-    heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""), Head(CONFIDENCE, "")]
-    rows = []
+    heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), "")]
+    rows: list[list[str]] = []
+    known: list[list[Known]] = []
     if len(names) > 1:
         heads[1] = Head(FIGURE, "")
-    for row, name, said in shown:
-        figure = row.figures.get(name)
-        if figure is not None and above_zero:
-            figure = headline(figure)
-        text = "" if figure is None else digits.text(figure)
-        if len(names) > 1 and figure is not None:
+    missing: dict[str, list[str]] = {}
+    for row, name, figure in shown:
+        where = place(row) or row.group or phrase("whole")
+        if figure is None:
+            missing.setdefault(row.remark or "–", []).append(where)
+            continue
+        text = digits.text(figure)
+        if len(names) > 1:
             text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
-        rows.append([place(row) or row.group or phrase("whole"), text or row.remark or "–", said])
-    return Table(title, heads, rows, [])
+        rows.append([where, text])
+        known.append([Known(), Known(how=confidence(row, figure))])
+    for why, places in missing.items():
+        rows.append([some(places), why])
+        known.append([Known(), Known(how=NOT_MEASURED)])
+    return Table(title, heads, rows, [], known)
 
 
 def _of_rows(results: Sequence[Result]) -> Validity | None:

@@ -63,6 +63,17 @@ class Digits:
         return _bounded(self.bound, self.value)
 
     @property
+    def short(self) -> str:
+        """'12.34', '≥ 0.57', '12.3†': where `interval` has a line of its own, and a column must be narrow."""
+        sign = {"": "", "at least": "≥ ", "at most": "≤ "}[self.bound]
+        return f"{sign}{self.value}{self.mark}"
+
+    @property
+    def interval(self) -> str:
+        """'5.1 … 5.9', '± 0.05', or empty if none is shown."""
+        return self.ends or (f"± {self.uncertainty}" if self.uncertainty else "")
+
+    @property
     def compact(self) -> str:
         """'12.34 ± 0.05', '5.4 (5.1 … 5.9)', '12.3†' or 'at least 0.57', for a table whose header names the unit."""
         if self.ends:

@@ -23,11 +23,13 @@ from keisoku.ground.report.picture import picture
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.table import flag_text, is_words
 from keisoku.ground.report.template import environment
-from keisoku.ground.report.verdict import JUDGED, verdict_text
+from keisoku.ground.report.verdict import JUDGED, judgement, verdict_text
 from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.start import instant
 from keisoku.language import join_texts, phrase, recorded
 
+LONG_CARD = 5
+"""Beside cards with more rows there is room for a second plot."""
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
 COVERAGE = phrase(
@@ -84,6 +86,7 @@ def render(
         version=version("keisoku"),
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
         judged=JUDGED,
+        judgement=judgement(verdicts),
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
@@ -101,11 +104,13 @@ def render(
 
 
 def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[list[Plot]]:
-    """The main plot of each part, which the first screen shows: the first one of its sections; empty without any."""
+    """The plots of each part that the first screen shows: the main one of its first section with plots, and that of the
+    next one beside long cards."""
     found, rest = [], iter(sections)
     for part in parts:
         own = [next(rest) for _ in part.sections]
-        found.append([plot for section in own for plot in section.plots][:1])
+        rows = sum(len(table.rows) for run in part.runs for table in run.answer.tables)
+        found.append([section.plots[0] for section in own if section.plots][: 2 if rows > LONG_CARD else 1])
     return found
 
 
