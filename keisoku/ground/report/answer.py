@@ -98,9 +98,9 @@ def confidence(row: Row, figure: Quantity | None) -> str:
         return INVALID
     if figure.bound:
         return AT_LEAST if figure.bound == "at least" else AT_MOST
-    if figure.covers:
+    if figure.covers in ("resolution", "observed"):
         return ONE_RUN
-    return MEASURED if figure.bounds is not None else UNKNOWN
+    return MEASURED if not figure.covers and figure.bounds is not None else UNKNOWN
 
 
 def answer(
