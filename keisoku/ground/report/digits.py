@@ -97,13 +97,11 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     mark = _COVERED.get(quantity.covers, "")
     if quantity.bound:
         return Digits(_rounded_bound(value, quantity.bound), "", name, mark, bound=quantity.bound)
-    if (
-        quantity.interval is not None
-        and quantity.covers != "repetitions"
-        and (shown := _with_ends(quantity, quantity.interval, name, mark))
-    ):
+    uncertainty, interval = quantity.uncertainty, quantity.interval
+    if quantity.covers == "repetitions":
+        uncertainty = interval = None
+    if interval is not None and (shown := _with_ends(quantity, interval, name, mark)):
         return shown
-    uncertainty = None if quantity.covers == "repetitions" else quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
         return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
     if without_rounding(quantity).uncertainty == 0:

@@ -151,8 +151,8 @@ class Bias:
         """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
 
         `own` are contributions of the measurement itself, such as its repetitions. Without a calibration they are all
-        that is known, and the figure is shown without them. `steps` is the largest error of a figure of single frames by the
-        resolution of simulated timestamps, as a share of it.
+        that is known, and the figure is shown without them. `steps` is the largest error of a figure of single frames
+        by the resolution of simulated timestamps, as a share of it.
         """
         correction = self.at(frame_bytes, fps)
         if correction is None:

@@ -16,9 +16,14 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.latency_figures import observed
 
 
-def test_a_figure_whose_interval_is_wider_than_itself_is_a_bound() -> None:
+def test_a_figure_whose_interval_is_as_wide_as_itself_is_a_bound() -> None:
     """The first screen had latencies of 0 ± 40, 10 ± 190 and 500 ± 600 µs."""
-    for value, uncertainty, shown in ((0, 40, "at most 40 µs"), (10, 190, "at most 200 µs"), (500, 600, "at most 1")):
+    for value, uncertainty, shown in (
+        (0, 40, "at most 40 µs"),
+        (10, 190, "at most 200 µs"),
+        (500, 600, "at most 1"),
+        (80, 40, "at most 120"),
+    ):
         figure = Quantity(value=1e3 * value, unit="ns", uncertainty=1e3 * uncertainty)
         assert digits.text(headline(figure)).startswith(shown)
 
