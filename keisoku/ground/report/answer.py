@@ -110,10 +110,11 @@ def answer(
     conformity: str = "",
     titles: Mapping[str, str] | None = None,
     above_zero: bool = False,
+    beside: Sequence[str] = (),
 ) -> Answer:
     """By the main figure (`figures`, by measurement) of each row that has it; of other rows, the first figure.
 
-    `above_zero`: none of them can be below zero.
+    `above_zero`: none of them can be below zero. `beside`: figures that stand before it, as both sides of a change.
     """
     tables, states, more = [], Counter[str](), 0
     room = MOST_ROWS
@@ -129,7 +130,7 @@ def answer(
         more += len(known) - len(shown)
         if shown:
             title = (titles or {}).get(result.measurement) or result.title
-            tables.append(_table(title if len(results) > 1 else "", shown))
+            tables.append(_table(title if len(results) > 1 else "", shown, beside))
     validity = validity or _of_rows(results)
     return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
 
@@ -148,28 +149,41 @@ def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     ]
 
 
-def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]]) -> Table:
+def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]], beside: Sequence[str]) -> Table:
     names = list(dict.fromkeys(name for _, name, _ in shown))
-    heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), "")]
+    heads = [
+        Head("", ""),
+        *(Head(head(name), "") for name in beside),
+        Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""),
+    ]
     rows: list[list[str]] = []
     known: list[list[Known]] = []
+    marks: set[str] = set()
     if len(names) > 1:
-        heads[1] = Head(FIGURE, "")
+        heads[-1] = Head(FIGURE, "")
     missing: dict[str, list[str]] = {}
     for row, name, figure in shown:
         where = place(row) or row.group or phrase("whole")
         if figure is None:
             missing.setdefault(row.remark or "–", []).append(where)
             continue
-        text = digits.text(figure)
+        figures = [*(row.figures.get(each) for each in beside), figure]
+        shown_as = [each and digits.digits(each) for each in figures]
+        texts = [f"{one.short} {one.unit}".rstrip() if one else "–" for one in shown_as]
         if len(names) > 1:
-            text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
-        rows.append([where, text])
-        known.append([Known(), Known(how=confidence(row, figure))])
+            texts[-1] = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), texts[-1]])
+        rows.append([where, *texts])
+        known.append([Known(), *(_known(row, *both) for both in zip(figures, shown_as, strict=True))])
+        marks |= {one.mark for one in shown_as if one and one.mark}
     for why, places in missing.items():
-        rows.append([some(places), why])
-        known.append([Known(), Known(how=NOT_MEASURED)])
-    return Table(title, heads, rows, [], known)
+        rows.append([some(places), *("–" for _ in beside), why])
+        known.append([Known() for _ in (None, *beside)] + [Known(how=NOT_MEASURED)])
+    return Table(title, heads, rows, sorted(marks), known)
+
+
+def _known(row: Row, figure: Quantity | None, shown: digits.Digits | None) -> Known:
+    interval = f"{shown.interval} {shown.unit}".rstrip() if shown and shown.interval else ""
+    return Known(interval, confidence(row, figure))
 
 
 def _of_rows(results: Sequence[Result]) -> Validity | None:

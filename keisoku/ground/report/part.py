@@ -40,6 +40,8 @@ class RunPart:
     """ISO 8601."""
     answer: Answer = NO_ANSWER
     """What the first screen shows of it besides the sentences."""
+    what: str = ""
+    """What was sent, where that is not what every run sends."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,14 @@ def run_part(
 
 
 def plain_part(
-    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
+    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]],
+    title: str,
+    subtitle: str,
+    figure: str,
+    beside: Sequence[str] = (),
 ) -> Part:
-    """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
+    """The part of runs that have only results and plots; `figure` is the one that the sentence contains, and `beside`
+    stands before it in the table of the first screen."""
     names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
     runs = [
         run_part(
@@ -107,7 +114,9 @@ def plain_part(
             directory,
             [result.sentence or sentence(result, figure) for result in results],
             results,
-            answer(results, {result.measurement: figure for result in results}, None, deviating(results)),
+            answer(
+                results, {result.measurement: figure for result in results}, None, deviating(results), beside=beside
+            ),
         )
         for name, (directory, results, _) in zip(names, found, strict=True)
     ]

@@ -10,7 +10,6 @@ import pytest
 from support.path_result import RESULT
 
 from keisoku.ground.entry import Findings
-from keisoku.ground.report import digits
 from keisoku.ground.report.answer import MOST_ROWS, answer
 from keisoku.ground.report.page import render
 from keisoku.ground.report.plot import Plot, Trace, axis, hover
@@ -68,6 +67,17 @@ def test_plots_of_runs_side_by_side_have_a_name_each(tmp_path: Path) -> None:
     ]
     named = re.findall(r'id="(plot-[^"]*)"', page(runs))
     assert len(named) == len(set(named)) == 2
+
+
+def test_the_title_of_several_runs_names_what_was_measured(tmp_path: Path) -> None:
+    """It named the folders of the runs."""
+    bare = RESULT.model_copy(update={"title": ""})
+    runs = [
+        (RunDirectory.create(tmp_path / folder, RESULT.measurement, {"host": host}, {}), Findings([bare], []))
+        for folder, host in (("folder-1", "192.0.2.1"), ("folder-2", "192.0.2.2"))
+    ]
+    (said,) = re.findall("<h1>(.*)</h1>", page(runs))
+    assert said == "path one-packet, 192.0.2.1, path one-packet, 192.0.2.2"
 
 
 def test_a_page_needs_a_run() -> None:
@@ -172,7 +182,9 @@ def test_the_first_screen_says_how_well_each_figure_is_known(figure: Quantity | 
     assert table.known[at][1].how == said and table.known[1 - at][1].how == "measured"
     assert table.alike(1) == ("measured" if said == "measured" else "")
     assert dict(found.states)[said] == 1 + (said == "measured")
-    assert table.rows[at][1] == (digits.text(figure) if figure else "given up")
+    shown = {"": "1.00 ns", "at least": "≥ 1 ns", "at most": "≤ 1 ns"}[figure.bound] if figure else "given up"
+    assert table.rows[at][1].rstrip("†§") in (shown, "1.00§ ns", "1† ns")
+    assert table.known[at][1].interval == ("± 0.10 ns" if figure and figure.uncertainty else "")
 
 
 def test_rows_that_were_not_measured_for_one_reason_are_one_row() -> None:
@@ -180,7 +192,7 @@ def test_rows_that_were_not_measured_for_one_reason_are_one_row() -> None:
     rows = [Row(frame_bytes=size, figures={}, remark="not exercised") for size in range(64, 71)]
     known = Row(frame_bytes=128, figures={"burst": Quantity(value=1, unit="frames", uncertainty=0)})
     found = answer([Result(measurement="back_to_back", rows=[*rows, known])], {"back_to_back": "burst"})
-    assert [row[1] for row in found.tables[0].rows] == ["1 frames (exact)", "not exercised"]
+    assert [row[1] for row in found.tables[0].rows] == ["1‡ frames", "not exercised"]
     assert found.tables[0].rows[1][0].endswith("69 byte and 1 more") and ("not measured", 7) in found.states
 
 
