@@ -78,7 +78,8 @@ def command(
             judged, _, _ = judged_against([found, load(against)], [str(run), str(against)], margins_of(margins))
         listed = checks(found.results, found.verdicts, judged)
         if form == "junit":
-            text = junit(name, listed, [result.sentence for result in found.results if result.sentence])
+            sentences = [result.sentence for result in found.results if result.sentence]
+            text = junit(name, listed, sentences, found.directory.plan.get("about"))
         else:
             text = (markdown if form == "markdown" else workflow_commands)(name, found.results, listed)
     if out is None:

@@ -86,6 +86,11 @@ def render(
         version=version("keisoku"),
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
         judged=JUDGED,
+        operators=", ".join(
+            dict.fromkeys(
+                str(said["operator"]) for run in runs if (said := run.plan.get("about") or {}).get("operator")
+            )
+        ),
         judgement=judgement(verdicts),
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from keisoku.ground.report.about import ABOUT, Setup
 from keisoku.ground.report.answer import NO_ANSWER, Answer, answer, answering, deviating
 from keisoku.ground.report.budget import budget_tables
 from keisoku.ground.report.plot import Plot
@@ -40,8 +41,16 @@ class RunPart:
     """ISO 8601."""
     answer: Answer = NO_ANSWER
     """What the first screen shows of it besides the sentences."""
+    setup: Setup | None = None
+    """What was connected to what; None: that is not known."""
     what: str = ""
     """What was sent, where that is not what every run sends."""
+
+    @property
+    def about(self) -> list[tuple[str, str]]:
+        """What its plan says of it, in the order of a page; the device is the name."""
+        said = self.plan.get("about") or {}
+        return [(head, str(said[name])) for name, head in ABOUT.items() if name != "device" and said.get(name)]
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,15 @@ class Device:
 def devices(runs: Sequence[DeviceRun]) -> list[Device]:
     """Every run with a name of its own: the device's, and the engine's or a number where two are alike."""
     names = distinct(
-        [str(run.context.get("device") or run.plan.get("dut") or phrase("device")) for run in runs],
+        [
+            str(
+                (run.plan.get("about") or {}).get("device")
+                or run.context.get("device")
+                or run.plan.get("dut")
+                or phrase("device")
+            )
+            for run in runs
+        ],
         [str(run.context.get("engine") or "") for run in runs],
     )
     return [Device(index, name, run) for index, (name, run) in enumerate(zip(names, runs, strict=True))]

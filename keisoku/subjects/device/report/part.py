@@ -22,6 +22,7 @@ from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
 from keisoku.subjects.device.report.loss_list import losses
+from keisoku.subjects.device.report.setup import setup
 from keisoku.subjects.device.report.summary import conclusion, summary
 from keisoku.subjects.device.report.time_plot import time_plot
 from keisoku.subjects.device.report.traffic import traffic
@@ -64,6 +65,7 @@ def _run(device: Device) -> RunPart:
         sentences=summary(device),
         results=run.results,
         answer=device_answer(device),
+        setup=setup(device),
         what=traffic(run.plan),
         plan={"measurement": "device", **run.plan},
         context={key: value for key, value in run.context.items() if key not in ("calibration", "host_look")},
