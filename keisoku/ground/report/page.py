@@ -19,7 +19,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.answer import MEANING
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.part import LONG_TABLE, Part, RunPart, Section
-from keisoku.ground.report.picture import picture
+from keisoku.ground.report.picture import on_paper, picture
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.table import flag_text, is_words
 from keisoku.ground.report.template import environment
@@ -60,9 +60,13 @@ MONTHS = (
 
 
 def render(
-    parts: Sequence[Part], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = (), title: str = ""
+    parts: Sequence[Part],
+    verdicts: Sequence[Verdict] = (),
+    findings: Sequence[Finding] = (),
+    title: str = "",
+    paper: bool = False,
 ) -> str:
-    """One self-contained page; opens offline.
+    """One self-contained page; opens offline. On `paper` everything is unfolded, and each choice of a menu is drawn.
 
     `verdicts` are shown first, `findings` come next. The title names the runs if none is given. Raises ValueError for
     no runs, or if two plots of a section have one name.
@@ -72,14 +76,16 @@ def render(
         raise ValueError("a page needs at least one run")
     sections = _with_own_names([section for part in parts for section in part.sections])
     leading = _leading(parts, sections)
-    shown = {plot.name for plots in leading for plot in plots}
+    shown = {plot.name for plots in leading for plot in plots if not (paper and plot.choices)}
     colours = [{run.name: colour for run, colour in _coloured(part)} for part in parts for _ in part.sections]
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
     templates.globals["picture"] = picture
+    templates.globals["choices"] = on_paper
     templates.tests["words"] = lambda heading: is_words(heading, groups)
     return templates.get_template("page.html").render(
         marks=digits.MARKS,
+        paper=paper,
         long_table=LONG_TABLE,
         title=title or join_texts(", ", dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
@@ -110,12 +116,14 @@ def render(
 
 def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[list[Plot]]:
     """The plots of each part that the first screen shows: the main one of its first section with plots, and that of the
-    next one beside long cards."""
+    next one with tables beside long cards."""
     found, rest = [], iter(sections)
     for part in parts:
         own = [next(rest) for _ in part.sections]
         rows = sum(len(table.rows) for run in part.runs for table in run.answer.tables)
-        found.append([section.plots[0] for section in own if section.plots][: 2 if rows > LONG_CARD else 1])
+        first, *more = [section for section in own if section.plots] or [None]
+        second = [section for section in more if section and section.tables] if rows > LONG_CARD else []
+        found.append([section.plots[0] for section in (first, *second[:1]) if section])
     return found
 
 
