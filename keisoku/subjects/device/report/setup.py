@@ -50,4 +50,4 @@ def _calibration(context: Mapping[str, Any]) -> str:
         return phrase("measured at {time}", time=found["made_at"])
     if context.get("engine") == "simulated":
         return phrase("not necessary in simulated time")
-    return str(found) if found else phrase("none")
+    return phrase("subtracted, see below") if found else phrase("none")
