@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from keisoku.errors import KeisokuError, PlanError, excerpt
 from keisoku.ground.host.context import host_context
 from keisoku.ground.observer import Observer
+from keisoku.ground.report.bars import Spread
 from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.sentence import sentence
@@ -261,6 +262,8 @@ class Measurement(Generic[Settings_]):
     """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    spread: Callable[[RunDirectory, Sequence[Result]], Spread | None] = lambda directory, results: None
+    """A distribution that a terminal draws above the answer; None where there is none."""
     seconds: Callable[[Settings_], float | None] | None = None
     """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
     shortens: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, StandIn, Work
 from keisoku.ground.observer import Observer
+from keisoku.ground.report.bars import Spread
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
@@ -64,6 +65,12 @@ def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     from keisoku.subjects.device import measuring
 
     return measuring.stored_parts(directory, results)
+
+
+def _spread(directory: RunDirectory, results: Sequence[Result]) -> Spread | None:
+    from keisoku.subjects.device import measuring
+
+    return measuring.spread(directory, results)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
@@ -186,6 +193,7 @@ MEASUREMENT = Measurement(
     in_pairs=_in_pairs,
     among=_among,
     keep=_kept,
+    spread=_spread,
     tables=_tables,
     queries=QUERIES,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),
