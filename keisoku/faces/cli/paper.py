@@ -35,10 +35,10 @@ def printed(html: str) -> bytes:
         own = ["--no-sandbox"] if os.geteuid() == 0 else []
         words = [browser, *_FLAGS, *own, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}", page.as_uri()]
         try:
-            found = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         except subprocess.TimeoutExpired as error:
             raise KeisokuError(f"--format pdf: {browser} did not end within {PATIENCE_S} s; try again") from error
         if not made.is_file():
-            said = excerpt(found.stderr.strip().splitlines()[-1] if found.stderr.strip() else "it said nothing")
+            said = excerpt(ended.stderr.strip().splitlines()[-1] if ended.stderr.strip() else "it said nothing")
             raise KeisokuError(f"--format pdf: {browser} made none: {said}; print report.html with a browser instead")
         return made.read_bytes()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from keisoku.ground.report import digits
 from keisoku.ground.report.headline import headline
 from keisoku.ground.report.sentence import some
-from keisoku.ground.report.table import FIGURE, Head, Known, Table, head
+from keisoku.ground.report.table import FIGURE, Certainty, Head, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
@@ -157,7 +157,7 @@ def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]], beside
         Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""),
     ]
     rows: list[list[str]] = []
-    known: list[list[Known]] = []
+    known: list[list[Certainty]] = []
     marks: set[str] = set()
     if len(names) > 1:
         heads[-1] = Head(FIGURE, "")
@@ -168,22 +168,22 @@ def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]], beside
             missing.setdefault(row.remark or "–", []).append(where)
             continue
         figures = [*(row.figures.get(each) for each in beside), figure]
-        shown_as = [each and digits.digits(each) for each in figures]
+        shown_as = [None if each is None else digits.digits(each) for each in figures]
         texts = [f"{one.short} {one.unit}".rstrip() if one else "–" for one in shown_as]
         if len(names) > 1:
             texts[-1] = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), texts[-1]])
         rows.append([where, *texts])
-        known.append([Known(), *(_known(row, *both) for both in zip(figures, shown_as, strict=True))])
+        known.append([Certainty(), *(_known(row, *both) for both in zip(figures, shown_as, strict=True))])
         marks |= {one.mark for one in shown_as if one and one.mark}
     for why, places in missing.items():
         rows.append([some(places), *("–" for _ in beside), why])
-        known.append([Known() for _ in (None, *beside)] + [Known(how=NOT_MEASURED)])
+        known.append([Certainty() for _ in (None, *beside)] + [Certainty(how=NOT_MEASURED)])
     return Table(title, heads, rows, sorted(marks), known)
 
 
-def _known(row: Row, figure: Quantity | None, shown: digits.Digits | None) -> Known:
+def _known(row: Row, figure: Quantity | None, shown: digits.Digits | None) -> Certainty:
     interval = f"{shown.interval} {shown.unit}".rstrip() if shown and shown.interval else ""
-    return Known(interval, confidence(row, figure))
+    return Certainty(interval, confidence(row, figure))
 
 
 def _of_rows(results: Sequence[Result]) -> Validity | None:

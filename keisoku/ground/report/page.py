@@ -121,9 +121,9 @@ def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[list[Pl
     for part in parts:
         own = [next(rest) for _ in part.sections]
         rows = sum(len(table.rows) for run in part.runs for table in run.answer.tables)
-        first, *more = [section for section in own if section.plots] or [None]
-        second = [section for section in more if section and section.tables] if rows > LONG_CARD else []
-        found.append([section.plots[0] for section in (first, *second[:1]) if section])
+        drawn = [section for section in own if section.plots]
+        second = [section for section in drawn[1:] if section.tables][:1] if rows > LONG_CARD else []
+        found.append([section.plots[0] for section in (*drawn[:1], *second)])
     return found
 
 

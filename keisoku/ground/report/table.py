@@ -211,7 +211,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Known:
+class Certainty:
     """How well the figure of a cell is known."""
 
     interval: str = ""
@@ -229,7 +229,7 @@ class Table:
     rows: list[list[str]]
     marks: list[str]
     """The marks in the cells, to be explained below the table."""
-    known: list[list[Known]] = field(default_factory=list)
+    known: list[list[Certainty]] = field(default_factory=list)
     """Of each cell on the first screen; no other table has it."""
 
     def alike(self, column: int) -> str:

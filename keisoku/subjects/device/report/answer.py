@@ -9,7 +9,7 @@ from dataclasses import replace
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import Answer, Validity, answer, confidence, deviating
 from keisoku.ground.report.headline import headline
-from keisoku.ground.report.table import FRAME_SIZE, Head, Known, Table
+from keisoku.ground.report.table import FRAME_SIZE, Certainty, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, sentence_case
@@ -85,7 +85,7 @@ def _sizes(device: Device) -> tuple[Table, int]:
     of = {name: _by_size(device.result(name)) for name in _by_sizes(device)}
     sizes = sorted({size for rows in of.values() for size in rows})
     shown, marks = sizes[:MOST_SIZES], set[str]()
-    heads, columns, known = [Head(FRAME_SIZE, "byte")], [[str(size) for size in shown]], [[Known()] * len(shown)]
+    heads, columns, known = [Head(FRAME_SIZE, "byte")], [[str(size) for size in shown]], [[Certainty()] * len(shown)]
     for title in dict.fromkeys(title for name in of for title in (*PROCEDURES[name].columns, *PROCEDURES[name].words)):
         cells = [_cell(of, title, size) for size in shown]
         figures, words = [figure for _, figure, _ in cells], [said for *_, said in cells]
@@ -96,7 +96,7 @@ def _sizes(device: Device) -> tuple[Table, int]:
         columns.append([one.short if one else said or "–" for one, said in zip(digits_of, words, strict=True)])
         known.append(
             [
-                Known(one.interval if one else "", confidence(row, figure) if row and not any(words) else "")
+                Certainty(one.interval if one else "", confidence(row, figure) if row and not any(words) else "")
                 for (row, figure, _), one in zip(cells, digits_of, strict=True)
             ]
         )

@@ -40,5 +40,5 @@ def test_only_a_terminal_with_room_gets_it(tmp_path: Path, terminal: bool, heigh
     console = Console(file=out, force_terminal=terminal, width=80, height=height, legacy_windows=False)
     print_spread(load(tmp_path / "run"), console)
     out.flush()
-    said = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    said = out.buffer.getvalue().decode()
     assert ("byte, up to" in said) == drawn and bool(said) == drawn
