@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from keisoku.errors import KeisokuError, PlanError, excerpt
 from keisoku.ground.host.context import host_context
 from keisoku.ground.observer import Observer
-from keisoku.ground.report.bars import Spread
 from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.sentence import sentence
@@ -26,6 +25,9 @@ from keisoku.ground.run.criterion import Criterion, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
 
 Settings_ = TypeVar("Settings_", bound=RunSettings)
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from keisoku.ground.report.about import ABOUT, Setup
 from keisoku.ground.report.answer import NO_ANSWER, Answer, answer, answering, deviating
 from keisoku.ground.report.budget import budget_tables
 from keisoku.ground.report.plot import Plot
@@ -19,6 +18,9 @@ from keisoku.ground.report.table import Table, line_table, tables
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.names import names_of
 from keisoku.ground.run.result import Result
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.about import Setup
 
 LONG_TABLE = 24
 """A table with more rows is collapsed at first."""
@@ -49,6 +51,8 @@ class RunPart:
     @property
     def about(self) -> list[tuple[str, str]]:
         """What its plan says of it, in the order of a page; the device is the name."""
+        from keisoku.ground.report.about import ABOUT  # which nobody waits for before the first frame
+
         said = self.plan.get("about") or {}
         return [(head, str(said[name])) for name, head in ABOUT.items() if name != "device" and said.get(name)]
 

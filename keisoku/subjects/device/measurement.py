@@ -13,12 +13,11 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import geometric_mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, StandIn, Work
 from keisoku.ground.observer import Observer
-from keisoku.ground.report.bars import Spread
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
@@ -29,6 +28,9 @@ from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plan.uri import is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
 from keisoku.subjects.device.table import PROCEDURES, suites
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
 
 
 def _measure(work: Work[Plan]) -> None:
