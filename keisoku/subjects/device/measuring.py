@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Work
 from keisoku.ground.host.look import look_at_host, span_s
-from keisoku.ground.report.bars import Spread
 from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, place
@@ -46,6 +45,7 @@ from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
     from keisoku.subjects.device.engine.stamps import Wanted as WantedStamps
 
 _BIAS = TypeAdapter(Bias)
@@ -243,6 +243,8 @@ def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]
 
 def spread(directory: RunDirectory, results: Sequence[Result]) -> Spread | None:
     """The latencies of the trial behind the first row with a median; None without one."""
+    from keisoku.ground.report.bars import Spread as Drawn  # which nobody waits for before the first frame
+
     rows = [row for result in results for row in result.rows if "p50" in row.figures and row.trial is not None]
     if not rows:
         return None
@@ -251,7 +253,7 @@ def spread(directory: RunDirectory, results: Sequence[Result]) -> Spread | None:
     if latency is None:
         return None
     known = latency.histogram
-    return Spread(place(rows[0]), "ns", known.lower_ns, known.upper_ns, known.counts)
+    return Drawn(place(rows[0]), "ns", known.lower_ns, known.upper_ns, known.counts)
 
 
 def stored_parts(directory: RunDirectory, results: Sequence[Result]) -> str | None:
