@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from keisoku.errors import KeisokuError, PlanError, excerpt
 from keisoku.ground.host.context import host_context
@@ -25,6 +25,9 @@ from keisoku.ground.run.criterion import Criterion, check, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
 
 Settings_ = TypeVar("Settings_", bound=RunSettings)
 
@@ -266,6 +269,8 @@ class Measurement(Generic[Settings_]):
     """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    spread: Callable[[RunDirectory, Sequence[Result]], Spread | None] = lambda directory, results: None
+    """A distribution that a terminal draws above the answer; None where there is none."""
     seconds: Callable[[Settings_], float | None] | None = None
     """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
     outlined: Callable[[Settings_], Sequence[str]] | None = None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from support.chromium import looked_at, opened
 from support.path_result import RESULT
 from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
+import keisoku as ks
+from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Findings
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.running.measurement.carry_out import page
+from keisoku.running.measurement.carry_out import findings_of, page
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, OF_RUNS
 
@@ -45,6 +49,22 @@ def test_the_summary_prints_on_two_pages_of_either_paper(browser: Any, tmp_path:
     for width, height in ((8.27, 11.69), (8.5, 11.0)):
         answer = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
         assert base64.b64decode(answer["data"]).count(b"/Type /Page\n") <= 2
+
+
+def test_a_pdf_has_two_pages_to_sign_and_every_choice_of_a_menu_behind_them(tmp_path: Path) -> None:
+    """Menus printed only 64 byte, and budgets were in the middle."""
+    run = tmp_path / "run"
+    ks.measure("rfc2544", dut="sim:gs908e", frame_bytes=(64, 512, 1518), profile="quick", out=run)
+    found = CliRunner().invoke(keisoku, ["export", str(run), "--format", "pdf", "--out", str(tmp_path / "run.pdf")])
+    assert found.exit_code == 0, found.output
+    pdf = (tmp_path / "run.pdf").read_bytes()
+    pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
+    assert pdf.startswith(b"%PDF-") and 5 < pages < 25
+    html = page([(RunDirectory.open(run), findings_of(RunDirectory.open(run)))], paper=True)
+    for choice in ("64 byte", "512 byte", "1518 byte"):
+        assert html.count(f"<p>{choice}</p>") >= 2  # of the histogram and of the loss
+    assert html.index('id="summary"') < html.index('class="signatures"') < html.index('id="throughput"')
+    assert html.index('id="deviations"') < html.index('class="budget" open')
 
 
 def test_the_right_half_of_the_first_screen_is_not_empty(browser: Any, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_pat
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
     assert browser.get_log("browser") == []
     assert drawn(browser, "throughput")["curves"] == 3
-    assert drawn(browser, "throughput")["points"] == 14
+    assert drawn(browser, "throughput")["points"] == 14 + 2  # and those of the legend
     assert drawn(browser, "latency-size")["curves"] == 6
     assert drawn(browser, "latency-histogram")["curves"] == 2
     assert drawn(browser, "loss")["points"] == 12

@@ -92,7 +92,7 @@ def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> N
         used = context["calibration"]
         assert (used and used["made_at"]) == (calibration["made_at"] if name == "auto" else None)
     assert means["auto"]["uncertainty"] > 0
-    assert "covers" not in means["auto"] and means["none"]["covers"] == "resolution"
+    assert "covers" not in means["auto"] and means["none"]["covers"] == "repetitions"
 
     keisoku(*measure, "--calibration", "nofile.json", cwd=tmp_path).refused("calibration", "nofile.json", "none")
     other = keisoku(*measure, "--calibration", str(kept), "--engine", "packet", cwd=tmp_path)

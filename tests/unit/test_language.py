@@ -181,7 +181,7 @@ def test_the_page_of_a_device_is_japanese_and_its_english_one_is_the_same_before
         page = page_of([host_run()])
     assert page_of([host_run()]) == before
     assert '<html lang="en">' in before and '<html lang="ja">' in page
-    for text in ("フレームサイズ", "スループット", "遅延の中央値", "確かさ", "印加負荷", "不確かさ", "測定報告書"):
+    for text in ("フレームサイズ", "スループット", "平均遅延", "確かさ", "印加負荷", "不確かさ", "測定報告書"):
         assert text in page, text
     for text in ("Frame size", "Median latency", "Confidence", "measurement report", "Without JavaScript", "Offered"):
         assert text not in page, text

@@ -12,11 +12,11 @@ from keisoku.faces.cli.margin import margin_option, margins_of
 from keisoku.faces.cli.out_file import write_out
 from keisoku.ground.run.comparison import Judged
 from keisoku.ground.run.names import names_of
-from keisoku.running.measurement.carry_out import load
+from keisoku.running.measurement.carry_out import findings_of, load, page
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.regression import judged_against
 
-FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram")
+FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram", "pdf")
 
 
 @click.command("export")
@@ -29,7 +29,7 @@ FORMATS = ("junit", "markdown", "annotations", "openmetrics", "hdrhistogram")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="file to write (default: standard output)")
 def command(
     run: Path,
-    form: Literal["junit", "markdown", "annotations", "openmetrics", "hdrhistogram"],
+    form: Literal["junit", "markdown", "annotations", "openmetrics", "hdrhistogram", "pdf"],
     against: Path | None,
     margins: tuple[str, ...],
     out: Path | None,
@@ -42,6 +42,7 @@ def command(
     annotations   errors and warnings of GitHub Actions
     openmetrics   figures for Prometheus
     hdrhistogram  a log of HdrHistogram with the latencies of all trials of a device
+    pdf           the report on paper, to sign: two pages and appendices; Chromium makes it
 
     A criterion that is not met, a regression, and a measurement that gave nothing are failures; what was not measured
     is skipped. The exit code is 0 in any case: the command that measured or compared has already said it.
@@ -52,9 +53,17 @@ def command(
     """
     if against is None and margins:
         raise PlanError("--margin", "there is nothing to compare with", "add --against, or leave it out")
-    if against is not None and form in ("openmetrics", "hdrhistogram"):
+    if against is not None and form in ("openmetrics", "hdrhistogram", "pdf"):
         raise PlanError("--against", f"{form} has no comparison", "leave it out, or use another format")
     found = load(run)
+    if form == "pdf":
+        from keisoku.faces.cli.paper import printed
+
+        if out is None:
+            raise PlanError("--out", "a PDF is no text for a terminal", "name a file, such as --out report.pdf")
+        html = page([(found.directory, findings_of(found.directory))], found.verdicts, paper=True)
+        write_out(out, printed(html))
+        return
     name = names_of([found.directory], [found.results])[0]
     if form == "openmetrics":
         from keisoku.ground.report.openmetrics import measured, openmetrics
@@ -78,7 +87,8 @@ def command(
             judged, _, _ = judged_against([found, load(against)], [str(run), str(against)], margins_of(margins))
         listed = checks(found.results, found.verdicts, judged)
         if form == "junit":
-            text = junit(name, listed, [result.sentence for result in found.results if result.sentence])
+            sentences = [result.sentence for result in found.results if result.sentence]
+            text = junit(name, listed, sentences, found.directory.plan.get("about"))
         else:
             text = (markdown if form == "markdown" else workflow_commands)(name, found.results, listed)
     if out is None:

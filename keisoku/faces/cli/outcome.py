@@ -97,7 +97,7 @@ def show(outcome: Outcome, as_json: bool) -> int:
         else:
             from rich.console import Console  # drawing is loaded when something is drawn
 
-            from keisoku.faces.cli.summary import criterion_line, print_summary, report_line, summary_of
+            from keisoku.faces.cli.summary import criterion_line, print_spread, print_summary, report_line, summary_of
             from keisoku.ground.report.text import print_results
 
             console = Console()
@@ -107,6 +107,7 @@ def show(outcome: Outcome, as_json: bool) -> int:
                     click.echo(translated(criterion_line(verdict)))
                 click.echo(translated(report_line(outcome.directory.path / "report.html")))
             else:
+                print_spread(outcome, console)
                 print_summary(summary_of(outcome), console)
     if outcome.failure:
         click.echo(f"keisoku: {translated(outcome.failure)}", err=True)

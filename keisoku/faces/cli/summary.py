@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from keisoku.faces.cli.folding import wide_lines
+from keisoku.ground.report.bars import ROWS, bars
 from keisoku.ground.report.table import Table, all_tables, in_language, main_table
 from keisoku.ground.report.text import aligned
 from keisoku.ground.report.verdict import JUDGED_LOUDLY, verdict_text
@@ -115,6 +116,15 @@ def print_summary(summary: Summary, console: Console) -> None:
     width = console.width if console.is_terminal else PIPED_WIDTH
     for line in summary.lines(width):
         console.print(Text(line), soft_wrap=True, highlight=False)
+
+
+def print_spread(outcome: Outcome, console: Console) -> None:
+    """The distribution of latency, on a terminal that has room for it above the summary; nothing anywhere else."""
+    if not console.is_terminal or console.size.height < MOST_LINES + ROWS + 2 or not console.encoding.startswith("utf"):
+        return
+    found = of_run(outcome.directory).spread(outcome.directory, outcome.results)
+    for line in bars(found, console.width) if found else ():
+        console.print(Text(line, style="dim"), soft_wrap=True, highlight=False)
 
 
 def criterion_line(verdict: Verdict) -> str:

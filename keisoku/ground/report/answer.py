@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.headline import headline
-from keisoku.ground.report.table import CONFIDENCE, FIGURE, Head, Table, head
+from keisoku.ground.report.sentence import some
+from keisoku.ground.report.table import FIGURE, Certainty, Head, Table, head
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 
 MEASURED, ONE_RUN, AT_LEAST, AT_MOST, UNKNOWN, INVALID, NOT_MEASURED = (
     phrase("measured"),
-    phrase("measured in one run"),
-    phrase("at least"),
-    phrase("at most"),
+    phrase("single run"),
+    phrase("lower bound"),
+    phrase("upper bound"),
     phrase("uncertainty unknown"),
     phrase("invalid"),
     phrase("not measured"),
@@ -32,7 +33,7 @@ MEANING = {
     INVALID: phrase("the tester itself fell short in this trial"),
     NOT_MEASURED: phrase("there is no figure"),
 }
-"""What the words mean, in the order from sure to unsure."""
+"""What the words mean of a figure, in the order from sure to unsure."""
 MOST_ROWS = 12
 """Rows of the first screen; the tables below it have all."""
 
@@ -74,7 +75,7 @@ class Answer:
     """What one run answers."""
 
     states: list[tuple[str, int]]
-    """How many rows are how well known, in the order of `MEANING`."""
+    """How many main figures are how well known, in the order of `MEANING`."""
     tables: list[Table]
     notes: list[str]
     """Why figures of the first table are no better known."""
@@ -90,16 +91,16 @@ NO_ANSWER = Answer([], [], [], 0, None, "")
 
 
 def confidence(row: Row, figure: Quantity | None) -> str:
-    """One of `MEANING`, for the row by this figure."""
+    """One of `MEANING`, of this figure of the row."""
     if figure is None:
         return NOT_MEASURED
     if row.invalid:
         return INVALID
     if figure.bound:
-        return AT_LEAST if figure.bound == AT_LEAST else AT_MOST
-    if figure.covers:
+        return AT_LEAST if figure.bound == "at least" else AT_MOST
+    if figure.covers in ("resolution", "observed"):
         return ONE_RUN
-    return MEASURED if figure.bounds is not None else UNKNOWN
+    return MEASURED if not figure.covers and figure.bounds is not None else UNKNOWN
 
 
 def answer(
@@ -109,22 +110,27 @@ def answer(
     conformity: str = "",
     titles: Mapping[str, str] | None = None,
     above_zero: bool = False,
+    beside: Sequence[str] = (),
 ) -> Answer:
     """By the main figure (`figures`, by measurement) of each row that has it; of other rows, the first figure.
 
-    `above_zero`: none of them can be below zero.
+    `above_zero`: none of them can be below zero. `beside`: figures that stand before it, as both sides of a change.
     """
     tables, states, more = [], Counter[str](), 0
     room = MOST_ROWS
     for result in results:
         rows = answering(result, figures.get(result.measurement, ""))
-        known = [(row, name, confidence(row, row.figures.get(name))) for row, name in rows]
-        states.update(said for *_, said in known)
+        shown_as = [(row, name, row.figures.get(name)) for row, name in rows]
+        known = [
+            (row, name, headline(figure) if figure is not None and above_zero else figure)
+            for row, name, figure in shown_as
+        ]
+        states.update(confidence(row, figure) for row, _, figure in known)
         shown, room = known[:room], max(room - len(known), 0)
         more += len(known) - len(shown)
         if shown:
             title = (titles or {}).get(result.measurement) or result.title
-            tables.append(_table(title if len(results) > 1 else "", shown, above_zero))
+            tables.append(_table(title if len(results) > 1 else "", shown, beside))
     validity = validity or _of_rows(results)
     return Answer([(word, states[word]) for word in MEANING if states[word]], tables, [], more, validity, conformity)
 
@@ -143,21 +149,41 @@ def answering(result: Result, figure: str) -> list[tuple[Row, str]]:
     ]
 
 
-def _table(title: str, shown: Sequence[tuple[Row, str, str]], above_zero: bool) -> Table:
+def _table(title: str, shown: Sequence[tuple[Row, str, Quantity | None]], beside: Sequence[str]) -> Table:
     names = list(dict.fromkeys(name for _, name, _ in shown))
-    heads = [Head("", ""), Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""), Head(CONFIDENCE, "")]
-    rows = []
+    heads = [
+        Head("", ""),
+        *(Head(head(name), "") for name in beside),
+        Head(head(names[0], of_frames=bool(shown[0][0].frame_bytes)), ""),
+    ]
+    rows: list[list[str]] = []
+    known: list[list[Certainty]] = []
+    marks: set[str] = set()
     if len(names) > 1:
-        heads[1] = Head(FIGURE, "")
-    for row, name, said in shown:
-        figure = row.figures.get(name)
-        if figure is not None and above_zero:
-            figure = headline(figure)
-        text = "" if figure is None else digits.text(figure)
-        if len(names) > 1 and figure is not None:
-            text = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), text])
-        rows.append([place(row) or row.group or phrase("whole"), text or row.remark or "–", said])
-    return Table(title, heads, rows, [])
+        heads[-1] = Head(FIGURE, "")
+    missing: dict[str, list[str]] = {}
+    for row, name, figure in shown:
+        where = place(row) or row.group or phrase("whole")
+        if figure is None:
+            missing.setdefault(row.remark or "–", []).append(where)
+            continue
+        figures = [*(row.figures.get(each) for each in beside), figure]
+        shown_as = [None if each is None else digits.digits(each) for each in figures]
+        texts = [f"{one.short} {one.unit}".rstrip() if one else "–" for one in shown_as]
+        if len(names) > 1:
+            texts[-1] = join_texts(": ", [head(name, of_frames=bool(row.frame_bytes)), texts[-1]])
+        rows.append([where, *texts])
+        known.append([Certainty(), *(_known(row, *both) for both in zip(figures, shown_as, strict=True))])
+        marks |= {one.mark for one in shown_as if one and one.mark}
+    for why, places in missing.items():
+        rows.append([some(places), *("–" for _ in beside), why])
+        known.append([Certainty() for _ in (None, *beside)] + [Certainty(how=NOT_MEASURED)])
+    return Table(title, heads, rows, sorted(marks), known)
+
+
+def _known(row: Row, figure: Quantity | None, shown: digits.Digits | None) -> Certainty:
+    interval = f"{shown.interval} {shown.unit}".rstrip() if shown and shown.interval else ""
+    return Certainty(interval, confidence(row, figure))
 
 
 def _of_rows(results: Sequence[Result]) -> Validity | None:

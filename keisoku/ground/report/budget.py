@@ -5,10 +5,11 @@ It computes no uncertainty except the total, by the same rule as the figure itse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keisoku.ground.report import digits
+from keisoku.ground.report.sentence import some
 from keisoku.ground.report.table import CONTRIBUTION, DISTRIBUTION, Head, Table, head
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.budget import standard_uncertainty
@@ -24,8 +25,6 @@ DISTRIBUTIONS = {
 DIGITS = 3
 FEW = 3
 """So many different budgets of the same figures are all shown."""
-SOME = 6
-"""So many rows of a result are named; the others are only counted."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,6 @@ def _number(value: float) -> str:
 def _whose(found: Sequence[Entry]) -> list[str]:
     """'Mean, Minimum · 64, 128 byte': the figures and rows of a budget table."""
     figures = join_texts(", ", dict.fromkeys(head(entry.figure, entry.frame_bytes is not None) for entry in found))
-    sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
-    cases = _some(entry.case for entry in found if entry.case)
+    sizes = some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
+    cases = some(entry.case for entry in found if entry.case)
     return [part for part in (figures, join_texts("", [sizes, " byte"]) if sizes else "", cases) if part]
-
-
-def _some(texts: Iterable[str]) -> str:
-    every = list(dict.fromkeys(texts))
-    more = len(every) - SOME
-    named = join_texts(", ", every[:SOME])
-    return phrase("{names} and {count} more", names=named, count=more) if more > 0 else named

@@ -63,6 +63,17 @@ class Digits:
         return _bounded(self.bound, self.value)
 
     @property
+    def short(self) -> str:
+        """'12.34', '≥ 0.57', '12.3†': where `interval` has a line of its own, and a column must be narrow."""
+        sign = {"": "", "at least": "≥ ", "at most": "≤ "}[self.bound]
+        return f"{sign}{self.value}{self.mark}"
+
+    @property
+    def interval(self) -> str:
+        """'5.1 … 5.9', '± 0.05', or empty if none is shown."""
+        return self.ends or (f"± {self.uncertainty}" if self.uncertainty else "")
+
+    @property
     def compact(self) -> str:
         """'12.34 ± 0.05', '5.4 (5.1 … 5.9)', '12.3†' or 'at least 0.57', for a table whose header names the unit."""
         if self.ends:
@@ -86,9 +97,11 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     mark = _COVERED.get(quantity.covers, "")
     if quantity.bound:
         return Digits(_rounded_bound(value, quantity.bound), "", name, mark, bound=quantity.bound)
-    if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name, mark)):
+    uncertainty, interval = quantity.uncertainty, quantity.interval
+    if quantity.covers == "repetitions":
+        uncertainty = interval = None
+    if interval is not None and (shown := _with_ends(quantity, interval, name, mark)):
         return shown
-    uncertainty = quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
         return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
     if without_rounding(quantity).uncertainty == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from keisoku.ground.report.check import Check
@@ -12,12 +12,16 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """Characters that XML 1.0 cannot hold (2.2), such as those of a title that came from a file."""
 
 
-def junit(name: str, checks: Sequence[Check], sentences: Sequence[str]) -> str:
-    """One suite for each group of checks; `sentences` say in words what was found."""
+def junit(name: str, checks: Sequence[Check], sentences: Sequence[str], about: Mapping[str, str] | None = None) -> str:
+    """One suite for each group of checks; `sentences` say in words what was found, `about` is that of the plan."""
     root = ElementTree.Element("testsuites", {"name": _plain(name), **_counts(checks)})
     for group in dict.fromkeys(check.group for check in checks):
         own = [check for check in checks if check.group == group]
         suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(group), **_counts(own)})
+        if about:
+            properties = ElementTree.SubElement(suite, "properties")
+            for key, value in about.items():
+                ElementTree.SubElement(properties, "property", name=_plain(key), value=_plain(value))
         for check in own:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=_plain(f"{name}.{group}"), name=_plain(check.name), time="0"

@@ -19,15 +19,17 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.answer import MEANING
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.part import LONG_TABLE, Part, RunPart, Section
-from keisoku.ground.report.picture import picture
+from keisoku.ground.report.picture import on_paper, picture
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.table import flag_text, is_words
 from keisoku.ground.report.template import environment
-from keisoku.ground.report.verdict import JUDGED, verdict_text
+from keisoku.ground.report.verdict import JUDGED, judgement, verdict_text
 from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.start import instant
 from keisoku.language import join_texts, phrase, recorded
 
+LONG_CARD = 5
+"""Beside cards with more rows there is room for a second plot."""
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
 COVERAGE = phrase(
@@ -58,9 +60,13 @@ MONTHS = (
 
 
 def render(
-    parts: Sequence[Part], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = (), title: str = ""
+    parts: Sequence[Part],
+    verdicts: Sequence[Verdict] = (),
+    findings: Sequence[Finding] = (),
+    title: str = "",
+    paper: bool = False,
 ) -> str:
-    """One self-contained page; opens offline.
+    """One self-contained page; opens offline. On `paper` everything is unfolded, and each choice of a menu is drawn.
 
     `verdicts` are shown first, `findings` come next. The title names the runs if none is given. Raises ValueError for
     no runs, or if two plots of a section have one name.
@@ -70,20 +76,28 @@ def render(
         raise ValueError("a page needs at least one run")
     sections = _with_own_names([section for part in parts for section in part.sections])
     leading = _leading(parts, sections)
-    shown = {plot.name for plots in leading for plot in plots}
+    shown = {plot.name for plots in leading for plot in plots if not (paper and plot.choices)}
     colours = [{run.name: colour for run, colour in _coloured(part)} for part in parts for _ in part.sections]
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
     templates.globals["picture"] = picture
+    templates.globals["choices"] = on_paper
     templates.tests["words"] = lambda heading: is_words(heading, groups)
     return templates.get_template("page.html").render(
         marks=digits.MARKS,
+        paper=paper,
         long_table=LONG_TABLE,
         title=title or join_texts(", ", dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
         version=version("keisoku"),
         runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
         judged=JUDGED,
+        operators=", ".join(
+            dict.fromkeys(
+                str(said["operator"]) for run in runs if (said := run.plan.get("about") or {}).get("operator")
+            )
+        ),
+        judgement=judgement(verdicts),
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
@@ -101,11 +115,15 @@ def render(
 
 
 def _leading(parts: Sequence[Part], sections: Sequence[Section]) -> list[list[Plot]]:
-    """The main plot of each part, which the first screen shows: the first one of its sections; empty without any."""
+    """The plots of each part that the first screen shows: the main one of its first section with plots, and that of the
+    next one with tables beside long cards."""
     found, rest = [], iter(sections)
     for part in parts:
         own = [next(rest) for _ in part.sections]
-        found.append([plot for section in own for plot in section.plots][:1])
+        rows = sum(len(table.rows) for run in part.runs for table in run.answer.tables)
+        drawn = [section for section in own if section.plots]
+        second = [section for section in drawn[1:] if section.tables][:1] if rows > LONG_CARD else []
+        found.append([section.plots[0] for section in (*drawn[:1], *second)])
     return found
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from keisoku.ground.report import digits
-from keisoku.ground.report.plot import Plot, axis, device_colour, label
+from keisoku.ground.report.plot import SYMBOLS as DEVICES
+from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
+from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.report.table import head
 from keisoku.ground.statistics.paired import Ends, Judgement
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import first_lower, join_texts, phrase, plural
 
 PAIRS = phrase("pairs")
@@ -88,24 +92,51 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     )
 
 
-def pairs_plot(name: str, title: str, differences: Sequence[Ends], found: Judgement, margin: float) -> Plot:
-    """B against A in each pair, in the order of time, with the interval and the margin. Shares."""
+def pairs_plot(
+    name: str,
+    title: str,
+    sides: Sequence[Sequence[Quantity | None]],
+    differences: Sequence[Ends],
+    found: Judgement,
+    margin: float,
+) -> Plot:
+    """Both sides of each pair, in the order of time, and below B against A with the interval and the margin (shares).
+
+    Without differences, as of bounds on both sides or of sides that were measured at other times, the sides alone.
+    """
     shown = [(number, low, high) for number, (low, high) in enumerate(differences, 1) if not math.isnan(low)]
     values = [100 * (low if math.isfinite(low) else high) for _, low, high in shown]
-    axes = {"xaxis": axis(phrase("pair")), "yaxis": {**axis(phrase("B against A, %")), "zeroline": True}}
-    plot = Plot(
-        name,
-        phrase("{title}: B against A in each pair, in the order of time; lines: the interval of 95 %.", title=title),
-        axes,
-    )
+    known = [figure for side in sides for figure in side if figure is not None]
+    divisor, unit = digits.scale(known[0].unit if known else "", max((abs(one.value) for one in known), default=1.0))
+    top = axis(unit, [abs(one.value) / divisor for one in known], rangemode="normal")
+    axes: dict[str, Any] = {"xaxis": axis(phrase("pair")), "yaxis": {**top, "domain": [0.48, 1.0] if shown else [0, 1]}}
+    if shown:
+        axes["yaxis2"] = {**axis(phrase("B against A, %")), "zeroline": True, "domain": [0.0, 0.42]}
+    caption = phrase("{title}: both sides of each pair, in the order of time.", title=title)
+    below = phrase("Below, B against A; lines: the interval of 95 %.")
+    plot = Plot(name, join_texts(" ", [caption, below] if shown else [caption]), axes, height=480 if shown else 340)
+    for number, (side, figures) in enumerate(zip("AB", sides, strict=True)):
+        plot.add(
+            {
+                "mode": "markers",
+                "name": side,
+                "x": list(range(1, len(figures) + 1)),
+                "text": [hover(side, digits.text(figure)) if figure else "" for figure in figures],
+                **points(figures, divisor, device_colour(number), DEVICES[number]),
+            }
+        )
+    add_bound_legend(plot, known)
+    if not shown:
+        return plot
     plot.add(
         {
             "mode": "markers",
             "name": PAIRS,
+            "yaxis": "y2",
             "x": [number for number, _, _ in shown],
             "y": values,
             "marker": {
-                "color": device_colour(0),
+                "color": device_colour(2),
                 "symbol": [SYMBOLS.get((math.isfinite(low), math.isfinite(high)), "x") for _, low, high in shown],
             },
         }
@@ -117,8 +148,10 @@ def pairs_plot(name: str, title: str, differences: Sequence[Ends], found: Judgem
     ):
         for end in ends if text != "margin" or margin else ():
             if math.isfinite(end):
-                line = {"color": device_colour(1), "dash": dash, "width": 1}
-                plot.add({"mode": "lines", "name": label(text), "x": span, "y": [100 * end] * 2, "line": line})
+                line = {"color": device_colour(2), "dash": dash, "width": 1}
+                plot.add(
+                    {"mode": "lines", "yaxis": "y2", "name": label(text), "x": span, "y": [100 * end] * 2, "line": line}
+                )
     return plot
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keisoku.ground.report.answer import NO_ANSWER, Answer, answer, answering, deviating
 from keisoku.ground.report.budget import budget_tables
@@ -18,6 +18,9 @@ from keisoku.ground.report.table import Table, line_table, tables
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.names import names_of
 from keisoku.ground.run.result import Result
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.about import Setup
 
 LONG_TABLE = 24
 """A table with more rows is collapsed at first."""
@@ -40,6 +43,18 @@ class RunPart:
     """ISO 8601."""
     answer: Answer = NO_ANSWER
     """What the first screen shows of it besides the sentences."""
+    setup: Setup | None = None
+    """What was connected to what; None: that is not known."""
+    what: str = ""
+    """What was sent, where that is not what every run sends."""
+
+    @property
+    def about(self) -> list[tuple[str, str]]:
+        """What its plan says of it, in the order of a page; the device is the name."""
+        from keisoku.ground.report.about import ABOUT  # which nobody waits for before the first frame
+
+        said = self.plan.get("about") or {}
+        return [(head, str(said[name])) for name, head in ABOUT.items() if name != "device" and said.get(name)]
 
 
 @dataclass(frozen=True)
@@ -97,9 +112,14 @@ def run_part(
 
 
 def plain_part(
-    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
+    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]],
+    title: str,
+    subtitle: str,
+    figure: str,
+    beside: Sequence[str] = (),
 ) -> Part:
-    """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
+    """The part of runs that have only results and plots; `figure` is the one that the sentence contains, and `beside`
+    stands before it in the table of the first screen."""
     names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
     runs = [
         run_part(
@@ -107,7 +127,9 @@ def plain_part(
             directory,
             [result.sentence or sentence(result, figure) for result in results],
             results,
-            answer(results, {result.measurement: figure for result in results}, None, deviating(results)),
+            answer(
+                results, {result.measurement: figure for result in results}, None, deviating(results), beside=beside
+            ),
         )
         for name, (directory, results, _) in zip(names, found, strict=True)
     ]

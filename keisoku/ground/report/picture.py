@@ -19,6 +19,7 @@ from keisoku.ground.report.svg import svg
 
 WIDE_PX, BESIDE_PX, NARROW_PX = 960, 520, 390
 """Widths for a screen or paper, beside the answer on the first screen, and for a telephone."""
+MOST_ON_PAPER = 12
 _NARROW_HEIGHT, _BESIDE_HEIGHT = 0.85, 0.78
 
 
@@ -48,6 +49,11 @@ def picture(plot: Plot, beside: bool = False) -> Picture:
     packed = gzip.compress(json.dumps(kept, ensure_ascii=False).encode(), compresslevel=9, mtime=0) if kept else b""
     wide, narrow = svg(plot, px, first, axes, high), svg(plot, NARROW_PX, first, axes, height, titled=False)
     return Picture(plot, wide, narrow, pressed, base64.b64encode(packed).decode())
+
+
+def on_paper(plot: Plot) -> list[tuple[str, str]]:
+    """Each choice of the reader, drawn small, up to `MOST_ON_PAPER`: paper has no menus."""
+    return [(choice, svg(plot, BESIDE_PX, choice, titled=False)) for choice in plot.choices[:MOST_ON_PAPER]]
 
 
 def _states(plot: Plot, first: dict[str, bool]) -> Iterator[tuple[str, str, dict[str, Any]]]:

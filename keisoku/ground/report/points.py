@@ -67,8 +67,9 @@ def add_bound_legend(plot: Plot, figures: Iterable[Quantity | None], choices: Se
 
 
 def _sides(figure: Quantity | None) -> tuple[float, float]:
-    """How far the figure's interval extends downwards and upwards; nothing for a bound, whose triangle says it."""
-    if figure is None or figure.bound or figure.bounds is None:
+    """How far the figure's interval extends downwards and upwards; nothing for a bound, whose triangle says it, or
+    for a figure that is shown without one."""
+    if figure is None or figure.bound or figure.bounds is None or figure.covers == "repetitions":
         return 0.0, 0.0
     lower, upper = figure.bounds
     return figure.value - lower, upper - figure.value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label
 from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.report.table import head
@@ -44,7 +45,7 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
     )
     for number, (run, rows) in enumerate(found):
         ordered = sorted(rows, key=lambda row: row.frame_bytes) if by_size else rows[:_MOST]
-        figures: list[Quantity | None] = [row.figures[figure] for row in ordered]
+        figures: list[Quantity | None] = [_shown(row, figure) for row in ordered]
         plot.add(
             {
                 "x": [row.frame_bytes if by_size else _case(row) for row in ordered],
@@ -58,8 +59,14 @@ def row_plot(name: str, figure: str, runs: Sequence[tuple[str, Sequence[Row]]]) 
                 **points(figures, divisor, device_colour(number), SYMBOLS[number % len(SYMBOLS)]),
             }
         )
-    add_bound_legend(plot, known)
+    add_bound_legend(plot, [_shown(row, figure) for row in every])
     return plot
+
+
+def _shown(row: Row, figure: str) -> Quantity:
+    """What a device does to frames is never below zero: an interval through it is a bound."""
+    found = row.figures[figure]
+    return headline(found) if row.frame_bytes else found
 
 
 def _case(row: Row) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.headline import headline
@@ -13,6 +13,8 @@ from keisoku.language import join_texts, phrase
 
 ROWS = 3
 """Rows that are named before the others are only counted."""
+SOME = 6
+"""The same, where they are only named."""
 
 
 def sentence(result: Result, figure: str) -> str:
@@ -42,6 +44,14 @@ def sentence(result: Result, figure: str) -> str:
 def both(parts: Sequence[str]) -> str:
     """One text, or two with 'and' between them."""
     return parts[0] if len(parts) == 1 else phrase("{first} and {second}", first=parts[0], second=parts[1])
+
+
+def some(texts: Iterable[str]) -> str:
+    """The first few of different texts; the others are counted."""
+    every = list(dict.fromkeys(texts))
+    more = len(every) - SOME
+    named = join_texts(", ", every[:SOME])
+    return phrase("{names} and {count} more", names=named, count=more) if more > 0 else named
 
 
 def ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:

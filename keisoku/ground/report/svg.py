@@ -27,6 +27,8 @@ _LETTER = 6.6
 """Width of a letter in pixels, as far as it can be known without the font."""
 _DASHES = {"dash": "6 4", "dot": "2 3"}
 _AXES = ("yaxis", "yaxis2", "yaxis3")
+_STUB = 16
+"""Pixels of an interval whose other end a logarithmic axis cannot show."""
 _UPRIGHT = 14
 """Width of a name that is written upright, with what separates it from the next."""
 _LONGEST = 36
@@ -260,7 +262,10 @@ def _errors(trace: Trace, across: Axis, up: Axis, many: int) -> list[str]:
             continue
         low, high = _place(across, up, x, y - below), _place(across, up, x, y + above)
         if high is not None:
-            spans.append((high[0], up.within(up.start if low is None else low[1]), up.within(high[1])))
+            # To a logarithmic axis an end below zero is infinitely far: the bar only says which way it is.
+            middle = up.place(y)
+            lowest = low[1] if low else _STUB + (high[1] if middle is None else middle)
+            spans.append((high[0], up.within(lowest), up.within(high[1])))
     return _spans("error", spans, _paint("stroke", given.get("color")), many)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.heads import HEADS
@@ -194,13 +194,11 @@ ABBREVIATIONS = frozenset(
 FRAME_SIZE = phrase("Frame size")
 SPAN_MAX = 300.0
 """A column whose figures differ by a larger factor is not shown in one unit: each cell has its own."""
-CONFIDENCE = phrase("Confidence")
-"""Title of the column that says how well a row is known."""
 REMARK = phrase("Remark")
 LINE, CASE, VERDICT, DEVICE = phrase("Line"), phrase("Case"), phrase("Verdict"), phrase("Device")
-FIGURE, CELL = phrase("Figure"), phrase("Cell")
+FIGURE, CELL, LIMIT = phrase("Figure"), phrase("Cell"), phrase("Limited by")
 CONTRIBUTION, DISTRIBUTION = phrase("Contribution"), phrase("Distribution")
-WORDS = (REMARK, CONFIDENCE, LINE, CASE, VERDICT, DEVICE, FIGURE, CELL, CONTRIBUTION, DISTRIBUTION)
+WORDS = (REMARK, LINE, CASE, VERDICT, DEVICE, FIGURE, CELL, LIMIT, CONTRIBUTION, DISTRIBUTION)
 """Titles of columns that hold words and not figures."""
 
 
@@ -213,6 +211,16 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Certainty:
+    """How well the figure of a cell is known."""
+
+    interval: str = ""
+    """'5.1 … 5.9', '± 0.05', where a line of its own shows it."""
+    how: str = ""
+    """A word of `report.answer.MEANING`; empty for a cell without a figure."""
+
+
+@dataclass(frozen=True)
 class Table:
     """Cells are formatted text; the first column is the frame size, the last may be a remark."""
 
@@ -221,6 +229,13 @@ class Table:
     rows: list[list[str]]
     marks: list[str]
     """The marks in the cells, to be explained below the table."""
+    known: list[list[Certainty]] = field(default_factory=list)
+    """Of each cell on the first screen; no other table has it."""
+
+    def alike(self, column: int) -> str:
+        """How well all figures of a column are known, if that is the same of each; else empty."""
+        words = {row[column].how for row in self.known} - {""}
+        return words.pop() if len(words) == 1 else ""
 
 
 def tables(result: Result) -> list[Table]:

@@ -17,7 +17,8 @@ def figures(results: Iterable[Result]) -> pa.Table:
     """Long form, one figure in each row, with its unit and uncertainty; null: not known.
 
     'bound' is 'at least' or 'at most' where the value is only a bound, whose open side is null; 'covers' is
-    'resolution' where the uncertainty is only that of the run's resolution.
+    'resolution' where the uncertainty is only that of the run's resolution, 'observed' where it is that of one
+    observation, and 'repetitions' where the tester was not calibrated.
     """
     import pyarrow as pa
 

@@ -11,16 +11,23 @@ from keisoku.language import join_texts
 
 
 def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
-    """The device's name or the title of the result; where two are alike with the engine or the directory's name."""
+    """The device's name, as the user or else the run gave it, the title of the result, or what was measured from where
+    to where; where two are alike with the engine, or with when they began."""
     contexts = [run.context for run in runs]
     titles = [next((each.title for each in found if each.title), "") for found in results]
     return distinct(
         [
-            context.get("device") or title or run.path.name
+            (run.plan.get("about") or {}).get("device") or context.get("device") or title or _measured(run)
             for run, context, title in zip(runs, contexts, titles, strict=True)
         ],
-        [str(run.context.get("engine") or run.path.name) for run in runs],
+        [str(run.context.get("engine") or run.context.get("started_at") or "") for run in runs],
     )
+
+
+def _measured(run: RunDirectory) -> str:
+    """'stream tcp, 192.0.2.1': the measurement, and the far end that its settings name."""
+    ends = [str(run.plan[key]) for key in ("host", "server", "url", "dut", "tx", "rx") if run.plan.get(key)]
+    return ", ".join([run.measurement, *ends])
 
 
 def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:

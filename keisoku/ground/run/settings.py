@@ -24,11 +24,15 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticKnownError
 
-from keisoku.errors import PlanError, excerpt
+from keisoku.errors import PlanError, excerpt, instead
 
 _MOST = {"_s": 1e9, "_ns": 1e18, "_fps": 1e10, "_rps": 1e10, "_bps": 1e14}
 """Of a setting, by the unit at the end of its name: beyond every link, processor and patience, and within what times
 in ns and counts of frames can hold."""
+
+
+ABOUT = ("device", "model", "serial", "firmware", "configuration", "operator", "site", "note")
+"""What a plan may say of what is measured, by whom and where; nothing of it is ever required."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,18 @@ class RunSettings(Settings):
     how runs differ."""
     require: tuple[str, ...] = ()
     """Criterion that the result must meet, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if it is missed."""
+    about: dict[str, str] | None = None
+    """What the report says of the run: device, model, serial, firmware, configuration, operator, site or note."""
     within_s: float | None = Field(None, gt=0)
     """Time in which to finish, such as 5min: what is not given is planned to fit, and nothing goes on for longer."""
+
+    @field_validator("about")
+    @classmethod
+    def _about_what_is_known(cls, about: dict[str, str] | None) -> dict[str, str] | None:
+        unknown = next((name for name in about or () if name not in ABOUT), None)
+        if unknown is not None:
+            raise PlanError("about", f"a report says no '{unknown}'", instead(unknown, list(ABOUT)))
+        return about
 
     def plain(self) -> dict[str, Any]:
         """The settings as values of TOML, without those that are not set; validating them gives equal settings."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -37,6 +37,8 @@ class StoredRun:
     """Its name in the table of measurements; empty if it is damaged."""
     device: str = ""
     """What was measured, where the context says it."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What its plan says of it."""
     started_at: str = ""
     """ISO 8601, as it was recorded; empty if it is not known."""
     sentences: list[str] = field(default_factory=list)
@@ -182,7 +184,8 @@ def _read(path: Path, written_ns: tuple[int, ...]) -> StoredRun:
         directory = RunDirectory.open(path)
     except PlanError as error:
         return StoredRun(path, "damaged", problem=error.problem)
-    about = (directory.measurement, str(directory.context.get("device") or ""))
+    said = directory.plan.get("about") or {}
+    about = (directory.measurement, str(said.get("device") or directory.context.get("device") or ""), said)
     started_at = str(directory.context.get("started_at") or "")
     if not written_ns[-1]:
         return StoredRun(path, "unfinished", *about, started_at)

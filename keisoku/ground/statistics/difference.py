@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.quantity import Covers, Interval, Quantity
 
 Better = Literal["higher", "lower", "neither"]
 Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]
@@ -41,7 +41,7 @@ def difference(one: Quantity, other: Quantity) -> Quantity:
     value = one.value - other.value
     if abs(value) <= _rounding(one, other):
         value = 0.0
-    covers = one.covers or other.covers
+    covers = of_difference(one, other)
     if one.bounds is None or other.bounds is None or covers == "observed":
         return Quantity(value=value, unit=one.unit, covers=covers)
     (low, high), (its_low, its_high) = one.bounds, other.bounds
@@ -79,7 +79,7 @@ def ratio(one: Quantity, other: Quantity) -> Quantity | None:
         square = 1 - its_side**2
         root = math.sqrt(max(0.0, 1 - (1 - side**2) * square))
         ends.append(value * (1 + sign * root) / square)
-    covers = one.covers or other.covers
+    covers = of_difference(one, other)
     if ends[1] - ends[0] <= 2 * ROUNDING * value:
         return Quantity(value=value, unit="", uncertainty=0.0, covers=covers)
     return Quantity(value=value, unit="", interval=Interval(lower=ends[0], upper=ends[1]), covers=covers)
@@ -181,6 +181,12 @@ def _change_of_bound(found: Quantity, old: Quantity, better: Better, margin: Mar
         return "worse within the margin"
     surely_better = {"lower": high < 0, "higher": low > 0, "neither": False}[better]
     return "better" if surely_better else "cannot be told apart"
+
+
+def of_difference(one: Quantity, other: Quantity) -> Covers:
+    """What the uncertainty of a difference is that of: what one tester adds to both figures cancels."""
+    both = one.covers or other.covers
+    return "resolution" if both == "repetitions" else both
 
 
 def _side(figure: Quantity, other: Quantity) -> float | None:

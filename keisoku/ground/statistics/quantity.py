@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 
 from keisoku.language import Text
 
+Covers = Literal["", "resolution", "observed", "repetitions"]
+"""What the uncertainty of a figure is that of (`Quantity.covers`)."""
+
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,10 +55,11 @@ class Quantity(_Model):
     bound: Literal["", "at least", "at most"] = ""
     """Not empty: the figure itself is not known, only that it is at least or at most `value`, as where the tester and
     not the device was the limit. A bound has no uncertainty and no interval."""
-    covers: Literal["", "resolution", "observed"] = ""
+    covers: Covers = ""
     """'resolution': `uncertainty` and `interval` are the resolution of this one run and do not contain how the figure
     varies between runs. 'observed': they are those of one observation, such as the longest one of a run, and say
-    nothing of what another run would observe."""
+    nothing of what another run would observe. 'repetitions': they are only how the figure repeats, because what the
+    tester adds to it was not calibrated; figures of one tester are compared by them, and none is shown with them."""
 
     @model_validator(mode="after")
     def _a_bound_is_one_sided(self) -> Self:

@@ -53,6 +53,7 @@ def combined(figures: Sequence[Quantity], least: float = -math.inf) -> Quantity:
         unit=unit,
         uncertainty=max(value - lower, upper - value),
         interval=Interval(lower=lower, upper=upper, confidence=CONFIDENCE) if lower < upper else None,
+        covers="repetitions" if all(figure.covers == "repetitions" for figure in figures) else "",
     )
 
 

@@ -156,10 +156,11 @@ def page(
     verdicts: Sequence[Verdict] = (),
     findings: Sequence[Finding] = (),
     title: str = "",
+    paper: bool = False,
 ) -> str:
     """One page of one or several runs of any measurements; runs of the same measurement are side by side.
 
-    The title names the runs if none is given.
+    The title names the runs if none is given; `paper` is for print.
     """
     from keisoku.ground.report.page import render  # templates and plots, which nobody waits for before the first frame
 
@@ -168,7 +169,7 @@ def page(
         by_name.setdefault((directory.measurement, int(directory.plan.get("repeat", 1)) > 1), []).append(
             (directory, found)
         )
-    return render([of_run(alike[0][0]).part_of(alike) for alike in by_name.values()], verdicts, findings, title)
+    return render([of_run(alike[0][0]).part_of(alike) for alike in by_name.values()], verdicts, findings, title, paper)
 
 
 def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:

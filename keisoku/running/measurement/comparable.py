@@ -14,7 +14,7 @@ from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result
 from keisoku.language import phrase
 
-_SAID = ("require", "seed", "host", "dut", "system", "tx", "rx", "ports")
+_SAID = ("require", "about", "seed", "host", "dut", "system", "tx", "rx", "ports")
 """Settings that name what was measured, or on which no figure depends: differences are not reported."""
 _LOADS = ("_fps",)
 """Endings of the names of settings that are loads."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
@@ -50,6 +51,7 @@ from keisoku.running.measurement.side_runs import (
 )
 from keisoku.units import time_text
 
+TITLE = phrase("Paired comparison")
 _SIDES = ("a", "b")
 _RESULTS = TypeAdapter(list[list[Result]])
 
@@ -245,17 +247,24 @@ def _outlined(find: Find, settings: PairedSettings) -> list[str]:
     return [*said, phrase("pairs of runs in turn, until the answer is certain: at most {limits}", limits=ends)]
 
 
+def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+    """With both sides beside the change."""
+    found = [(directory, findings.results, findings.plots) for directory, findings in runs]
+    return plain_part(found, TITLE, NAME, "change", beside=("a", "b"))
+
+
 def of_runs(find: Find) -> Measurement[PairedSettings]:
     """The entry, which measures by runs of the entries that `find` gives."""
     return Measurement(
         name=NAME,
-        title=phrase("Paired comparison"),
+        title=TITLE,
         settings=PairedSettings,
         measure=partial(_measure, find),
         analyse=partial(_analyse, find),
         summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than "
         "A.",
         figure="change",
+        part=_part,
         tables=partial(_tables, find),
         resumes=True,
         outlined=partial(_outlined, find),

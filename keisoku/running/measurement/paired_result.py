@@ -155,7 +155,7 @@ def compared(
     what = settings.b.get("methods") or [settings.of]
     return Result(
         measurement=NAME,
-        title=phrase("B against A: {what}", what=join_texts(", ", what)),
+        title=_of_both(settings, join_texts(", ", what)),
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
         sentence=join_texts(
@@ -169,6 +169,15 @@ def compared(
         ),
         failure=failure,
     )
+
+
+def _of_both(settings: PairedSettings, what: str) -> str:
+    """What was compared; with the sides' own values where they differ in one setting only."""
+    different = _different(settings)
+    sides = [str(_given(side, different[0])) for side in (settings.a, settings.b)] if len(different) == 1 else []
+    if not sides or max(map(len, sides)) > _SHORT // 2:
+        return phrase("B against A: {what}", what=what)
+    return phrase("B ({b}) against A ({a}): {what}", a=sides[0], b=sides[1], what=what)
 
 
 def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
@@ -192,16 +201,22 @@ def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
 
 def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
     """A plot for each figure."""
-    if settings.against is not None:
-        return []
     made = []
     for number, each in enumerate(found, 1):
+        sides = [each.of.a, each.of.b]
+        if settings.against is not None:
+            made.append(pairs_plot(f"pairs-{number}", _title(each.of), sides, [], each.said, 0.0))
+            continue
         apart = differences(each.of.pairs)
         ends = [(apart.share(low), apart.share(high)) for low, high in zip(apart.lowest, apart.highest, strict=True)]
-        size = f"{each.of.frame_bytes} byte" if each.of.frame_bytes else ""
-        title = join_texts(", ", [part for part in (head(each.of.figure), size, each.of.case) if part])
-        made.append(pairs_plot(f"pairs-{number}", title, ends, each.said, settings.margin_percent / 100))
+        margin = settings.margin_percent / 100
+        made.append(pairs_plot(f"pairs-{number}", _title(each.of), sides, ends, each.said, margin))
     return made
+
+
+def _title(of: Series) -> str:
+    size = f"{of.frame_bytes} byte" if of.frame_bytes else ""
+    return join_texts(", ", [part for part in (head(of.figure), size, of.case) if part])
 
 
 def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
@@ -297,10 +312,9 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
                 wanted=wanted,
             )
         )
-    different = sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
     found += [
         phrase("{key}: A {a}, B {b}", key=key, a=_given(settings.a, key), b=_given(settings.b, key))
-        for key in different
+        for key in _different(settings)
     ]
     return found
 
@@ -314,6 +328,11 @@ def _commands(settings: PairedSettings) -> list[str]:
     if a == b or not (a and b) or len(a) + len(b) > _SHORT:
         return []
     return [phrase("Before A: {a}; before B: {b}.", a=a, b=b)]
+
+
+def _different(settings: PairedSettings) -> list[str]:
+    """The settings in which the sides differ."""
+    return sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
 
 
 def _given(side: Mapping[str, Any], key: str) -> object:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from keisoku.ground.entry import StandIn
 from keisoku.ground.report.plot import Plot
-from keisoku.ground.run.result import Result
+from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
@@ -108,6 +108,8 @@ class Procedure:
     main figure is drawn."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Its figures in the table of frame sizes on the first screen, by the title of the column."""
+    words: Mapping[str, Callable[[Row], str]] = field(default_factory=dict)
+    """What is said of a size in that table after its figures, by the title of the column."""
     sentence: Callable[[Result], str] | None = None
     """What the report says of it first, where that is more than its main figure; empty if there is nothing to say."""
     adds: Callable[[Result], list[str]] = lambda result: []

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import geometric_mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, StandIn, Work
@@ -28,6 +28,9 @@ from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plan.uri import is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
 from keisoku.subjects.device.table import PROCEDURES, suites
+
+if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
 
 
 def _measure(work: Work[Plan]) -> None:
@@ -70,6 +73,12 @@ def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     from keisoku.subjects.device import measuring
 
     return measuring.stored_parts(directory, results)
+
+
+def _spread(directory: RunDirectory, results: Sequence[Result]) -> Spread | None:
+    from keisoku.subjects.device import measuring
+
+    return measuring.spread(directory, results)
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
@@ -203,6 +212,7 @@ MEASUREMENT = Measurement(
     in_pairs=_in_pairs,
     among=_among,
     keep=_kept,
+    spread=_spread,
     tables=_tables,
     queries=QUERIES,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),

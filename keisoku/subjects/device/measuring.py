@@ -17,7 +17,7 @@ from keisoku.ground.host.look import look_at_host, span_s
 from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import parse as criterion
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.result import Result
+from keisoku.ground.run.result import Result, place
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.bench import Bench
 from keisoku.subjects.device.calibration.bias import Bias
@@ -47,6 +47,7 @@ from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.units import time_text
 
 if TYPE_CHECKING:
+    from keisoku.ground.report.bars import Spread
     from keisoku.subjects.device.engine.stamps import Wanted as WantedStamps
 
 _BIAS = TypeAdapter(Bias)
@@ -270,6 +271,21 @@ def _interrupted(records: Sequence[TrialRecord], with_losses: bool) -> list[str]
             phrase("a device loses less after such a stop, or nothing: the interval of a loss ratio allows for it")
         )
     return found
+
+
+def spread(directory: RunDirectory, results: Sequence[Result]) -> Spread | None:
+    """The latencies of the trial behind the first row with a median; None without one."""
+    from keisoku.ground.report.bars import Spread as Drawn  # which nobody waits for before the first frame
+
+    rows = [row for result in results for row in result.rows if "p50" in row.figures and row.trial is not None]
+    if not rows:
+        return None
+    record = next((one for one in TrialLog(directory).records() if one.index == rows[0].trial), None)
+    latency = record.facts.tracked.latency if record is not None else None
+    if latency is None:
+        return None
+    known = latency.histogram
+    return Drawn(place(rows[0]), "ns", known.lower_ns, known.upper_ns, known.counts)
 
 
 def stored_parts(directory: RunDirectory, results: Sequence[Result]) -> str | None:

@@ -32,7 +32,11 @@ def command(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([as_plain(run) for run in runs], indent=1))
     elif runs:
-        click.echo(columns(HEADS, [_row(run) for run in runs]))
+        rows = [_row(run) for run in runs]
+        if any(run.about for run in runs):
+            click.echo(columns((*HEADS, "about"), [(*row, _about(run)) for row, run in zip(rows, runs, strict=True)]))
+        else:
+            click.echo(columns(HEADS, rows))
     else:
         click.echo(f"{folder} holds no runs")
 
@@ -43,11 +47,17 @@ def as_plain(run: StoredRun) -> dict[str, object]:
         "run": str(run.path),
         "started_at": run.started_at,
         "device": run.device,
+        "about": dict(run.about),
         "measurement": run.measurement,
         "state": run.state,
         "sentences": run.sentences,
         "problem": run.problem,
     }
+
+
+def _about(run: StoredRun) -> str:
+    """What its plan says of it besides the device, which has a column of its own."""
+    return "; ".join(f"{name}: {said}" for name, said in run.about.items() if name != "device")
 
 
 def _row(run: StoredRun) -> tuple[str, ...]:

@@ -151,14 +151,14 @@ class Bias:
         """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
 
         `own` are contributions of the measurement itself, such as its repetitions. Without a calibration they are all
-        that is known, which is said with the figure. `steps` is the largest error of a figure of single frames by the
-        resolution of simulated timestamps, as a share of it.
+        that is known, and the figure is shown without them. `steps` is the largest error of a figure of single frames
+        by the resolution of simulated timestamps, as a share of it.
         """
         correction = self.at(frame_bytes, fps)
         if correction is None:
             if not own:
                 return Quantity(value=value_ns, unit="ns")
-            return budget.figure(value_ns, "ns", own).model_copy(update={"covers": "resolution"})
+            return budget.figure(value_ns, "ns", own).model_copy(update={"covers": "repetitions"})
         of_frame = correction.of_frame
         if self.exact and steps < 1:
             of_frame = _exact(max(self.resolution_ns * steps, ARITHMETIC_NS))

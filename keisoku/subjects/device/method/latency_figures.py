@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from keisoku.ground.frame.rates import frame_time_ns
 from keisoku.ground.statistics import budget
+from keisoku.ground.statistics.difference import of_difference
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR
 from keisoku.language import phrase
@@ -77,7 +78,8 @@ def latency_figures(
         figures["max"] = observed(figures["max"])
     if not repeated:
         # Nothing shows what the next trial would find.
-        figures |= {name: figures[name].model_copy(update={"covers": "resolution"}) for name in ("min", "mean")}
+        known = {name: figures[name] for name in ("min", "mean") if figures[name].covers != "repetitions"}
+        figures |= {name: figure.model_copy(update={"covers": "resolution"}) for name, figure in known.items()}
     if link_bits_per_second is not None:
         tolerance = 0.0 if bias.exact else LINK_TOLERANCE
         figures |= _by_definition(figures["mean"], link_bits_per_second, frame_bytes, tolerance)
@@ -93,7 +95,7 @@ def latency_figures(
                 figures[name] = observed(figures[name])
     if "p99.9" in figures:
         pdv = _variation(figures["p99.9"], figures["min"], bias)
-        figures["pdv"] = pdv.model_copy(update={"covers": figures["p99.9"].covers})
+        figures["pdv"] = pdv.model_copy(update={"covers": of_difference(figures["p99.9"], figures["min"])})
     return figures
 
 
@@ -126,8 +128,10 @@ def _of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]])
 
 
 def observed(figure: Quantity) -> Quantity:
-    """A figure that is what one run happened to show, such as the longest latency of all frames."""
-    return figure.model_copy(update={"covers": "observed"})
+    """A figure that is what one run happened to show, such as the longest latency of all frames; without an uncertainty
+    where the tester's part in it is not known."""
+    unknown = {"uncertainty": None, "interval": None, "budget": ()} if figure.covers == "repetitions" else {}
+    return figure.model_copy(update={"covers": "observed", **unknown})
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:

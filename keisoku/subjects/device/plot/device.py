@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from keisoku.ground.frame.rates import OVERHEAD_BYTES
 from keisoku.ground.run.names import distinct
 from keisoku.ground.run.result import Result, Row
+from keisoku.language import phrase
 
 if TYPE_CHECKING:
     from keisoku.subjects.device.record.run import DeviceRun
@@ -62,7 +63,15 @@ class Device:
 def devices(runs: Sequence[DeviceRun]) -> list[Device]:
     """Every run with a name of its own: the device's, and the engine's or a number where two are alike."""
     names = distinct(
-        [str(run.context.get("device") or run.directory.name) for run in runs],
+        [
+            str(
+                (run.plan.get("about") or {}).get("device")
+                or run.context.get("device")
+                or run.plan.get("dut")
+                or phrase("device")
+            )
+            for run in runs
+        ],
         [str(run.context.get("engine") or "") for run in runs],
     )
     return [Device(index, name, run) for index, (name, run) in enumerate(zip(names, runs, strict=True))]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from keisoku.ground.frame.rates import maximum_frames_per_second
 from keisoku.ground.report import digits
+from keisoku.ground.report.headline import headline
 from keisoku.ground.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
 from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.run.result import Line, Result, Row
@@ -16,6 +18,8 @@ from keisoku.subjects.device.plot.device import Device, frame_sizes
 
 SIZE_TITLE = phrase("frame size (byte)")
 CURVE_POINTS = 160
+STEPS = 24
+"""Of a line between two sizes."""
 LOG_RATIO_LINK = 10.0
 """On a linear axis the curve of a device much slower than its link would be flat."""
 MANY_POINTS = 40
@@ -70,13 +74,34 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         )
     for device, rows in series.items():
         if rows:
-            plot.add(_figures(device, rows, divisor, device.name))
+            _add_rates(plot, device, _figures(device, rows, divisor, device.name), divisor)
         if known := [point for point in cores[device] if point[1]]:
             named = join_texts(" · ", [device.name, phrase("on a dedicated core")])
             trace = _figures(device, known, divisor, named)
-            plot.add({**trace, "line": {**trace["line"], "dash": "dash"}})
-    add_bound_legend(plot, figures)
+            _add_rates(plot, device, {**trace, "line": {**trace["line"], "dash": "dash"}}, divisor)
+    add_bound_legend(plot, [figure and headline(figure) for figure in figures])
     return plot
+
+
+def _add_rates(plot: Plot, device: Device, trace: Trace, divisor: float) -> None:
+    """Points, joined at the share of the link that lies between theirs: a straight line would rise above the link's
+    own curve, which bends."""
+    speed = device.link_bits_per_second
+    if not speed or trace["mode"] == "markers":
+        plot.add(trace)
+        return
+    plot.add({**trace, "mode": "markers"})
+    xs: list[int] = []
+    ys: list[float | None] = []
+    for (x, y), (next_x, next_y) in pairwise(zip(trace["x"], trace["y"], strict=True)):
+        if y is None or next_y is None:
+            xs, ys = [*xs, x], [*ys, None]
+            continue
+        first, last = (at / maximum_frames_per_second(speed, size) for size, at in ((x, y), (next_x, next_y)))
+        for size in (*range(x, next_x, max(1, (next_x - x) // STEPS)), next_x):
+            share = first + (last - first) * (size - x) / (next_x - x)
+            xs, ys = [*xs, size], [*ys, share * maximum_frames_per_second(speed, size)]
+    plot.add({"x": xs, "y": ys, "mode": "lines", "line": trace["line"], "hoverinfo": "skip"})
 
 
 def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
@@ -120,6 +145,7 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
         if dropped and drops[device]:
             trace = _figures(device, drops[device], 1.0, device.name)
             plot.add({**trace, "yaxis": "y3", "showlegend": False})
+    add_bound_legend(plot, [figure and headline(figure) for _, result in found for _, figure in _points(result, name)])
     return plot
 
 
@@ -154,7 +180,7 @@ def _figures(device: Device, rows: Sequence[tuple[Row, Quantity | None]], diviso
             for row, figure in rows
         ],
         "hovertemplate": "%{text}<extra></extra>",
-        **points([figure for _, figure in rows], divisor, colour, symbol, 4 if many else 8),
+        **points([figure and headline(figure) for _, figure in rows], divisor, colour, symbol, 4 if many else 8),
     }
 
 

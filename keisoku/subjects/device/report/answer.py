@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from keisoku.ground.report import digits
-from keisoku.ground.report.answer import NOT_MEASURED, Answer, Validity, answer, confidence, deviating
+from keisoku.ground.report.answer import Answer, Validity, answer, confidence, deviating
 from keisoku.ground.report.headline import headline
-from keisoku.ground.report.table import CONFIDENCE, FRAME_SIZE, Head, Table
+from keisoku.ground.report.table import FRAME_SIZE, Certainty, Head, Table
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.language import join_texts, phrase, sentence_case
+from keisoku.language import phrase, sentence_case
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.validity import why_invalid
 from keisoku.subjects.device.table import PROCEDURES
@@ -83,24 +83,36 @@ def _notes(device: Device) -> list[str]:
 def _sizes(device: Device) -> tuple[Table, int]:
     """One row a size, and how many sizes are left out."""
     of = {name: _by_size(device.result(name)) for name in _by_sizes(device)}
-    cells: dict[str, dict[int, Quantity]] = {}
-    for name, rows in of.items():
-        for title, figure in PROCEDURES[name].columns.items():
-            found = {size: headline(row.figures[figure]) for size, row in rows.items() if figure in row.figures}
-            cells[title] = cells.get(title, {}) | found
     sizes = sorted({size for rows in of.values() for size in rows})
-    shown, heads, columns, marks = sizes[:MOST_SIZES], [Head(FRAME_SIZE, "byte")], [], set()
-    columns.append([str(size) for size in shown])
-    heads.append(Head(CONFIDENCE, ""))
-    columns.append([_confidence(of, size) for size in shown])
-    for title, figures in cells.items():
-        if not figures:
+    shown, marks = sizes[:MOST_SIZES], set[str]()
+    heads, columns, known = [Head(FRAME_SIZE, "byte")], [[str(size) for size in shown]], [[Certainty()] * len(shown)]
+    for title in dict.fromkeys(title for name in of for title in (*PROCEDURES[name].columns, *PROCEDURES[name].words)):
+        cells = [_cell(of, title, size) for size in shown]
+        figures, words = [figure for _, figure, _ in cells], [said for *_, said in cells]
+        if not any(figures) and not any(words):
             continue
-        unit, known = digits.column([figures.get(size) for size in shown])
+        unit, digits_of = digits.column(figures)
         heads.append(Head(title, unit))
-        columns.append([one.compact if one else "–" for one in known])
-        marks |= {one.mark for one in known if one and one.mark}
-    return Table("", heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks)), len(sizes) - len(shown)
+        columns.append([one.short if one else said or "–" for one, said in zip(digits_of, words, strict=True)])
+        known.append(
+            [
+                Certainty(one.interval if one else "", confidence(row, figure) if row and not any(words) else "")
+                for (row, figure, _), one in zip(cells, digits_of, strict=True)
+            ]
+        )
+        marks |= {one.mark for one in digits_of if one and one.mark}
+    turned = [list(row) for row in zip(*columns, strict=True)]
+    table = Table("", heads, turned, sorted(marks), [list(row) for row in zip(*known, strict=True)])
+    return table, len(sizes) - len(shown)
+
+
+def _cell(of: Mapping[str, Mapping[int, Row]], title: str, size: int) -> tuple[Row | None, Quantity | None, str]:
+    """Of the procedures with a column of this title: the row of a size, its figure, and what is said of it."""
+    rows = [(PROCEDURES[name], of[name][size]) for name in of if size in of[name]]
+    known = [(row, row.figures.get(own.columns[title])) for own, row in rows if title in own.columns]
+    said = next((own.words[title](row) for own, row in rows if title in own.words), "")
+    row, figure = next((each for each in known if each[1]), known[0] if known else (None, None))
+    return row, figure and headline(figure), said
 
 
 def _by_size(result: Result | None) -> dict[int, Row]:
@@ -116,16 +128,6 @@ def _by_size(result: Result | None) -> dict[int, Row]:
 def _load(row: Row) -> float:
     load = row.figures.get("load")
     return -1.0 if load is None or "loss" not in row.figures else load.value
-
-
-def _confidence(of: dict[str, dict[int, Row]], size: int) -> str:
-    """Of the first procedure that was run with this size."""
-    for name, rows in of.items():
-        if (row := rows.get(size)) is not None:
-            figure: Quantity | None = row.figures.get(PROCEDURES[name].figure)
-            said = confidence(row, figure)
-            return join_texts(": ", [said, row.remark]) if said == NOT_MEASURED and row.remark else said
-    return NOT_MEASURED
 
 
 def _validity(device: Device) -> Validity | None:

@@ -22,8 +22,10 @@ from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
 from keisoku.subjects.device.report.loss_list import losses
+from keisoku.subjects.device.report.setup import setup
 from keisoku.subjects.device.report.summary import conclusion, summary
 from keisoku.subjects.device.report.time_plot import time_plot
+from keisoku.subjects.device.report.traffic import traffic
 from keisoku.subjects.device.table import PROCEDURES
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -63,6 +65,8 @@ def _run(device: Device) -> RunPart:
         sentences=summary(device),
         results=run.results,
         answer=device_answer(device),
+        setup=setup(device),
+        what=traffic(run.plan),
         plan={"measurement": "device", **run.plan},
         context={key: value for key, value in run.context.items() if key not in ("calibration", "host_look")},
         started_at=str(run.context.get("started_at") or (run.records[0].started_at if run.records else "")),

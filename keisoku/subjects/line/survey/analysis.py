@@ -113,12 +113,14 @@ def _packet_row(rounds: Rounds, way: Way) -> Row | None:
     if not offered:
         return None
     lost, dropped = sum(one.lost for one in counts), sum(one.dropped_by_hosts for one in counts)
-    figures = {
-        "lost": share(lost, offered),
-        "reordered": share(sum(one.reordered for one in counts), max(offered - lost, 1)),
-    }
-    remark = phrase("up to {dropped} of the lost ones were lost by the far host itself", dropped=min(dropped, lost))
-    return Row(case=NAMES[way], figures=figures, group=PACKETS, remark=remark if min(dropped, lost) else "")
+    figures = {"lost": share(lost, offered)}
+    remark = ""
+    if dropped := min(dropped, lost):
+        # What the host lost itself is no figure of the line: of the line's own loss this is a bound.
+        figures["lost"] = Quantity(value=figures["lost"].value, unit="%", bound="at most")
+        remark = phrase("up to {dropped} of the lost ones were lost by the far host itself", dropped=dropped)
+    figures["reordered"] = share(sum(one.reordered for one in counts), max(offered - lost, 1))
+    return Row(case=NAMES[way], figures=figures, group=PACKETS, remark=remark)
 
 
 def _synchronised(clocks: Clocks | None) -> str:
@@ -159,11 +161,12 @@ def _in_words(rows: list[Row], mtu_bytes: int) -> str:
             said.append(phrase("Queue of the {case}: {said}.", case=row.case, said=row.remark))
         elif row.group == PACKETS:
             lost, late = (digits.text(row.figures[name]) for name in ("lost", "reordered"))
+            where = join_texts("; ", [part for part in (row.case, row.remark) if part])
             said.append(
                 phrase(
-                    "At half of the rate, {lost} of the packets were lost ({case}) and {late} overtaken.",
+                    "At half of the rate, the line lost {lost} of the packets ({case}) and {late} were overtaken.",
                     lost=lost,
-                    case=row.case,
+                    case=where,
                     late=late,
                 )
             )

@@ -10,12 +10,13 @@ import pytest
 from support.path_result import RESULT
 
 from keisoku.ground.entry import Findings
-from keisoku.ground.report import digits
 from keisoku.ground.report.answer import MOST_ROWS, answer
 from keisoku.ground.report.page import render
 from keisoku.ground.report.plot import Plot, Trace, axis, hover
 from keisoku.ground.report.svg import svg
 from keisoku.ground.report.svg_points import columns, dots, limit, thinned
+from keisoku.ground.report.verdict import judgement
+from keisoku.ground.run.criterion import Verdict
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
@@ -66,6 +67,17 @@ def test_plots_of_runs_side_by_side_have_a_name_each(tmp_path: Path) -> None:
     ]
     named = re.findall(r'id="(plot-[^"]*)"', page(runs))
     assert len(named) == len(set(named)) == 2
+
+
+def test_the_title_of_several_runs_names_what_was_measured(tmp_path: Path) -> None:
+    """It named the folders of the runs."""
+    bare = RESULT.model_copy(update={"title": ""})
+    runs = [
+        (RunDirectory.create(tmp_path / folder, RESULT.measurement, {"host": host}, {}), Findings([bare], []))
+        for folder, host in (("folder-1", "192.0.2.1"), ("folder-2", "192.0.2.2"))
+    ]
+    (said,) = re.findall("<h1>(.*)</h1>", page(runs))
+    assert said == "path one-packet, 192.0.2.1, path one-packet, 192.0.2.2"
 
 
 def test_a_page_needs_a_run() -> None:
@@ -153,21 +165,60 @@ def test_a_picture_of_few_points_shows_each() -> None:
     ("figure", "invalid", "said"),
     [
         (Quantity(value=1, unit="ns", uncertainty=0.1), "", "measured"),
-        (Quantity(value=1, unit="ns", uncertainty=0.1, covers="resolution"), "", "measured in one run"),
-        (Quantity(value=1, unit="ns", bound="at least"), "", "at least"),
-        (Quantity(value=1, unit="ns", bound="at most"), "", "at most"),
+        (Quantity(value=1, unit="ns", uncertainty=0.1, covers="resolution"), "", "single run"),
+        (Quantity(value=1, unit="ns", bound="at least"), "", "lower bound"),
+        (Quantity(value=1, unit="ns", bound="at most"), "", "upper bound"),
         (Quantity(value=1, unit="ns"), "", "uncertainty unknown"),
         (Quantity(value=1, unit="ns", uncertainty=0.1), "the tester dropped frames", "invalid"),
         (None, "", "not measured"),
     ],
 )
-def test_the_first_screen_says_how_well_a_row_is_known(figure: Quantity | None, invalid: str, said: str) -> None:
+def test_the_first_screen_says_how_well_each_figure_is_known(figure: Quantity | None, invalid: str, said: str) -> None:
     row = Row(frame_bytes=64, figures={"mean": figure} if figure else {}, invalid=invalid, remark="given up")
     known = Row(frame_bytes=128, figures={"mean": Quantity(value=1, unit="ns", uncertainty=1.0)})
     found = answer([Result(measurement="latency", rows=[row, known])], {"latency": "mean"})
-    assert found.tables[0].rows[0][-1] == said
+    table = found.tables[0]
+    at = next(place for place, (where, _) in enumerate(table.rows) if where == "64 byte")
+    assert table.known[at][1].how == said and table.known[1 - at][1].how == "measured"
+    assert table.alike(1) == ("measured" if said == "measured" else "")
     assert dict(found.states)[said] == 1 + (said == "measured")
-    assert found.tables[0].rows[0][1] == (digits.text(figure) if figure else "given up")
+    shown = {"": "1.00 ns", "at least": "≥ 1 ns", "at most": "≤ 1 ns"}[figure.bound] if figure else "given up"
+    assert table.rows[at][1].rstrip("†§") in (shown, "1.00§ ns", "1† ns")
+    assert table.known[at][1].interval == ("± 0.10 ns" if figure and figure.uncertainty else "")
+
+
+def test_rows_that_were_not_measured_for_one_reason_are_one_row() -> None:
+    """Seven sizes repeated one sentence, which filled the first screen."""
+    rows = [Row(frame_bytes=size, figures={}, remark="not exercised") for size in range(64, 71)]
+    known = Row(frame_bytes=128, figures={"burst": Quantity(value=1, unit="frames", uncertainty=0)})
+    found = answer([Result(measurement="back_to_back", rows=[*rows, known])], {"back_to_back": "burst"})
+    assert [row[1] for row in found.tables[0].rows] == ["1‡ frames", "not exercised"]
+    assert found.tables[0].rows[1][0].endswith("69 byte and 1 more") and ("not measured", 7) in found.states
+
+
+@pytest.mark.parametrize(
+    ("said", "word", "text"),
+    [
+        ([], "No criterion", "nothing here passes or fails"),
+        (["met", "met"], "PASS", "All 2 criteria are met."),
+        (["met"], "PASS", "1 criterion is met."),
+        (["missed"], "FAIL", "criterion 0 is missed (measured: 1.00 ± 0.10 ns)."),
+        (["met", "undecided", "missed"], "FAIL", "2 of 3 criteria are not met; criterion 1 is undecided"),
+    ],
+)
+def test_the_first_line_says_pass_or_fail(said: list[str], word: str, text: str) -> None:
+    verdicts = [
+        Verdict(
+            f"criterion {n}",
+            each == "met",
+            Quantity(value=1, unit="ns", uncertainty=0.1),
+            "open" * (each == "undecided"),
+        )
+        for n, each in enumerate(said)
+    ]
+    found = judgement(verdicts)
+    assert found.word == word and text in found.text
+    assert found.kind == {"PASS": "good", "FAIL": "bad"}.get(word, "")
 
 
 def test_rows_beyond_the_first_screen_are_counted() -> None:

@@ -192,3 +192,12 @@ def test_an_interval_that_goes_beyond_its_axis_ends_there() -> None:
     (errors,) = re.findall(r'class="error" d="([^"]*)"', drawn)
     ends = [float(at) for span in re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", errors) for at in span]
     assert len(ends) == 4 and max(ends) <= floor
+
+
+def test_an_interval_through_zero_is_no_bar_over_a_whole_logarithmic_axis() -> None:
+    plot = Plot("p", "P", {"xaxis": axis("x"), "yaxis": {"title": {"text": "y"}, "type": "log"}})
+    figures = [Quantity(value=value, unit="", uncertainty=width) for value, width in ((1, 0.1), (1000, 2000))]
+    plot.add({"x": [1, 2], "mode": "markers", **points(figures, 1.0, device_colour(0), "circle")})
+    (path,) = re.findall(r'class="error" d="([^"]*)"', svg(plot))
+    heights = [float(low) - float(high) for low, high in re.findall(r" ([0-9.]+)V([0-9.]+)", path)]
+    assert len(heights) == 2 and max(heights) < 100, path

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keisoku.ground.report.paired import pairs_plot, sentence
+from keisoku.ground.report.svg import svg
 from keisoku.ground.statistics import biweight, signed_rank
 from keisoku.ground.statistics.baseline import judge_against
 from keisoku.ground.statistics.difference import Better
@@ -208,10 +209,24 @@ def test_the_ends_of_a_difference_of_a_thousand_percent_and_more_are_in_order() 
 
 def test_a_plot_shows_pairs_bounds_and_margin() -> None:
     found = Judgement("open", True, 2, (0.0, 0.0), (-0.1, 0.1), (-0.2, 0.2))
-    plot = pairs_plot("p", "Throughput", [(0.01, 0.01), (-0.02, math.inf), (math.nan, math.nan)], found, 0.05)
-    assert plot.traces[0]["marker"]["symbol"] == ["circle", "triangle-up"]
-    assert plot.traces[0]["y"] == pytest.approx([1.0, -2.0])
-    assert len(plot.traces) == 5
+    one = [Quantity(value=1e6, unit="frames/s", bound="at least"), Quantity(value=1.1e6, unit="frames/s"), None]
+    shares = [(0.01, 0.01), (-0.02, math.inf), (math.nan, math.nan)]
+    plot = pairs_plot("p", "Throughput", [one, one], shares, found, 0.05)
+    a, b, bound, pairs, *lines = plot.traces
+    assert (a["name"], b["name"]) == ("A", "B") and a["y"] == [1.0, 1.1, None]
+    assert a["marker"]["symbol"][:2] == ["triangle-up-open", "circle"] and "at least" in bound["name"]
+    assert pairs["marker"]["symbol"] == ["circle", "triangle-up"] and pairs["yaxis"] == "y2"
+    assert pairs["y"] == pytest.approx([1.0, -2.0])
+    assert len(lines) == 4 and all(line["yaxis"] == "y2" for line in lines)
+
+
+def test_sides_that_are_only_bounds_are_drawn_all_the_same() -> None:
+    """A comparison of two bounds had a plot without a point."""
+    found = Judgement("undecided", False, 2, (-math.inf, math.inf), (-math.inf, math.inf), (-math.inf, math.inf))
+    one = [Quantity(value=1e6, unit="frames/s", bound="at least")] * 2
+    plot = pairs_plot("p", "Throughput", [one, one], [(math.nan, math.nan)] * 2, found, 0.0)
+    assert "yaxis2" not in plot.axes and plot.has_an_axis
+    assert [trace["name"] for trace in plot.traces[:2]] == ["A", "B"] and svg(plot).count("at least") >= 1
 
 
 def test_the_biweight_interval_covers_with_one_run_in_ten_disturbed() -> None:

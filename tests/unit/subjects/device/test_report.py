@@ -10,6 +10,7 @@ from html import unescape
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,6 +18,7 @@ from rich.console import Console
 from support.one_stream import facts_of
 from support.synthetic_runs import SIZES, bounded_run, host_run, ns, page_of, router_run, sweep_run
 
+from keisoku.ground.frame.rates import maximum_frames_per_second
 from keisoku.ground.report.answer import answering
 from keisoku.ground.report.csv import write_csv
 from keisoku.ground.report.page import render
@@ -40,6 +42,7 @@ from keisoku.subjects.device.report.answer import device_answer
 from keisoku.subjects.device.report.loss_list import RANGES_SHOWN, TRIALS_SHOWN, losses
 from keisoku.subjects.device.report.summary import summary
 from keisoku.subjects.device.report.time_plot import TRIALS_MAX, time_plot
+from keisoku.subjects.device.report.traffic import traffic
 from keisoku.subjects.device.report.trial_rows import trial_rows
 
 
@@ -150,6 +153,24 @@ def test_devices_of_one_name_are_told_apart() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({}, ""),
+        ({"mix": [68] * 7 + [598] * 4 + [1518], "headers": "Ether()/Dot1Q(vlan=5)/IP()/UDP()", "rate": "50%"},
+         "IMIX (7 × 68, 4 × 598, 1 × 1518 byte; 365.5 byte on average), VLAN 5, at 50 %"),
+        ({"mix": [64, 64, 1518], "headers": "ipv6", "rate": 5e4, "streams": 3},
+         "mix (2 × 64, 1 × 1518 byte; 548.7 byte on average), ipv6, 3 streams, at 50 kframes/s"),
+        ({"headers": "Ether()/Dot1Q(vlan=5)/IP(tos=184)/UDP()", "pacing": {"kind": "poisson"}},
+         "Ether()/Dot1Q(vlan=5)/IP(tos=184)/UDP(), paced by poisson"),
+    ],
+)  # fmt: skip
+def test_a_mix_is_described_as_what_it_is(plan: dict[str, Any], said: str) -> None:
+    """The page said '366 byte', and nothing of tag and load."""
+    own = {"latency": {"rate_fps": plan.pop("rate")}} if "rate" in plan else {}
+    assert traffic({"methods": ["latency"], **plan, **own}) == said
+
+
 def test_the_link_is_named_by_the_context_or_implied_by_the_results() -> None:
     assert Device(0, "", sweep_run()).link_bits_per_second == 1e9
     assert Device(0, "", host_run()).link_bits_per_second == pytest.approx(10e9)
@@ -179,6 +200,18 @@ def test_plots_hold_every_size_and_the_theoretical_lines() -> None:
     over_time = time_plot(both)
     assert over_time is not None and len(over_time.choices) == TRIALS_MAX
     assert {choice for trace in over_time.traces for choice in trace["meta"]} == set(over_time.choices)
+
+
+def test_a_line_between_two_sizes_stays_below_what_the_link_can_carry() -> None:
+    """The straight line from 512 to 1024 byte was up to 9 % above it."""
+    plot = throughput_plot(devices([host_run()]))
+    assert plot is not None
+    scale = max(plot.traces[0]["y"]) / maximum_frames_per_second(10e9, 64)
+    (line,) = [trace for trace in plot.traces if "name" not in trace]
+    assert len(line["x"]) > 10 * len(SIZES)
+    assert all(
+        y <= scale * maximum_frames_per_second(10e9, x) * (1 + 1e-9) for x, y in zip(line["x"], line["y"], strict=True)
+    )
 
 
 def test_the_theoretical_loss_is_what_a_device_of_that_throughput_loses() -> None:
@@ -400,7 +433,9 @@ def test_a_latency_that_is_hardly_known_is_said_as_a_bound() -> None:
 def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:
     plot = throughput_plot(devices([bounded_run(), router_run()]))
     assert plot is not None
-    measured, other = (trace for trace in plot.traces if trace["name"] in ("Linux bridge", "Linux router"))
+    measured, other = (trace for trace in plot.traces if trace.get("name") in ("Linux bridge", "Linux router"))
+    line, unbroken = (trace["y"] for trace in plot.traces if "name" not in trace)
+    assert None in line and None not in unbroken
     assert measured["x"] == SIZES and measured["y"][SIZES.index(512)] is None and None not in other["y"]
     symbols = measured["marker"]["symbol"]
     assert [size for size, symbol in zip(SIZES, symbols, strict=True) if symbol == "triangle-up-open"] == [128]

@@ -58,6 +58,24 @@ def test_a_line_is_said_in_words() -> None:
     assert not result.flags
 
 
+def test_a_line_is_not_blamed_for_what_the_far_host_lost() -> None:
+    """Its headline said '1 % of the packets were lost', of which the far host had lost up to eight of ten."""
+    settings = parsed(LineSettings, {"host": "far", "rounds": 1, "ramp_s": 1.0, "duration_s": 1.0})
+    line = Line({"up": Queue(2e6, 40_000), "down": Queue(4e6, 40_000)}, round_trip_s=0.02)
+    outcomes = measured_as(line, settings.responsiveness(), settings.plan(), seed=5)
+    for one in outcomes:
+        for way in WAYS:
+            if one.condition == f"{way}-half":
+                one.datagrams[way] = Datagrams(1000, 10, 5, 8 if way == "up" else 0)
+    result, _ = analyse(settings, outcomes, {}, 1492, Clocks(True, False))
+    lost = {row.case: row.figures["lost"] for row in result.rows if row.group == PACKETS}
+    assert lost["upload"].bound == "at most" and lost["upload"].value == 1.0 and not lost["download"].bound
+    host = (
+        "the line lost at most 1 % of the packets (upload; up to 8 of the lost ones were lost by the far host itself)"
+    )
+    assert host in result.sentence and "(download)" in result.sentence, result.sentence
+
+
 @pytest.mark.parametrize(
     "nat, said",
     [

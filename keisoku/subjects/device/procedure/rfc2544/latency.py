@@ -292,7 +292,7 @@ PROCEDURE = Procedure(
     searches=True,
     over_two_hosts="latencies",
     plots=(partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
-    columns={phrase("Median latency"): "p50", phrase("99.9 % within"): "p99.9"},
+    columns={phrase("Mean latency"): "mean", phrase("99.9 % within"): "p99.9"},
     sentence=_sentence,
     in_pairs=lambda settings: settings.model_copy(update={"calms": False}),
     is_steady=True,

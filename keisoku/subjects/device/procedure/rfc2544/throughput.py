@@ -7,6 +7,7 @@ from collections.abc import Generator
 from keisoku.ground.entry import StandIn
 from keisoku.ground.report import digits
 from keisoku.ground.report.sentence import both, ends
+from keisoku.ground.report.table import LIMIT
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import COSTS, Procedure
@@ -14,7 +15,7 @@ from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.search import SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.method.throughput_figure import throughput_figure
+from keisoku.subjects.device.method.throughput_figure import NEARLY, throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plot.size_plots import throughput_plot
 from keisoku.subjects.device.procedure.rfc2544.search_plot import search_plot
@@ -23,6 +24,7 @@ from keisoku.subjects.device.record.trial import Trial, TrialRecord
 LIMITED = phrase("limited by the tester")
 """Remark of a row whose throughput is a bound for that reason."""
 SHARED = phrase("limited by the CPU that the device and the tester share")
+UNSTEADY = phrase("some loads passed in one trial and failed in another")
 _SHARED = ("cost", "whole", "core")
 """Figures of a row that say so."""
 _COST_S = 10.0
@@ -134,7 +136,7 @@ def _remark(found: SearchOutcome) -> str:
     if found.limited_by_tester:
         return LIMITED
     if found.unsteady:
-        return phrase("some loads passed in one trial and failed in another")
+        return UNSTEADY
     return phrase("no load passed without loss") if found.record is None else ""
 
 
@@ -150,6 +152,20 @@ def _remarks(found: SearchOutcome, row: Row) -> list[str]:
             )
         )
     return remarks
+
+
+def _limit(row: Row) -> str:
+    """Whose limit the throughput of a row is; empty where none was measured."""
+    found, share = row.figures.get("throughput"), row.figures.get("line_share")
+    if found is None:
+        return ""
+    if row.remark.startswith(SHARED):
+        return phrase("shared CPU")
+    if row.remark.startswith(LIMITED):
+        return phrase("tester")
+    if share is not None and share.value >= 100 * NEARLY:
+        return phrase("line")
+    return phrase("not found") if found.bound or row.remark.startswith(UNSTEADY) else phrase("device")
 
 
 def _sentence(result: Result) -> str:
@@ -190,10 +206,12 @@ PROCEDURE = Procedure(
     plots=(throughput_plot, search_plot),
     columns={
         phrase("Throughput"): "throughput",
+        phrase("Bit rate"): "bit_rate",
         phrase("Of the line"): "line_share",
         phrase("CPU time a frame"): "cost",
         phrase("A core carries"): "core",
     },
+    words={LIMIT: _limit},
     sentence=_sentence,
     adds=_shares,
     is_steady=True,

@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 from keisoku.ground.frame.rates import frame_time_ns
 from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.difference import of_difference
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.percentile import latency_percentile
@@ -124,7 +125,7 @@ def _above_least(value_ns: float, high: Quantity, low: Quantity) -> Quantity:
     if high.uncertainty is None or low.uncertainty is None:
         return Quantity(value=value_ns, unit="ns")
     uncertainty = math.hypot(high.uncertainty, low.uncertainty)
-    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty, covers=high.covers)
+    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty, covers=of_difference(high, low))
 
 
 PROCEDURE = Procedure(

@@ -1,0 +1,48 @@
+"""What a run is about: what the user said of it, and what was connected to what. It adds nothing to the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from keisoku.language import phrase
+
+ABOUT = {
+    "device": phrase("Device"),
+    "model": phrase("Model"),
+    "serial": phrase("Serial number"),
+    "firmware": phrase("Firmware"),
+    "configuration": phrase("Configuration"),
+    "operator": phrase("Operator"),
+    "site": phrase("Site"),
+    "note": phrase("Note"),
+}
+"""Names of the plan's table `about` (`ground/run/settings.py`), in the order of a page."""
+
+
+@dataclass(frozen=True)
+class TesterPort:
+    """One port of the tester."""
+
+    name: str
+    detail: str
+    """Its engine and speed, as far as they are known."""
+    transmits: bool
+    receives: bool
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What was connected to what."""
+
+    device: str
+    ports: list[TesterPort]
+    tester: str
+    """Program, engine and host."""
+    calibration: str
+    """Of the tester; or that there was none."""
+    columns: list[list[TesterPort]] = field(init=False)
+    """Ports on either side of the device: those that transmit, and those that only receive."""
+
+    def __post_init__(self) -> None:
+        sides = [[port for port in self.ports if port.transmits], [port for port in self.ports if not port.transmits]]
+        object.__setattr__(self, "columns", sides)

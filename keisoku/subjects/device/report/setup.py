@@ -1,0 +1,53 @@
+"""What was connected to what in the run of a device, from its context alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from keisoku.ground.report import digits
+from keisoku.ground.report.about import Setup, TesterPort
+from keisoku.ground.statistics.quantity import Quantity
+from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.plot.device import Device
+
+
+def setup(device: Device) -> Setup | None:
+    """The tester's ports around the device; None where the context has none."""
+    context = device.run.context
+    ports = context.get("ports")
+    if not ports:
+        return None
+    speed = context.get("link_bits_per_second")
+    speed_text = digits.value_text(Quantity(value=float(speed), unit="bit/s")) if speed else ""
+    versions = context.get("versions") or {}
+    tester = [
+        f"keisoku {versions.get('keisoku', '')}".rstrip(),
+        str(context.get("engine") or ""),
+        str(context.get("host") or ""),
+    ]
+    return Setup(
+        device=device.name,
+        ports=[_port(each, number, len(ports), speed_text) for number, each in enumerate(ports)],
+        tester=", ".join(part for part in tester if part),
+        calibration=_calibration(context),
+    )
+
+
+def _port(port: Any, number: int, count: int, speed: str) -> TesterPort:
+    """A port of the tester; of a simulated device only its number is known, and the first one transmits."""
+    if not isinstance(port, Mapping):
+        sends = number < max(1, count - 1)
+        return TesterPort(phrase("port {number}", number=port), speed, sends, not sends)
+    detail = join_texts(", ", [part for part in (str(port.get("engine") or ""), speed) if part])
+    name = str(port.get("interface") or port.get("name") or number + 1)
+    return TesterPort(name, detail, bool(port.get("transmits")), bool(port.get("receives")))
+
+
+def _calibration(context: Mapping[str, Any]) -> str:
+    found = context.get("calibration")
+    if isinstance(found, Mapping) and found.get("made_at"):
+        return phrase("measured at {time}", time=found["made_at"])
+    if context.get("engine") == "simulated":
+        return phrase("not necessary in simulated time")
+    return phrase("subtracted, see below") if found else phrase("none")
