@@ -145,9 +145,11 @@ def _never_came_back(trial: Sequence[Sample]) -> bool:
 
 
 def is_of_first_frames(samples: Sequence[Sequence[Sample]], unsure_ns: float | None) -> bool:
-    """Whether the least latency of each trial is that of the first frames of an overload: they alone met an empty queue,
-    and nothing shows how those of other trials differ. So it is, too, where frames were lost and it is `unsure_ns` by a
-    large part of itself."""
+    """Whether the least latency of each trial is that of the first frames of an overload.
+
+    They alone met an empty queue, and nothing shows how those of other trials differ. So it is, too, where frames were
+    lost and it is `unsure_ns` by a large part of itself.
+    """
     if not samples or not all(samples):
         return False
     least_ns = min(one.min_ns for trial in samples for one in trial)
@@ -313,7 +315,7 @@ def of_least(
     whole_ns = min(one.min_ns for one in latencies)
     left = min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if whole_ns > 0 else EXTREME * left
     by_draws = of_draws(outputs_ns or [one.min_ns for one in latencies])
-    if by_draws is None or not outputs_ns and not never_came_back(samples):
+    if by_draws is None or not (outputs_ns or never_came_back(samples)):
         return left
     return by_draws if never_came_back(samples) else min(left, OF_DRAWS * by_draws)
 
