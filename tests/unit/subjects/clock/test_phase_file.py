@@ -144,7 +144,7 @@ def test_peerstats_across_midnight_and_chronys_tracking_are_read() -> None:
 def test_chronys_other_logs_were_no_list_of_numbers(form: str, columns: str) -> None:
     head = "=" * 40 + "\n   Date (UTC) Time     IP Address    Std dev'n Est offset\n" + "=" * 40 + "\n"
     text = "".join(
-        f"2026-11-28 23:{n // 6:02d}:{10 * n % 60:02d} 192.0.2.15      {columns.format(offset=f'{value * 1e-9:10.3e}')}\n"
+        f"2026-11-28 23:{n // 6:02d}:{10 * n % 60:02d} 192.0.2.15 {columns.format(offset=f'{value * 1e-9:10.3e}')}\n"
         for n, value in enumerate(OFFSETS)
     )
     found = read(head + text)
