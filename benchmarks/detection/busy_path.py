@@ -2,7 +2,8 @@
 
 `python benchmarks/detection/busy_path.py [FIRST] [COUNT]` measures COUNT paths (default 200) of every second seed from
 FIRST (default 1; odd seeds were withheld while choosing its threshold). Half are idle. Prints how often it is raised by
-load.
+load, and apart where a card or a host gathers arrivals by a timer, which hides short waits, and where the stamps are
+too coarse for the path, which has a flag of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from support.synthetic_path import Link, SyntheticPath
 from keisoku.subjects.path.packet_pair.analysis import analyse
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 
-CLASSES = ("idle", "load to 0.2", "load to 0.5", "load to 0.8")
+COARSE, GATHERED = ", coarse stamps", ", gathered arrivals"
+LOADS = ("idle", "load to 0.1", "load to 0.2", "load to 0.5", "load to 0.8")
+CLASSES = tuple(f"{load}{how}" for how in ("", GATHERED, COARSE) for load in LOADS)
 
 
 def flagged(seed: int) -> tuple[str, bool]:
@@ -41,8 +44,9 @@ def flagged(seed: int) -> tuple[str, bool]:
     path.send("train", 1500, 50, 6, gap_ns=5e7)
     path.send("pair", 1500, 2, 150)
     result = analyse(path.trains, PacketPairSettings(host="host"), {"kernel": noise_ns}, {})
-    name = "idle" if load == 0 else next(one for one in CLASSES[1:] if load <= float(one.split()[-1]))
-    return name, any(flag.name == "busy-path" for flag in result.flags)
+    name = LOADS[0] if load == 0 else next(one for one in LOADS[1:] if load <= float(one.split()[-1]))
+    how = COARSE if result.flagged("clock-limited") else GATHERED if path.coalesce_ns else ""
+    return name + how, result.flagged("busy-path")
 
 
 if __name__ == "__main__":

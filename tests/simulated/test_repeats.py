@@ -76,6 +76,23 @@ def test_the_most_that_was_seen_is_an_observation(
             assert {figure.covers for figure in each} == {"observed"}, key
 
 
+def test_the_jitter_at_the_full_rate_is_not_lost_in_its_interval() -> None:
+    """0.8 ± 1.5 µs: the first frame of one queue decided it, and the other queues were not asked."""
+    found = figures("line_rate", NORMAL, FOUR, {"trial_s": 0.01})
+    jitters = [figure for key, each in found.items() if key.endswith(" jitter") for figure in each]
+    wide = [figure for figure in jitters if (figure.uncertainty or 0.0) > figure.value]
+    assert len(wide) <= 0.1 * len(jitters), wide
+
+
+def test_the_least_latency_of_a_full_queue_is_narrow_or_an_observation() -> None:
+    """5.1 ± 2.4 µs: only the first frames of a class found the queue empty, and others have another jitter."""
+    own = {"maximum_fps": 1.1e5, "classes": (0, 46), "trial_s": 0.03}
+    found = figures("qos", QUEUES, THREE, own)
+    least = [figure for key, each in found.items() if key.endswith(" min") for figure in each]
+    assert least and any(figure.covers == "observed" for figure in least)
+    assert all((figure.uncertainty or 0.0) <= 0.25 * figure.value for figure in least)
+
+
 def test_a_rate_that_follows_from_a_line_is_not_exact() -> None:
     """The line was '300 000 ppm', exact as a count."""
     toml = 'jitter = { distribution = "uniform", spread_ns = 900 }\n[output]\nservice_bits_per_second = 7e8\n'

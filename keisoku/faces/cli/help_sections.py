@@ -35,7 +35,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",
     ),
     "Records and output": (
-        "frames", "frames_every", "capture", "snap_bytes", "about", "dry_run", "out", "as_json", "verbose", "plain", "lang",
+        "frames", "frames_every", "capture", "snap_bytes", "about", "dry_run", "out", "as_json", "verbose", "plain",
+        "lang",
     ),
 }  # fmt: skip
 """What is in none of them is the measurement's own (`OWN`)."""

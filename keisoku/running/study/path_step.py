@@ -50,7 +50,7 @@ def measure_path(step: PathStep, path: Path, observer: Observer) -> Result:
 def with_least_late(tried: Sequence[tuple[float, Result]]) -> Result:
     """Of results with the share of packets that their link delivered late, that of the least share, which it states."""
     late, result = min(tried, key=lambda one: one[0])
-    figures = {LATE: Quantity(value=100 * late, unit="%", uncertainty=0.0)}
+    figures = {LATE: Quantity(value=100 * late, unit="%", uncertainty=0.0, covers="observed")}
     return result.model_copy(update={"rows": [*result.rows, Row(case="link", figures=figures)]})
 
 

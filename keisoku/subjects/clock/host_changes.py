@@ -35,7 +35,7 @@ def changes(looks: Sequence[HostClocks]) -> list[Flag]:
     frequencies = [look.steering.frequency_ppb for look in looks]
     if frequencies and max(frequencies) > min(frequencies):
         text = phrase("the kernel's clock was steered to another rate meanwhile")
-        by = Quantity(value=max(frequencies) - min(frequencies), unit="ppb", uncertainty=0.0)
+        by = Quantity(value=max(frequencies) - min(frequencies), unit="ppb", uncertainty=0.0, covers="observed")
         flags.append(Flag(name="steered", text=text, figures={"by": by}))
     return flags
 

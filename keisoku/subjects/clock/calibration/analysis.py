@@ -149,8 +149,8 @@ def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None)
     figures = {
         "readings": Quantity(value=len(readings), unit="readings", uncertainty=0.0),
         "over": Quantity(value=span_ns, unit="ns", uncertainty=0.0),
-        "narrowest_bracket": Quantity(value=widths[0], unit="ns", uncertainty=0.0),
-        "median_bracket": Quantity(value=widths[len(widths) // 2], unit="ns", uncertainty=0.0),
+        "narrowest_bracket": Quantity(value=widths[0], unit="ns", uncertainty=0.0, covers="observed"),
+        "median_bracket": Quantity(value=widths[len(widths) // 2], unit="ns", uncertainty=0.0, covers="observed"),
     }
     if fit is not None:
         figures["residual"] = Quantity(value=frequency.read_error_ns(fit), unit="ns")

@@ -174,7 +174,9 @@ def _resolution(record: CostRecord, source: SourceCost) -> Row:
                 if found.common > 1
                 else phrase("steps by single ticks")
             )
-    figures["reads_without_a_step"] = Quantity(value=100 * found.zero_share, unit="%", uncertainty=0.0)
+    figures["reads_without_a_step"] = Quantity(
+        value=100 * found.zero_share, unit="%", uncertainty=0.0, covers="observed"
+    )
     figures["backward_steps"] = Quantity(value=found.backward, unit="reads", uncertainty=0.0)
     return Row(case=source.name, figures=figures, group=phrase("Resolution of"), remark=remark)
 
@@ -215,7 +217,7 @@ def _stalls(record: CostRecord) -> Row:
             "looked_at": _span(record, stalls.elapsed),
             **counts,
             "longest": _span(record, stalls.max),
-            "time_lost": Quantity(value=100 * _lost_share(stalls), unit="%", uncertainty=0.0),
+            "time_lost": Quantity(value=100 * _lost_share(stalls), unit="%", uncertainty=0.0, covers="observed"),
         },
     )
 
@@ -242,7 +244,7 @@ def _backward(record: CostRecord) -> list[Flag]:
                 name=source.name,
                 count=found.backward,
             )
-            figures = {"most": Quantity(value=most, unit="ns", uncertainty=0.0)}
+            figures = {"most": Quantity(value=most, unit="ns", uncertainty=0.0, covers="observed")}
             flags.append(Flag(name="not-monotonic", text=text, figures=figures))
     return flags
 
@@ -271,6 +273,6 @@ def _disturbed(record: CostRecord) -> list[Flag]:
         Flag(
             name="disturbed",
             text=phrase("the host delayed the measurement, so the tails show the host more than the sources"),
-            figures={"time_lost": Quantity(value=100 * share, unit="%", uncertainty=0.0)},
+            figures={"time_lost": Quantity(value=100 * share, unit="%", uncertainty=0.0, covers="observed")},
         )
     ]

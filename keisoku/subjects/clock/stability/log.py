@@ -198,7 +198,7 @@ def host_flags(directory: RunDirectory) -> list[Flag]:
     flags = []
     frequency = rows["frequency_ppb"].to_numpy()
     if frequency.max() > frequency.min():
-        by = Quantity(value=float(frequency.max() - frequency.min()), unit="ppb", uncertainty=0.0)
+        by = Quantity(value=float(frequency.max() - frequency.min()), unit="ppb", uncertainty=0.0, covers="observed")
         text = phrase("the kernel steered its clocks to other rates while they were logged")
         flags.append(Flag(name="steered", text=text, figures={"by": by}))
     offset = _proven(rows["realtime_low_ns"].to_numpy(), rows["realtime_high_ns"].to_numpy())

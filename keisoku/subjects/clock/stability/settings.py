@@ -58,8 +58,8 @@ class PhaseSettings(RunSettings):
     """Settings of the analysis of one file."""
 
     file: str = argument()
-    """Log of ptp4l, phc2sys, chrony (tracking) or ntpd (loopstats, peerstats), or columns of numbers: phase, or time
-    and phase; or NumPy's .npy."""
+    """Log of ptp4l, phc2sys, chrony (tracking, statistics, measurements) or ntpd (loopstats, peerstats), or columns of
+    numbers: phase, or time and phase; or NumPy's .npy."""
     tau0_s: float | None = Field(None, gt=0)
     """Time from one phase of the file to the next; not needed where the file has times, which it must agree with."""
     unit: Literal["s", "ms", "us", "ns"] | None = None

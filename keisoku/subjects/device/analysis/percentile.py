@@ -29,6 +29,8 @@ PEAK = 2.0
 """A bucket is a peak if a ns of it holds so many times as many frames as a ns of either bucket beside it."""
 CLIFF = 0.1
 """Where a bucket beside it holds so small a part of a bucket's frames, a peak ends in that one, nobody knows where."""
+NARROW = 3
+"""A peak of so few buckets says nothing of how its frames fall off towards the longest of them."""
 FEW = 10
 """A bucket of fewer frames is no peak."""
 PDV_PERCENT = 99.9
@@ -190,11 +192,21 @@ def _is_peak(edges: _Edges, index: int) -> bool:
 
 
 def _is_end(edges: _Edges, index: int) -> bool:
-    """Whether a peak ends in this bucket; the outermost one is hardly wider than its frames, which may be few."""
+    """Whether a peak ends in this bucket; the outermost one is hardly wider than its frames, which may be few, and
+    frames do not lie evenly up to the outermost one of a narrow peak."""
     beside = [edges.beside(index, step) for step in (-1, 1)]
     if any(each is not None and each[0] * each[1] < CLIFF for each in beside):
         return True
-    return None in beside and any(each is not None and each[1] > PEAK for each in beside)
+    if None not in beside:
+        return False
+    if any(each is not None and each[1] > PEAK for each in beside):
+        return True
+    step, counts = (-1 if beside[1] is None else 1), edges.buckets.counts
+    for other in range(index + step, index + step * NARROW, step):
+        width, density = edges.beside(other, step) or (1.0, 0.0)
+        if width * density * counts[other] < CLIFF * counts[index]:
+            return True
+    return False
 
 
 class _Edges:

@@ -53,6 +53,13 @@ NEAREST = (8, 32)
 BUCKETS_LEAST = 2
 LEAST_POWER, MOST_POWER = 0.5, 4.0
 """Between frames that all come near the least latency, and hardly any that do."""
+DRAWS_LEAST = 3
+SAYS_NOTHING = 0.25
+"""A least latency that is known to no better than this part of it is what one run happened to show."""
+CLIMBS = 0.25
+"""Of all that latency rose by, an output that is overloaded adds so much in the second half of a trial."""
+OF_DRAWS = 2.0
+"""So much wider an interval that is taken where it is the narrower one of two is seldom too narrow."""
 GROUPS_LEAST = 3
 """Groups of intervals whose extremes are compared with those of all intervals."""
 SLOWEST = 0.9
@@ -116,13 +123,14 @@ def of_start(value_ns: float, samples: Sequence[Sequence[Sample]]) -> float:
     it, so that later intervals are no repetitions of it. The largest value of n normal ones scatters by 1/8 to 1/25 of
     their range, that of exponential ones by up to 1/3 of it.
     """
-    if not _rise(samples):
+    if not never_came_back(samples):
         return 0.0
     least_ns = statistics.fmean(trial[0].min_ns for trial in samples)
     return max(0.0, value_ns - least_ns) * OF_RISE / math.sqrt(len(samples))
 
 
-def _rise(samples: Sequence[Sequence[Sample]]) -> bool:
+def never_came_back(samples: Sequence[Sequence[Sample]]) -> bool:
+    """Whether latency was raised in the first interval of each trial and only rose."""
     return bool(samples) and all(_never_came_back(trial) for trial in samples)
 
 
@@ -134,6 +142,33 @@ def _never_came_back(trial: Sequence[Sample]) -> bool:
     if first >= min(later):
         return False
     return min(later) - first > max(later) - min(later) or all(low <= high for low, high in pairwise(later))
+
+
+def is_of_first_frames(samples: Sequence[Sequence[Sample]], unsure_ns: float | None) -> bool:
+    """Whether the least latency of each trial is that of the first frames of an overload.
+
+    They alone met an empty queue, and nothing shows how those of other trials differ. So it is, too, where frames were
+    lost and it is `unsure_ns` by a large part of itself.
+    """
+    if not samples or not all(samples):
+        return False
+    least_ns = min(one.min_ns for trial in samples for one in trial)
+    lost = all(any(one.lost_frames for one in trial) for trial in samples)
+    says_nothing = unsure_ns is not None and unsure_ns > SAYS_NOTHING * least_ns
+    return (lost and says_nothing) or all(_overloaded(trial) for trial in samples)
+
+
+def _overloaded(trial: Sequence[Sample]) -> bool:
+    first, *later = least = [one.min_ns for one in trial]
+    if len(trial) <= LATER_LEAST or first >= min(later):
+        return False
+    full = next((place for place, one in enumerate(trial) if one.lost_frames), len(trial)) + 1
+    if full > len(trial):
+        return _never_came_back(trial) and least[-1] - least[len(least) // 2] > CLIMBS * (least[-1] - first)
+    if any(low > high for low, high in pairwise(least[:full])):
+        return False
+    levels = least[full:] or later
+    return full > LATER_LEAST or min(levels) - first > max(levels) - min(levels)
 
 
 def is_reached(percent: float, latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> bool:
@@ -198,7 +233,8 @@ def _of_rank(
 
     A place in a bucket that is taken to be filled evenly scatters less than a frame's own: with a share C of all frames
     in the bucket, of which s are below the place, the variance of its rank is p(1 − p) − C s(1 − s) (that of B + sC,
-    multinomial). The end of the outermost buckets is that of the extreme latency, which scatters by itself.
+    multinomial). That holds within the bucket: whether a percentile lies in another one is decided by p(1 − p). The end
+    of the outermost buckets is that of the extreme latency, which scatters by itself.
     """
     whole = merged(histograms)
     count = whole.negative + sum(whole.counts)
@@ -208,15 +244,19 @@ def _of_rank(
         return 0.0
     at = position(whole, percent, *ends)
     share = percent / 100
-    spread = 100 * math.sqrt(max(0.0, share * (1 - share) - at.of_all * at.inside * (1 - at.inside)) / count * alike)
+    of_rank = share * (1 - share)
+    own_error, middle = 0.0, percentile(whole, percent, *ends, inside)
     # Between two peaks a percentile may be in either, so that one side is longer than the other.
-    low, middle, high = (
-        percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, inside)
-        for way in (-student(math.inf), 0, student(math.inf))
-    )
-    own_error = 0.0
-    if low is not None and middle is not None and high is not None:
-        own_error = max(middle.value_ns - low.value_ns, high.value_ns - middle.value_ns) / student(math.inf)
+    for way in (-student(math.inf), student(math.inf)):
+        for square in (of_rank, max(0.0, of_rank - at.of_all * at.inside * (1 - at.inside))):
+            shifted = min(100.0, max(0.0, percent + way * 100 * math.sqrt(square / count * alike)))
+            moved = percentile(whole, shifted, *ends, inside)
+            away_ns = abs(moved.value_ns - middle.value_ns) if moved and middle else 0.0
+            beyond = middle is not None and moved is not None and away_ns > middle.bound_ns
+            if beyond and moved is not None:
+                away_ns += moved.half_width_ns
+            if beyond or square != of_rank:
+                own_error = max(own_error, away_ns / student(math.inf))
     extremes = [at.inside * at.last, (1 - at.inside) * at.first]
     own_error = math.hypot(own_error, *(EXTREME * at.ns_per_frame * part for part in extremes))
     if inside.shape is not None:
@@ -245,14 +285,17 @@ def _of_shape(percent: float, whole: Buckets, latencies: Sequence[Latency], insi
     return math.sqrt(square)
 
 
-def of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
+def of_least(
+    latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], outputs_ns: Sequence[float] = ()
+) -> float:
     """Of the smallest of all latencies, in ns, as the least that there can be.
 
     Latencies that are even down to the least one come nearer to it by 1 / n with n frames. Where few frames come near,
     as where frames wait for each other, they do by a lower power of n, which the extremes of groups of intervals show.
     Both take the intervals for alike. Where only the first frames of a load meet an empty queue, they are not: then the
-    frames next to the least latency tell it. And no frame arrives before it is sent, so that a least latency is off by
-    no more than all of it.
+    frames next to the least latency tell it, or, with three or more, the least latencies of trials or of queues that
+    are independent of each other (`outputs_ns`). And no frame arrives before it is sent, so that a least latency is off
+    by no more than all of it.
     """
     each = [one.min_ns for trial in samples for one in trial]
     if len(each) < 2:
@@ -260,7 +303,7 @@ def of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) 
     if len(each) < 2:
         return 0.0
     left = max(0.0, statistics.fmean(each) - min(each)) / (len(each) - 1)
-    alike, size = not _rise(samples), math.isqrt(len(each))
+    alike, size = not never_came_back(samples), math.isqrt(len(each))
     if size >= GROUPS_LEAST:
         middle = statistics.fmean(min(each[place::size]) for place in range(size))
         first, second = statistics.fmean(each) - middle, middle - min(each)
@@ -270,7 +313,16 @@ def of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) 
     if not alike and (by_frames := _of_lowest(latencies, samples)) is not None:
         left = min(left, by_frames)
     whole_ns = min(one.min_ns for one in latencies)
-    return min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if whole_ns > 0 else EXTREME * left
+    left = min(EXTREME * left, whole_ns / COVERAGE_FACTOR) if whole_ns > 0 else EXTREME * left
+    by_draws = of_draws(outputs_ns or [one.min_ns for one in latencies])
+    if by_draws is None or not (outputs_ns or never_came_back(samples)):
+        return left
+    return by_draws if never_came_back(samples) else min(left, OF_DRAWS * by_draws)
+
+
+def of_draws(values_ns: Sequence[float]) -> float | None:
+    """Of one of these values, each of another queue or trial, in ns; None for too few of them."""
+    return of_trials(values_ns) if len(values_ns) >= DRAWS_LEAST else None
 
 
 def _of_lowest(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float | None:
@@ -283,7 +335,7 @@ def _of_lowest(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
     whole = merged([one.histogram for one in latencies])
     if whole.negative or not whole.counts:
         return None
-    counts = np.cumsum(whole.counts) / (1.0 if _rise(samples) else frames_alike(latencies, samples))
+    counts = np.cumsum(whole.counts) / (1.0 if never_came_back(samples) else frames_alike(latencies, samples))
     above_ns = np.asarray(whole.upper_ns, float) - min(one.min_ns for one in latencies)
     places = [int(np.searchsorted(counts, near)) for near in NEAREST]
     if places[0] < BUCKETS_LEAST or places[1] == len(counts):

@@ -39,6 +39,7 @@ def latency_figures(
     percents: Mapping[str, float] = PERCENTILES,
     samples: Sequence[Sequence[Sample]] = (),
     slowdown: float = 1.0,
+    outputs_ns: Sequence[float] = (),
 ) -> dict[str, Quantity]:
     """'min', 'mean', 'max', the percentiles named in `percents`, and 'pdv', in ns, over all frames of these trials.
 
@@ -47,7 +48,7 @@ def latency_figures(
 
     With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is included
     where `percents` has 'p99.9'. `slowdown` is how much longer than at its full speed the core took on which the device
-    works. Raises ValueError for no latencies.
+    works. `outputs_ns` are the least latencies of each of several outputs. Raises ValueError for no latencies.
     """
 
     def single(value_ns: float, own: Sequence[Contribution] = (), steps: float = 1.0) -> Quantity:
@@ -65,7 +66,7 @@ def latency_figures(
     of_mean = math.hypot(of_mean, repeatability.of_tail(latencies))
     scatter = (budget.normal(phrase("repeatability of the mean"), of_mean),) if of_mean or bias.exact else ()
     figures = {
-        "min": single(minimum, _of_least(latencies, samples)),
+        "min": single(minimum, _of_least(latencies, samples, outputs_ns)),
         "mean": bias.corrected(
             _mean(latencies), frame_bytes, fps, single_frame=False, own=scatter + _of_core(_mean(latencies), slowdown)
         ),
@@ -96,6 +97,8 @@ def latency_figures(
     if "p99.9" in figures:
         pdv = _variation(figures["p99.9"], figures["min"], bias)
         figures["pdv"] = pdv.model_copy(update={"covers": of_difference(figures["p99.9"], figures["min"])})
+    if varies and not outputs_ns and repeatability.is_of_first_frames(samples, figures["min"].uncertainty):
+        figures["min"] = observed(single(minimum))
     return figures
 
 
@@ -122,8 +125,10 @@ def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, .
     )
 
 
-def _of_least(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> tuple[Contribution, ...]:
-    standard = repeatability.of_least(latencies, samples)
+def _of_least(
+    latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], outputs_ns: Sequence[float]
+) -> tuple[Contribution, ...]:
+    standard = repeatability.of_least(latencies, samples, outputs_ns)
     return (budget.normal(phrase("a longer measurement would find another extreme"), standard),) if standard else ()
 
 

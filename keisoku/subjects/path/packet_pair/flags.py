@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keisoku.ground.run.result import Flag
 from keisoku.ground.statistics import budget
@@ -221,9 +222,9 @@ def _busy(way: PairDirection) -> Flag | None:
     found = way.capacity
     if found is None or _unusual(way):
         return None
-    waiting, gathered = _waiting(way, found.bps)
+    waiting = _waiting(way, found.bps)
     delayed = found.check_excess > CHECK + EVERY_ERRORS * (way.clock_share or 0.0)
-    if gathered or not (delayed or waiting > WAITING):
+    if waiting is None or not (delayed or waiting > WAITING):
         return None
     figures = {
         "waited": Quantity(value=100 * waiting, unit="%"),
@@ -264,12 +265,25 @@ def _hidden(way: PairDirection) -> Flag | None:
     return Flag(name="hidden-load", text=text, figures=figures)
 
 
-def _waiting(way: PairDirection, bps: float) -> tuple[float, bool]:
-    """Share of the first packets that waited in a queue, and whether delays vary as those of gathered packets do."""
+def _waiting(way: PairDirection, bps: float) -> float | None:
+    """Share of the first packets that waited in a queue; None where delays vary as those of gathered packets do.
+
+    Waits for packets that are much shorter than those of trains are short: half as long ones are looked at as well.
+    """
     gap_ns = way.pairs.bits / bps * 1e9
     # Of √2·σ_t/Δ, which the clock's share is.
     noise_ns = (way.clock_share or 0.0) * gap_ns / math.sqrt(2)
-    least = max(WAITED * gap_ns, WAITED_NOISES * noise_ns)
-    above = way.pairs.first_ns - np.quantile(way.pairs.first_ns, LOWEST)
-    at_once, little = (above <= least).mean() - LOWEST, ((above > least) & (above <= 2 * least)).mean()
-    return float((above > 2 * least).mean()), bool(at_once < max(UNDELAYED * little, LOWEST))
+    above_ns = way.pairs.first_ns - np.quantile(way.pairs.first_ns, LOWEST)
+    share = None
+    for waited_ns in (WAITED * gap_ns, WAITED * gap_ns / 2):
+        least_ns = max(waited_ns, WAITED_NOISES * noise_ns)
+        # A queue of short packets fills the range of `least_ns`; by what stamps can tell, some still passed at once.
+        if not all(_gathers(above_ns, within_ns) for within_ns in (least_ns, WAITED_NOISES * noise_ns)):
+            share = max(share or 0.0, float((above_ns > 2 * least_ns).mean()))
+    return share
+
+
+def _gathers(above_ns: NDArray[np.float64], within_ns: float) -> bool:
+    at_once = (above_ns <= within_ns).mean() - LOWEST
+    little = ((above_ns > within_ns) & (above_ns <= 2 * within_ns)).mean()
+    return bool(at_once < max(UNDELAYED * little, LOWEST))

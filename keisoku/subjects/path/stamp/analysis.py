@@ -71,16 +71,22 @@ def _rate(
     """Rate of the far clock minus that of the near one, and half the width of its interval of 95 % (dimensionless).
 
     Either way's floor shows the rate, and both together cancel what a queue left of it. How sure it is, the least
-    delays of blocks of time say.
+    delays of blocks of time say, by their scatter and by how slopes between blocks differ that are half of the time
+    apart: where the host stalls for a while, blocks beside each other are late together.
     """
     blocks = min(_BLOCKS, len(time_ns) // _BLOCK_PACKETS)
     if blocks < POINTS_MIN + 1:
         return 0.0, MOST
     found = (skew(time_ns, forward) - skew(time_ns, reverse)) / 2
     parts = np.array_split(np.arange(len(time_ns)), blocks)
-    leads = [(forward[part].min() - reverse[part].min()) / 2 for part in parts]
-    line = fit_line([time_ns[part].mean() for part in parts], leads)
-    half = min(MOST, student(blocks - 2) * line.slope_error + abs(found - line.slope))
+    leads = np.array([(forward[part].min() - reverse[part].min()) / 2 for part in parts])
+    at_ns = np.array([time_ns[part].mean() for part in parts])
+    line, apart = fit_line(at_ns.tolist(), leads.tolist()), blocks // 2
+    slopes = (leads[apart:] - leads[:-apart]) / (at_ns[apart:] - at_ns[:-apart])
+    half = max(student(blocks - 2) * line.slope_error, float(np.ptp(slopes)) / 2) + abs(found - line.slope)
+    # A rate that no two clocks have, as a late block makes it of a few packets, says nothing.
+    if abs(found) > max(half, MOST):
+        return 0.0, MOST
     return (found, half) if abs(found) > half else (0.0, min(MOST, abs(found) + half))
 
 

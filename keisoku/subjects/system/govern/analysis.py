@@ -95,7 +95,7 @@ def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> li
         figures = {"believed_for": Quantity(value=1e9 * seconds, unit="ns", uncertainty=0.0)}
         if known := [kept for kept in mine if kept.truth is not None]:
             right = 100 * sum(kept.truth is state for kept in known) / len(known)
-            figures["right"] = Quantity(value=right, unit="%", uncertainty=0.0)
+            figures["right"] = Quantity(value=right, unit="%", uncertainty=0.0, covers="observed")
         last = max(i for i, whole in enumerate(wholes) if whole.state is state)
         rows.append(
             Row(case=SAID[state], figures=figures, group=STATES, remark=phrase("at last: {why}", why=wholes[last].why))

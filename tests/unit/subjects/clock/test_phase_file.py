@@ -131,6 +131,35 @@ def test_peerstats_across_midnight_and_chronys_tracking_are_read() -> None:
     assert [flag.name for flag in chrony.flags] == ["steered", "lines-left-out"]
 
 
+@pytest.mark.parametrize(
+    ("form", "columns"),
+    [
+        ("chrony statistics.log", "1.2e-06 {offset} 1.1e-07 -1.2e-08  3.4e-08 1.2e-01  16   0   8  0.00"),
+        (
+            "chrony measurements.log",
+            "N  2 111 111 1111   6  6 0.00 {offset}  1.2e-04  1.0e-06  0.0e+00  1.0e-05 50505300 4B K K",
+        ),
+    ],
+)
+def test_chronys_other_logs_were_no_list_of_numbers(form: str, columns: str) -> None:
+    head = "=" * 40 + "\n   Date (UTC) Time     IP Address    Std dev'n Est offset\n" + "=" * 40 + "\n"
+    text = "".join(
+        f"2026-11-28 23:{n // 6:02d}:{10 * n % 60:02d} 192.0.2.15 {columns.format(offset=f'{value * 1e-9:10.3e}')}\n"
+        for n, value in enumerate(OFFSETS)
+    )
+    found = read(head + text)
+    assert (nanoseconds(found), found.form, found.tau0_s) == (OFFSETS, form, 10.0)
+    with pytest.raises(PlanError, match="2 peers"):
+        read(head + text + text.replace("192.0.2.15", "2001:db8::1"))
+
+
+def test_a_head_of_stable32_whose_lines_are_comments_ends_where_it_says() -> None:
+    found = read(
+        "File: X.PHD\nDate: 01/02/26\nType: Phase\n# Header End\n" + "1e-9\n3e-9\n2e-9\n5e-9\n4e-9\n", None, 1.0
+    )
+    assert nanoseconds(found) == [1, 3, 2, 5, 4]
+
+
 def test_a_decimal_comma_was_read_as_two_columns() -> None:
     values = [-0.25588, 0.255551, 0.029455, -0.285613, -1.215632, 0.5, 0.25, 0.125, 1.0625]
     found = read("".join(f"{value:.6f}\n".replace(".", ",") for value in values), "ns", 1.0)

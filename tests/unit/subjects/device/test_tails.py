@@ -75,6 +75,18 @@ def test_a_percentile_of_two_peaks_contains_the_truth(draw: Draw, name: str) -> 
     assert inside(draw, 50_000, name, truth) >= 0.85 * len(SEEDS)
 
 
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.02, 0.05])
+@pytest.mark.parametrize("spread", [20, 200])
+def test_a_percentile_in_a_small_second_peak_contains_the_truth(share: float, spread: float) -> None:
+    """19 of 38 did with 5000 frames: those of a narrow peak were taken to lie evenly up to the longest of them."""
+    draw = peaks(share, 30_000, 90_000, spread)
+    many = draw(np.random.default_rng(7), 2_000_000)
+    truth = float(np.percentile(many, 99.9, method="inverted_cdf"))
+    told = [found for seed in SEEDS if not (found := figures(draw, 5000, seed)["p99.9"]).covers]
+    inside = [found.bounds is not None and found.bounds[0] <= truth <= found.bounds[1] for found in told]
+    assert len(told) >= 0.6 * len(SEEDS) and sum(inside) >= 0.85 * len(told)
+
+
 @pytest.mark.parametrize(("power", "share"), [(1.2, 0.75), (1.5, 0.85), (2.5, 0.85)])
 @pytest.mark.parametrize("frames", [5000, 50_000])
 def test_a_mean_without_a_variance_contains_the_truth(power: float, frames: int, share: float) -> None:

@@ -65,6 +65,26 @@ def test_synchronised_clocks_are_taken_at_their_word() -> None:
     assert wrong.flagged("clocks-disagree")
 
 
+@pytest.mark.parametrize("place", [0.2, 0.4, 0.7, 0.8])
+def test_a_host_that_becomes_faster_makes_no_rate_between_equal_clocks(place: float) -> None:
+    """Answers that came 10 µs sooner from some packet on were a rate of 130 ± 60 ppm."""
+    packets, inside = 100, 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        waits = random.exponential(5_000, (2, packets)).astype(np.int64)
+        waits[1, : round(place * packets)] += 10_000
+        t1 = _EPOCH_NS + np.arange(packets, dtype=np.int64) * 1_000_000
+        t2 = t1 + 10_000 + waits[0]
+        columns = {"t1_ns": t1, "t2_ns": t2, "t3_ns": t2 + 5_000, "t4_ns": t2 + 15_000 + waits[1]}
+        columns["answers"] = np.ones(packets, np.int64)
+        for end in ("near", "far"):
+            columns |= {f"{end}_synchronised": np.zeros(packets, int), f"{end}_error_ns": np.zeros(packets, int)}
+        found = delays_of(pa.table(columns))
+        assert found is not None
+        inside += abs(found.skew) <= found.skew_half
+    assert inside >= 16
+
+
 def _changed(rows: pa.Table, place: slice, **by_ns: int) -> pa.Table:
     columns = {name: rows[name].to_numpy().copy() for name in rows.column_names}
     for name, change in by_ns.items():

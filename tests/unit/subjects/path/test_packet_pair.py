@@ -301,6 +301,18 @@ def test_a_loaded_path_whose_long_trains_let_nothing_in_is_called_busy() -> None
     assert 15 < flag.figures["waited"].value < 45
 
 
+@pytest.mark.parametrize(("share", "skew"), [(0.15, 0.0), (0.6, 1e-5)])
+def test_a_load_of_short_packets_on_a_slow_link_is_seen(share: float, skew: float) -> None:
+    """They passed sooner than what counted as a wait, or so many waited that arrivals seemed to be gathered."""
+    missed = []
+    for seed in range(12):
+        path = SyntheticPath([Link(FAST), Link(FAST / 10, share, cross_bytes=200)], seed, skew=skew, noise_ns=100.0)
+        path.send("train", 1500, 50, 6, gap_ns=5e7)
+        path.send("pair", 1500, 2, 150)
+        missed += [] if _observed(path, noise_ns=100.0).flagged("busy-path") else [seed]
+    assert len(missed) <= 1, missed
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dense_load_of_64_byte_packets_read_low_without_a_word(seed: int) -> None:
     path = SyntheticPath([Link(2 * FAST), Link(FAST, 0.6, cross_bytes=64)], noise_ns=100.0, seed=seed)

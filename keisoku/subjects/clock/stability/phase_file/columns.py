@@ -63,7 +63,7 @@ def read_columns(lines: Iterable[str], column: str | None = None) -> Recorded:
     """
     source = iter(lines)
     head = list(islice(source, LOOKED_AT))
-    end = next((number for number, line in enumerate(head) if line.strip().lower() == _HEADER_END), -1)
+    end = next((number for number, line in enumerate(head) if line.strip("#%/! \t\r\n").lower() == _HEADER_END), -1)
     facts = [line.strip() for line in head[: end + 1]]
     comments, data, names = list[str](), list[str](), [""]
     for line in head[end + 1 :]:

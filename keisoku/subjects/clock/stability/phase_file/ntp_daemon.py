@@ -1,4 +1,5 @@
-"""Logs of NTP's daemons: chrony's tracking.log (chrony.conf(5), log), ntpd's loopstats and peerstats (monopt.html).
+"""Logs of NTP's daemons: chrony's tracking, statistics and measurements.log (chrony.conf(5), log), ntpd's loopstats and
+peerstats (monopt.html).
 
 Offsets are in s with the sign of the program; times are dates, or MJD and seconds of the day, in UTC.
 """
@@ -18,6 +19,7 @@ from keisoku.language import plural
 from keisoku.subjects.clock.stability.phase_file.recorded import FREQUENCY, Column, Recorded, steered
 
 _NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_DATE = r"(?P<date>\d{4}-\d\d-\d\d +\d\d:\d\d:\d\d)"
 _MJD = r"(?P<day>[3-9]\d{4}) +(?P<second>\d{1,5}(?:\.\d+)?)"
 _DAY_S = 86_400
 
@@ -36,10 +38,30 @@ _FORMS = (
     _Form(
         "chrony tracking.log",
         re.compile(
-            r"^(?P<date>\d{4}-\d\d-\d\d +\d\d:\d\d:\d\d) +\S+ +\d+ +(?P<freq>[+-]?\d+\.\d+) +(?P<skew>\d+\.\d+) +"
+            rf"^{_DATE} +\S+ +\d+ +(?P<freq>[+-]?\d+\.\d+) +(?P<skew>\d+\.\d+) +"
             rf"(?P<offset>{_NUMBER}) +[NDI?+-] +\d+(?P<rest>(?: +{_NUMBER})*)\s*$"
         ),
         (("offset", "s"), ("freq", FREQUENCY), ("skew", FREQUENCY)),
+        1.0,
+        (steered("chrony"),),
+    ),
+    _Form(
+        "chrony statistics.log",
+        re.compile(
+            rf"^{_DATE} +(?P<peer>\S+) +{_NUMBER} +(?P<offset>{_NUMBER}) +(?P<deviation>{_NUMBER})(?: +{_NUMBER}){{3}}"
+            rf"(?: +\d+){{3}}(?: +{_NUMBER})?\s*$"
+        ),
+        (("offset", "s"), ("deviation", "s")),
+        1.0,
+        (steered("chrony"),),
+    ),
+    _Form(
+        "chrony measurements.log",
+        re.compile(
+            rf"^{_DATE} +(?P<peer>\S+) +[N?+-] +\d+ +[01]{{3}} +[01]{{3}} +[01]{{3,4}} +-?\d+ +-?\d+ +{_NUMBER} +"
+            rf"(?P<offset>{_NUMBER}) +(?P<delay>{_NUMBER}) +(?P<dispersion>{_NUMBER}) +{_NUMBER} +{_NUMBER} +\S+.*$"
+        ),
+        (("offset", "s"), ("delay", "s"), ("dispersion", "s")),
         1.0,
         (steered("chrony"),),
     ),

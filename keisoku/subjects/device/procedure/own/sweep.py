@@ -17,10 +17,11 @@ from pydantic import Field
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics import budget
-from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.behaviour import RESOLUTION_NS
 from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM
+from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, beyond_tester, reached_fps
@@ -241,6 +242,18 @@ def _passes(record: TrialRecord) -> bool:
     return record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames
 
 
+def _drop(record: TrialRecord, expected: int) -> Quantity:
+    """In % of the expected frames: those that were not offered, which is exact, and what the device loses of others,
+    which is an estimate."""
+    offered = record.facts.sent.offered_frames
+    if not offered:
+        return Quantity(value=100.0, unit="%", uncertainty=0.0)
+    lost, share = loss_of(record), offered / expected
+    value, *ends = (100 - (100 - each) * share for each in (lost.value, *(lost.bounds or ())))
+    interval = Interval(lower=max(min(0.0, value), ends[0]), upper=ends[1]) if ends else None
+    return lost.model_copy(update={"value": value, "interval": interval})
+
+
 def _row(setting: Setting, measured: _Measured) -> Row:
     first, record = measured.first, measured.record
     trial, tracked = first.trial, record.facts.tracked
@@ -248,10 +261,9 @@ def _row(setting: Setting, measured: _Measured) -> Row:
     # Shortfall of received frames against the theoretical maximum; below that load, against the offered frames.
     at_line = line is not None and trial.frames_per_second >= line
     expected = first.intended_frames if at_line else first.facts.sent.offered_frames
-    missing = expected - first.facts.tracked.forwarded_frames
     figures = {}
     if expected:
-        figures["drop"] = Quantity(value=100 * missing / expected, unit="%", uncertainty=0.0)
+        figures["drop"] = _drop(first, expected)
     figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if tracked.latency is not None:
         figures["latency"] = setting.bias.corrected(

@@ -7,18 +7,21 @@ line rate" (§2.2). Then the tester's clock alone, which may differ by ±100 ppm
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Generator
 
 from keisoku.ground.frame.rates import frame_time_ns
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.difference import of_difference
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.uncertainty import expanded
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis import repeatability
 from keisoku.subjects.device.analysis.percentile import latency_percentile
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
-from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.latency_figures import latency_figures, observed
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.pattern import pairs
@@ -94,8 +97,16 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
 
     speed = setting.capabilities.link_bits_per_second
     samples = [samples_of(record, tracked)]
+    outputs = _outputs(record)
     found = latency_figures(
-        setting.bias, [tracked.latency], size, record.offered_fps, speed, {"p99": _HIGH_PERCENT}, samples
+        setting.bias,
+        [tracked.latency],
+        size,
+        record.offered_fps,
+        speed,
+        {"p99": _HIGH_PERCENT},
+        samples,
+        outputs_ns=[min(one.min_ns for one in own) for own in outputs],
     )
     high = found.pop("p99", found["max"])
     figures |= found
@@ -103,13 +114,26 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
         for key in ("min", "max"):
             frame_ns = frame_time_ns(speed, size)
             figures[f"filo_{key}"] = figures[key].model_copy(update={"value": figures[key].value + frame_ns})
-    flows = [one.tracked.latency for one in record.facts.streams if one.tracked.latency is not None]
-    figures |= _jitter(flows, {**figures, "p99": high})
+    figures |= _jitter(outputs, {**figures, "p99": high}, repeatability.never_came_back(samples))
     return Row(frame_bytes=size, case=name, figures=figures, trial=record.index)
 
 
-def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quantity]:
-    """PDV of each flow by itself, because flows may have different constant latencies. The bias cancels."""
+def _outputs(record: TrialRecord) -> list[list[Latency]]:
+    """The flows to each port, which share its queue."""
+    found: dict[int, list[Latency]] = {}
+    for one in record.facts.streams:
+        if one.tracked.latency is not None:
+            found.setdefault(one.receive, []).append(one.tracked.latency)
+    return list(found.values())
+
+
+def _jitter(outputs: list[list[Latency]], known: dict[str, Quantity], rises: bool) -> dict[str, Quantity]:
+    """PDV of each flow by itself, because flows may have different constant latencies. The bias cancels.
+
+    Where latency only `rises`, as at the full rate of a line, all of it counts from the first frames of each flow:
+    then the outputs show how it repeats, and two of them show hardly anything.
+    """
+    flows = [one for own in outputs for one in own]
     frames = sum(latency.count for latency in flows)
     high = [(latency_percentile(latency, _HIGH_PERCENT), latency.min_ns) for latency in flows]
     found = {
@@ -118,7 +142,24 @@ def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quant
     }
     if all(value is not None for value, _ in high):
         found["jitter_p99"] = "p99", max(value.value_ns - least for value, least in high if value is not None)
-    return {name: _above_least(value_ns, known[of], known["min"]) for name, (of, value_ns) in found.items()}
+    # The largest is an observation, of which only what the stamps leave uncertain is known.
+    figures = {
+        name: _above_least(value_ns, known[of], known["max" if of == "max" else "min"])
+        for name, (of, value_ns) in found.items()
+    }
+    means = [statistics.fmean(one.mean_ns - one.min_ns for one in own) for own in outputs]
+    each_ns = repeatability.of_draws(means)
+    for name, parts in (("jitter", len(outputs)), ("jitter_p99", 1)):
+        figure = figures.get(name)
+        if figure is None or figure.uncertainty is None or figure.covers == "resolution":
+            continue
+        if each_ns is not None:
+            unsure_ns = expanded(each_ns) / math.sqrt(parts)
+            least = min(figure.uncertainty, unsure_ns) if parts > 1 else unsure_ns
+            figures[name] = figure.model_copy(update={"uncertainty": least, "covers": ""})
+        elif rises:
+            figures[name] = observed(figure)
+    return figures
 
 
 def _above_least(value_ns: float, high: Quantity, low: Quantity) -> Quantity:
