@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from support.simulated_trials import carry_out
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli import measuring
+from keisoku.faces.cli import outcome
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Work
 from keisoku.ground.simulated_device.device import parse_device
@@ -67,8 +67,8 @@ def planned(monkeypatch: pytest.MonkeyPatch, procedure: Procedure, *arguments: s
     def carry_out(work: Work[Plan]) -> None:
         plans.append(work.settings)
 
-    monkeypatch.setattr(measuring, "carry_out", carry_out)
-    monkeypatch.setattr(measuring, "show", lambda *_: 0)
+    monkeypatch.setattr("keisoku.running.measurement.carry_out.carry_out", carry_out)
+    monkeypatch.setattr(outcome, "show", lambda *_: 0)
     ports = ["--ports", "1,2,3,4"] if procedure.own_flows else []
     given = ["--dut", "sim:gs908e", "--size", "64,1518", "--waits", "10ms", *ports, *arguments]
     done = CliRunner().invoke(keisoku, [procedure.name.replace("_", "-"), *given])

@@ -15,7 +15,7 @@ from support.tiny_measurement import TickSettings
 
 import keisoku as ks
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.faces.cli import measuring
+from keisoku.faces.cli import measuring, outcome
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.report.sentence import sentence
@@ -299,8 +299,8 @@ def test_a_profile_lengthens_nothing_and_every_procedure_has_one(name: str) -> N
 
 def typed(monkeypatch: pytest.MonkeyPatch, *arguments: str, terminal: bool = False) -> Plan:
     plans: list[Plan] = []
-    monkeypatch.setattr(measuring, "carry_out", lambda work: plans.append(work.settings))
-    monkeypatch.setattr(measuring, "show", lambda *_: 0)
+    monkeypatch.setattr("keisoku.running.measurement.carry_out.carry_out", lambda work: plans.append(work.settings))
+    monkeypatch.setattr(outcome, "show", lambda *_: 0)
     monkeypatch.setattr(measuring, "somebody_waits", lambda: terminal)
     done = CliRunner().invoke(keisoku, ["throughput", *arguments])
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"

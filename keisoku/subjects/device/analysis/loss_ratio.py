@@ -43,7 +43,7 @@ def loss_ratio(
     if lost and len(batches) > 1:
         own = half_width(batches)
         # A corrupt frame is lost as well, and no interval of time has it: when it was sent is not known.
-        corrupt = lost - sum(one.lost_frames for one in samples)
+        corrupt = max(0, lost - sum(one.lost_frames for one in samples))
         if len(batches) >= _BATCHES and lost - corrupt >= _BATCHES * len(batches):
             own = max(own, 1 / offered_frames)
             least, most = clopper_pearson(corrupt, offered_frames)

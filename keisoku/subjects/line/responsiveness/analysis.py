@@ -82,7 +82,9 @@ def _condition_row(rounds: Rounds, condition: Condition) -> Row:
     if added is not None:
         figures["added"] = added
     if any(one.sent for one in mine):
-        figures["lost"] = share_of_groups([one.sent - one.answered for one in mine], [one.sent for one in mine])
+        # An answer can come in the round after that of its packet.
+        lost = [max(0, one.sent - one.answered) for one in mine]
+        figures["lost"] = share_of_groups(lost, [one.sent for one in mine])
     for way in WAYS:
         if condition in (way, "both"):
             put(f"{way}_rate", "bit/s", lambda one, way=way: one.rates_bps.get(way))  # type: ignore[misc]

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from keisoku.faces.cli import measuring
+from keisoku.faces.cli import outcome
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Work
 from keisoku.subjects.device.plan.plan import Plan
@@ -15,8 +15,8 @@ def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:
     def carry_out(work: Work[Plan]) -> None:
         plans.append(work.settings)
 
-    monkeypatch.setattr(measuring, "carry_out", carry_out)
-    monkeypatch.setattr(measuring, "show", lambda *_: 0)
+    monkeypatch.setattr("keisoku.running.measurement.carry_out.carry_out", carry_out)
+    monkeypatch.setattr(outcome, "show", lambda *_: 0)
     done = CliRunner().invoke(keisoku, [*arguments, "--tx", "fpga:sim#0", "--rx", "fpga:sim#1"])
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
     return plans[0]
