@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from keisoku.errors import PlanError
-from keisoku.ground.run.criterion import figure_units
+from keisoku.ground.run.criterion import units_of_figures
 from keisoku.ground.statistics.difference import Margin
 from keisoku.units import quantity, unit_of
 
@@ -24,8 +24,10 @@ margin_option = click.option(
 
 
 def margins_of(texts: Sequence[str]) -> dict[str, Margin]:
-    """Margins by figure, '' for all others. Raises PlanError for one that is not possible."""
+    """Margins by figure, '' for all others, in the units in which they are written. Raises PlanError for one that is
+    not possible."""
     found: dict[str, Margin] = {}
+    figure_units = dict.fromkeys(units_of_figures(), 1.0)
     for text in texts:
         match = _MARGIN.fullmatch(text.replace(" ", ""))
         if match is None:
@@ -34,7 +36,7 @@ def margins_of(texts: Sequence[str]) -> dict[str, Margin]:
         if amount.endswith("%"):
             value = Margin(share=quantity("--margin", amount, {"%": 0.01}))
         elif name:
-            value = Margin(amount=quantity("--margin", amount, figure_units()), unit=unit_of(amount))
+            value = Margin(amount=quantity("--margin", amount, figure_units), unit=unit_of(amount))
         elif not unit_of(amount):
             raise PlanError("--margin", f"'{text}' is no share of a figure", "write 5%, p99=10% or mean=200ns")
         else:

@@ -7,7 +7,7 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.criterion import units_of
@@ -141,8 +141,7 @@ def judge(
             if name not in one or name not in other:
                 missing.append((key, name))
                 continue
-            check_unit(name, one[name], margins)
-            way, margin = better(name, one[name].unit), margins.get(name, default)
+            way, margin = better(name, one[name].unit), margin_for(name, one[name], margins, default)
             judged.append(
                 Judged(
                     method,
@@ -159,11 +158,15 @@ def judge(
     return judged, missing
 
 
-def check_unit(name: str, figure: Quantity, margins: Mapping[str, Margin]) -> None:
-    """Raises PlanError if the margin of this figure is written in a unit that it does not have."""
-    margin = margins.get(name)
-    if margin is None or margin.unit is None or margin.unit in (units := units_of(figure)):
-        return
+def margin_for(name: str, figure: Quantity, margins: Mapping[str, Margin], default: Margin) -> Margin:
+    """The margin of this figure, or else the default, in its unit. Raises PlanError if it is written in one that the
+    figure does not have."""
+    margin = margins.get(name, default)
+    if margin.unit is None:
+        return margin
+    units = units_of(figure)
+    if margin.unit in units:
+        return replace(margin, amount=margin.amount * units[margin.unit])
     problem = f"{name} is not in {margin.unit}" if margin.unit else f"the margin of {name} has no unit"
     raise PlanError("--margin", problem, f"use one of %, {', '.join(unit for unit in units if unit)}")
 

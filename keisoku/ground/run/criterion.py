@@ -159,7 +159,8 @@ def parse(
     if measurement is None:
         raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")
     unit, figure, units = unit_of(limit), figure or figures[measurement], columns.get(measurement, {})
-    quantity("require", limit, figure_units() | ({unit: 1.0} if figure in units else {}))  # `check` knows its units
+    written = units_of_figures() | ({unit} if figure in units else set())
+    quantity("require", limit, dict.fromkeys(written, 1.0))  # `check` knows its unit
     if figure in units and unit not in _units(units[figure]):
         figure = next((one for one in _ALSO.get(figure, ()) if one in units and unit in _units(units[one])), figure)
     return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit)
@@ -180,9 +181,9 @@ def check(criterion: Criterion, columns: Mapping[str, str], sizes: Sequence[int]
         raise PlanError("require", problem, f"use one of {', '.join(map(str, sizes))}")
 
 
-def figure_units() -> dict[str, float]:
-    """Every unit a figure may be written in, and its factor to the unit that results have."""
-    return {unit: factor for units in _UNITS.values() for unit, factor in units.items()}
+def units_of_figures() -> set[str]:
+    """Every unit a figure may be written in."""
+    return {unit for units in _UNITS.values() for unit in units}
 
 
 def units_of(figure: Quantity) -> dict[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from keisoku.ground.run.comparison import Figures, Key, better, check_unit
+from keisoku.ground.run.comparison import Figures, Key, better, margin_for
 from keisoku.ground.statistics.difference import Better, Margin
 from keisoku.ground.statistics.local_level import changes
 from keisoku.ground.statistics.quantity import Quantity
@@ -80,8 +80,8 @@ def trends(
         for name in dict.fromkeys(name for row in rows for name in row):
             if not figures or name in figures:
                 values = [row.get(name) for row in rows]
-                check_unit(name, next(value for value in values if value is not None), margins)
-                margin = margins.get(name, margins.get("", Margin()))
+                known = next(value for value in values if value is not None)
+                margin = margin_for(name, known, margins, margins.get("", Margin()))
                 found.append(_trend(measurement, key, name, values, margin))
     return found
 

@@ -118,12 +118,12 @@ def ranked(figures: Sequence[Quantity]) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Margin:
-    """How much worse a figure may become: a share of the old value, or an amount in the figure's own unit."""
+    """How much worse a figure may become: a share of the old value, or an amount."""
 
     share: float = 0.0
     amount: float = 0.0
     unit: str | None = None
-    """That of the amount, as it was written; None of a share."""
+    """In which the amount was written; None of a share."""
 
     def of(self, old: Quantity) -> float:
         """The margin in the unit of `old`."""

@@ -22,7 +22,7 @@ from keisoku.ground.report.comparison import (
     regression,
     side_by_side,
 )
-from keisoku.ground.run.comparison import Key, better, compare, figures_by_key, judge, regressions
+from keisoku.ground.run.comparison import Key, better, compare, figures_by_key, judge, margin_for, regressions
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.outcome import Outcome
 from keisoku.ground.run.result import Result, Row
@@ -374,3 +374,13 @@ def test_a_row_on_an_invalid_trial_cannot_be_compared() -> None:
     rests = Result(measurement="throughput", rows=[Row(frame_bytes=64, figures={"throughput": ns(1)}, trial=bad)])
     with pytest.raises(PlanError, match=f"64-byte frames rests on invalid trial {bad} .*tester could not keep up"):
         check_valid("new", marked(rests, found.records))
+
+
+def test_an_amount_is_in_the_unit_of_its_figure() -> None:
+    """50 ns of a figure in ns became 0.00000005."""
+    margins = {"mean": Margin(amount=50.0, unit="ms")}
+    for unit, amount in (("ns", 5e7), ("s", 0.05)):
+        figure = Quantity(value=1.0, unit=unit)
+        assert margin_for("mean", figure, margins, Margin()).of(figure) == pytest.approx(amount)
+    with pytest.raises(PlanError, match="mean is not in ms"):
+        margin_for("mean", Quantity(value=1.0, unit="frames/s"), margins, Margin())
