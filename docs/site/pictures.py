@@ -20,7 +20,7 @@ from keisoku.ground.report.svg import WIDTH, svg
 from keisoku.running.measurement.carry_out import findings_of
 from keisoku.running.measurement.table import of_run
 
-SLOW = "--dut sim:examples/slow-router.toml"
+SLOW = "--dut sim:examples/devices/slow-router.toml"
 COMMANDS = {
     "throughput": (f"throughput {SLOW} --profile quick", 0),
     "latency": (f"latency {SLOW} --rate 50% --size 64,512,1518 --profile quick", 1),

@@ -37,12 +37,12 @@ MOST = {
     "query": LIGHT,
     "serve": LIGHT,
     "devices": 300,
-    "lab": 597,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
+    "lab": 598,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 599
+FIRST_FRAME = 600
 WHOLE_TRIAL = 695
 COUNTED = """
 import atexit, sys

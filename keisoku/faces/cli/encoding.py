@@ -30,7 +30,7 @@ _INSTEAD = str.maketrans(
         "≥": ">=",
         "→": "->",
         "§": "#",  # of a clause, and of a mark beside a figure
-        "█": "#",
+        **dict.fromkeys("▏▎▍▌▋▊▉█", "#"),
         "✓": "+",
         "✗": "!",
         "✅": "[ok]",

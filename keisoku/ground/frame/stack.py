@@ -22,11 +22,18 @@ ALIASES = {
     "mpls": "Ether()/MPLS(s=1)/IP()/UDP()",
 }
 """Short names for the commonest stacks."""
+TAGGED = ("Dot1Q(", "Dot1AD(")
+"""How the layers of a VLAN tag begin."""
 
 _WHERE = "headers"
 _EXAMPLE = "write for example 'Ether()/Dot1Q(vlan=5)/IPv6()/UDP()'"
 _MAX_CHARACTERS = 4000
 _MAX_LAYERS = 64
+
+
+def added_bytes(headers: object) -> int:
+    """What the VLAN tags of a stack make a frame longer than the same one without them."""
+    return TAG_BYTES * sum(str(headers).count(layer) for layer in TAGGED)
 
 
 @dataclass(frozen=True)

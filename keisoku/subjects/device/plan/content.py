@@ -9,10 +9,9 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.imix import is_mix, mix
-from keisoku.ground.frame.stack import parse
+from keisoku.ground.frame.stack import added_bytes, parse
 from keisoku.ground.host.text_file import read_text
 from keisoku.ground.run.settings import Settings
-from keisoku.subjects.device.plan.shorthand import added_bytes
 from keisoku.subjects.device.record.trial import Bursts, Constant, Gaps, Pacing, Poisson
 from keisoku.units import duration_ns, frame_sizes
 

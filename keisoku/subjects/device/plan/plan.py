@@ -23,6 +23,7 @@ from keisoku.ground.frame.modifier import check_form, modifiers
 from keisoku.ground.frame.modifying import Modifying
 from keisoku.ground.frame.networks import MOST_NETWORKS
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
+from keisoku.ground.frame.stack import added_bytes
 from keisoku.ground.frame.stack import parse as stack
 from keisoku.ground.run.settings import Option, RunSettings, Settings, not_an_option, parsed
 from keisoku.ground.statistics.seed import DEFAULT
@@ -33,7 +34,6 @@ from keisoku.subjects.device.plan.pace import Profile
 from keisoku.subjects.device.plan.pattern import Pattern, fits, pairs
 from keisoku.subjects.device.plan.rate import LinePercent, no_line_rate
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES, PhaseSettings, ThroughputSettings
-from keisoku.subjects.device.plan.shorthand import added_bytes, written_out
 from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
@@ -168,7 +168,12 @@ class Plan(RunSettings):
             close = get_close_matches(unknown, [*cls.model_fields, *PROCEDURES], n=1)
             remedy = f"did you mean '{close[0]}'?" if close else "remove it or correct its spelling"
             raise PlanError(unknown, "there is no such setting", remedy)
-        found = _sized(written_out(completed(_listed(source))))
+        found = completed(_listed(source))
+        if found.keys() & {"vlan", "dscp", "mtu"}:
+            from keisoku.subjects.device.plan.shorthand import written_out
+
+            found = written_out(found)
+        found = _sized(found)
         names = dict.fromkeys((*found, *procedures_of(found)))
         tables = [name for name in names if name in PROCEDURES and name not in cls.model_fields]
         return found | {name: _table(name, found.get(name, {})) for name in tables}

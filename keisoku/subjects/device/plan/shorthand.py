@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.ground.frame.stack import ALIASES
+from keisoku.ground.frame.stack import ALIASES, TAGGED
 from keisoku.subjects.device.plan.uri import is_lab, is_simulated
 
 MOST_VLAN, MOST_DSCP = 4094, 63
@@ -23,7 +23,6 @@ CLASSES = {
     "be": 0,
 }
 """Differentiated services by their names (RFC 2474, 2597, 3246, 5865, 8622); 'be' is the old name of 'df'."""
-_TAGGED = ("Dot1Q(", "Dot1AD(")
 
 
 def written_out(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,11 +40,6 @@ def written_out(source: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def added_bytes(headers: object) -> int:
-    """What the VLAN tags of a stack make a frame longer than the same one without them."""
-    return 4 * sum(str(headers).count(layer) for layer in _TAGGED)
-
-
 def _headers(source: Mapping[str, Any]) -> str:
     """The stack, also of a short name."""
     headers = str(source.get("headers", "ipv4")).strip()
@@ -57,7 +51,7 @@ def _stack(found: dict[str, Any], field: str, before: str, after: str) -> None:
     if found.get("stream"):
         raise PlanError(field, "is given beside a list of streams", f"write {after} into the headers of each")
     headers = _headers(found)
-    if before not in headers or any(layer in headers for layer in _TAGGED if layer in after):
+    if before not in headers or any(layer in headers for layer in TAGGED if layer in after):
         raise PlanError(field, f"there is no {before} without values in the headers", f"write {after} into them")
     found["headers"] = headers.replace(before, after, 1)
 

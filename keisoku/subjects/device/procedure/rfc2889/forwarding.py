@@ -74,7 +74,8 @@ def _summary(limit: SearchOutcome, line_fps: float | None, full: TrialRecord, re
     if full.valid:
         # RFC 2285 §3.6.2: the forwarding rate at the maximum offered load.
         figures["frmol"] = rfc2889.forwarding_rate(full)
-    if limit.record is not None:
+    # Where no load of the plan was carried as it is to be, the search's last one alone says nothing of the highest.
+    if limit.record is not None and (measured or not limit.limited_by_tester):
         share = 100 * limit.record.trial.frames_per_second / full.trial.frames_per_second
         measured.append((share, limit.record))
     if measured:
