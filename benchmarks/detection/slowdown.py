@@ -236,8 +236,8 @@ def compared(sides: Sides, router: bool, ends: tuple[str, str], seed: int, folde
     change, pairs = rows[0]["figures"].get("change", {}), rows[0]["figures"]["pairs"]["value"]
     # Without a margin nothing can be shown to be no worse.
     found = {0: "none found" if ends[1] == "0%" else "not worse", 1: "worse"}.get(done.returncode, "undecided")
-    ends = change.get("interval") or {}
-    between = f"{ends.get('lower', 0):+.2f} … {ends.get('upper', 0):+.2f}"
+    interval = change.get("interval") or {}
+    between = f"{interval.get('lower', 0):+.2f} … {interval.get('upper', 0):+.2f}"
     text = f"{change.get('value', 0):+.2f} % ({between}), {pairs:.0f} pairs"
     return found, text, time.monotonic() - began_s
 
