@@ -149,7 +149,7 @@ def test_missing_privilege_for_a_lab(tmp_path: Path, command: list[str]) -> None
     ("arguments", "named"),
     [
         (["--dut", "lab:router", "--headers", "ethernet"], ["headers: ", "ethernet", "use ipv4 or ipv6"]),
-        (["--dut", "lab:bridge", "--size", "1519"], ["frame size: ", "1519", "MTU", "at most 1518"]),
+        (["--dut", "lab:bridge", "--size", "1519"], ["--size: ", "1519", "MTU", "at most 1518"]),
         (["--dut", "lab:bridge", "--rx", "1"], ["rx: ", "port 1", "use another port"]),
         (["--dut", "lab:bridge", "--tx", "99"], ["ports: ", "99", "give 2 to 32"]),
         (["--dut", "lab:bridge", "--engine", "dpdk"], ["engine: ", "dpdk", "'xdp', 'afxdp' or 'packet'"]),
