@@ -257,7 +257,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
     child = start(*SERIES, "-v", "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
     assert child.stderr
     assert child.stderr.readline().startswith("latency, 1 size: ")
-    assert child.stderr.readline().startswith("host ")
+    assert child.stderr.readline().startswith("this host is ")
     assert any(" 0 latency" in line for line in child.stderr)
     left = namespaces_of(child.pid)
     assert len(left) == 2

@@ -171,7 +171,7 @@ def test_no_look_at_the_real_host_is_needed_in_virtual_time(tmp_path: Path) -> N
     observer = Listening()
     outcome = run_measurement(Work(find(DEVICE), own, tmp_path / "run", observer=observer))
     assert "host_look" not in outcome.directory.context
-    assert not any(line.startswith("host ") for line in observer.told)
+    assert not any(line.startswith("this host is ") for line in observer.told)
 
 
 def test_a_procedure_meets_the_stops_of_its_devices_host() -> None:

@@ -122,7 +122,7 @@ def test_the_threads_watch_the_cpus_that_are_given() -> None:
 
 
 def test_doctor_does_not_say_no_problem_of_a_busy_host() -> None:
-    """It ended with "no problem" below "host busy: 88 % of CPU 0 is taken"."""
+    """It ended with "no problem" below "this host is busy"."""
     busy = [one for one in machine_findings(HostLook(cpus=(periodic(),))) if one.said.startswith("this host is busy")]
     assert summary(busy) == "1 finding limits what a figure can say (marked ·)"
     assert summary(2 * busy).startswith("2 findings limit what a figure")
