@@ -150,8 +150,10 @@ def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) ->
 
 def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Sequence[float]) -> tuple[Ends, list[Ends]]:
     """Centre, and an interval for each error: exact for few pairs, and for bounds."""
-    centre = signed_rank.pseudo_median(low), signed_rank.pseudo_median(high)
-    return centre, [signed_rank.interval(low, high, error) if error else _NOWHERE for error in errors]
+    lowest = signed_rank.ranked(low)
+    highest = lowest if np.array_equal(low, high) else signed_rank.ranked(high)
+    centre = signed_rank.pseudo_median(lowest), signed_rank.pseudo_median(highest)
+    return centre, [signed_rank.interval(lowest, highest, error) if error else _NOWHERE for error in errors]
 
 
 def _of_many(differences: NDArray[np.float64], errors: Sequence[float]) -> tuple[Ends, list[Ends]] | None:
