@@ -143,11 +143,7 @@ def _integrated(alpha: float, beta: float, value: float) -> float:
     mean = alpha / (alpha + beta)
     deviation = math.sqrt(mean * (1 - mean) / (alpha + beta + 1))
     side = 1.0 if value > mean else -1.0
-    end = (
-        min(1.0, max(0.0, max(mean + 10 * deviation, value + 5 * deviation)))
-        if side > 0
-        else max(0.0, min(mean - 10 * deviation, value - 5 * deviation))
-    )
+    end = min(1.0, max(0.0, side * max(side * mean + 10 * deviation, side * value + 5 * deviation)))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     half = (end - value) / 2
     at = value + half * (nodes + 1)

@@ -136,12 +136,6 @@ def exceeds(variance: float, freedom: float, explained: float, of_explained: flo
         return variance > explained
     if not freedom:
         return False
-    ratio = variance / explained
-    from keisoku.ground.statistics.distribution import (  # not needed before the first frame
-        chi_squared_above,
-        fisher_above,
-    )
+    from keisoku.ground.statistics.distribution import fisher_above  # not needed before the first frame
 
-    if of_explained:
-        return fisher_above(freedom, of_explained, ratio) < chance
-    return chi_squared_above(freedom, ratio * freedom) < chance
+    return fisher_above(freedom, of_explained or math.inf, variance / explained) < chance
