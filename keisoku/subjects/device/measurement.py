@@ -27,7 +27,7 @@ from keisoku.subjects.device.plan.plan import Plan, plan_of
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plan.uri import is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
-from keisoku.subjects.device.table import PROCEDURES, suites
+from keisoku.subjects.device.table import PROCEDURES, columns_of, figures_of, suites
 
 if TYPE_CHECKING:
     from keisoku.ground.report.bars import Spread
@@ -94,11 +94,11 @@ def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | P
 
 
 def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
-    return {method: PROCEDURES[method].figure for method in plan["methods"]}
+    return figures_of(plan["methods"])
 
 
 def _columns(plan: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
-    return {method: PROCEDURES[method].unit_of for method in plan["methods"]}
+    return columns_of(plan["methods"])
 
 
 def _sizes(plan: Mapping[str, Any]) -> Mapping[str, Sequence[int]]:

@@ -41,7 +41,7 @@ from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.report.trial_rows import trial_rows
 from keisoku.subjects.device.runner import TrialObserver, Unobserved, results_of, run
-from keisoku.subjects.device.table import PROCEDURES
+from keisoku.subjects.device.table import PROCEDURES, columns_of, figures_of
 from keisoku.subjects.device.testbed.opening import open_testbed
 from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.units import time_text
@@ -111,8 +111,7 @@ def _left_out(method: str, error: PlanError) -> str:
 
 def _check_criteria(plan: Plan, capabilities: Capabilities) -> None:
     """Raises PlanError for a criterion on a share of the line, where that has no rate of its own."""
-    figures = {name: PROCEDURES[name].figure for name in plan.methods}
-    columns = {name: PROCEDURES[name].unit_of for name in plan.methods}
+    figures, columns = figures_of(plan.methods), columns_of(plan.methods)
     for text in plan.require if capabilities.link_bits_per_second is None else ():
         each = criterion(text, figures, len(figures) == 1, columns)
         if each.figure in PROCEDURES[each.measurement].of_line:

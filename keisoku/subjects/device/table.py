@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -32,6 +32,16 @@ class _Procedures(Mapping[str, "Procedure"]):
 
 
 PROCEDURES = _Procedures()
+
+
+def figures_of(names: Iterable[str]) -> dict[str, str]:
+    """The figure of each of these procedures that is meant where none is named."""
+    return {name: PROCEDURES[name].figure for name in names}
+
+
+def columns_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The unit of each figure of each of these procedures."""
+    return {name: PROCEDURES[name].unit_of for name in names}
 
 
 def suites() -> dict[str, tuple[str, ...]]:
