@@ -88,7 +88,7 @@ def command(
         listed = checks(found.results, found.verdicts, judged)
         if form == "junit":
             sentences = [result.sentence for result in found.results if result.sentence]
-            text = junit(name, listed, sentences, found.directory.plan.get("about"))
+            text = junit(name, listed, sentences, found.directory.about)
         else:
             text = (markdown if form == "markdown" else workflow_commands)(name, found.results, listed)
     if out is None:

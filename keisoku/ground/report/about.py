@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from keisoku.language import phrase
 
@@ -40,9 +40,8 @@ class Setup:
     """Program, engine and host."""
     calibration: str
     """Of the tester; or that there was none."""
-    columns: list[list[TesterPort]] = field(init=False)
-    """Ports on either side of the device: those that transmit, and those that only receive."""
 
-    def __post_init__(self) -> None:
-        sides = [[port for port in self.ports if port.transmits], [port for port in self.ports if not port.transmits]]
-        object.__setattr__(self, "columns", sides)
+    @property
+    def columns(self) -> list[list[TesterPort]]:
+        """Ports on either side of the device: those that transmit, and those that only receive."""
+        return [[port for port in self.ports if port.transmits is side] for side in (True, False)]

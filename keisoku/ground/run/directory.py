@@ -50,6 +50,11 @@ class RunDirectory:
         self.context = dict(context)
         """The host and the instrument of the measurement."""
 
+    @property
+    def about(self) -> dict[str, str]:
+        """What the plan says of the run; empty where it says nothing."""
+        return self.plan.get("about") or {}
+
     @classmethod
     def create(cls, path: Path, measurement: str, plan: Mapping[str, Any], context: Mapping[str, Any]) -> RunDirectory:
         """A new directory; an existing run is never overwritten. The plan holds values of TOML, without None.

@@ -17,7 +17,7 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
     titles = [next((each.title for each in found if each.title), "") for found in results]
     return distinct(
         [
-            (run.plan.get("about") or {}).get("device") or context.get("device") or title or _measured(run)
+            run.about.get("device") or context.get("device") or title or _measured(run)
             for run, context, title in zip(runs, contexts, titles, strict=True)
         ],
         [str(run.context.get("engine") or run.context.get("started_at") or "") for run in runs],

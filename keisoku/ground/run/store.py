@@ -184,7 +184,7 @@ def _read(path: Path, written_ns: tuple[int, ...]) -> StoredRun:
         directory = RunDirectory.open(path)
     except PlanError as error:
         return StoredRun(path, "damaged", problem=error.problem)
-    said = directory.plan.get("about") or {}
+    said = directory.about
     about = (directory.measurement, str(said.get("device") or directory.context.get("device") or ""), said)
     started_at = str(directory.context.get("started_at") or "")
     if not written_ns[-1]:
