@@ -36,7 +36,7 @@ OPENINGS = 3
 """Fewer levels than this have no interval."""
 PIECES = 3
 """Fewer pieces of work than this say nothing of a core's speed."""
-PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 2, "reopens": False}
+PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 1, "reopens": False}
 """Of a `BatchLoad` on one side of a pair, where many pairs follow each other on the same ports."""
 POLLING = 0.5
 """A thread polls that takes this share of all threads' CPU time also where no frame comes."""
@@ -239,11 +239,12 @@ class FrameCost:
 
     def _wanted(self) -> list[Place]:
         """Where runs are missing."""
-        most = TRIES * self.load.runs
+        # Of a single run nobody knows whether all of it was slow, unless earlier runs say so.
+        runs = self.load.runs if self.level else max(2, self.load.runs)
         return [
             place
             for place, level in self._calm().items()
-            if level.calm_runs < self.load.runs and len(level.shares) < most
+            if level.calm_runs < runs and len(level.shares) < TRIES * runs
         ]
 
     def _trial(self, setting: Setting, place: Place) -> Trial:

@@ -176,7 +176,7 @@ def test_a_given_load_is_sent_in_bursts_by_the_clock(template: tuple[Facts, Capa
 
 def test_a_side_of_a_pair_is_short_but_for_what_was_given() -> None:
     short = PROCEDURE.in_pairs(CostSettings())
-    assert isinstance(short, CostSettings) and (short.runs, short.trial_s) == (2, 0.1)
+    assert isinstance(short, CostSettings) and (short.runs, short.trial_s) == (1, 0.1)
     given = PROCEDURE.in_pairs(CostSettings(runs=10))
     assert isinstance(given, CostSettings) and given.runs == 10
 
@@ -193,6 +193,15 @@ def test_later_pairs_know_the_tester_s_part_and_the_level(template: tuple[Facts,
     assert not any(record.trial.on_cable for record in records) and len(records) == 6
     assert later.rows[0].figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
     assert "uncertainty" not in later.rows[0].figures["batches"].model_dump(exclude_none=True), "three runs say little"
+
+
+def test_one_run_is_enough_where_the_level_is_known(template: tuple[Facts, Capabilities]) -> None:
+    result, records = found(template, of=parse({**LAB, "cost": CostSettings(runs=1)}))
+    assert len(records) == 4, "two through the device and two over the cable"
+    near = PROCEDURE.among(PROCEDURE.near(CostSettings(runs=1), result), [result])
+    later, records = found(template, of=parse({**LAB, "cost": near}))
+    assert len(records) == 1
+    assert later.rows[0].figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
 
 
 def test_a_host_without_a_calm_moment_gives_no_figure(template: tuple[Facts, Capabilities]) -> None:

@@ -40,9 +40,9 @@ class CostSettings(Settings):
 
     trial_s: float = Field(0.15, gt=0)
     """Length of each run."""
-    runs: int = Field(8, ge=2)
+    runs: int = Field(8, ge=1)
     """Calm runs through the device, and as many over the cable, at each size; up to three times as many are made where
-    some are slow."""
+    some are slow. At least two are made where no earlier run is known."""
     bursts: tuple[int, ...] = Field((64,), min_length=1)
     """Frames that arrive together: powers of two up to 256, each measured by itself."""
     rate_fps: Load | None = None
