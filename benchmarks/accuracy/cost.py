@@ -3,7 +3,8 @@
 Run it by itself, with root and clang: `python benchmarks/accuracy/cost.py [--programs 10] [--runs 12] [--seed 1]`. The
 data plane of `examples/ci` gets a number of steps more a frame, drawn at random; BPF_PROG_TEST_RUN says what a program
 takes by itself. Then the bare program and a bridge are measured again and again: the interval of a run should contain
-the median of all.
+the median of all. At last the device works on the second core (threaded NAPI): what that core carries then is compared
+with what `cost` says of it, there and on the sender's core.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from keisoku.ground.statistics.quantity import Quantity
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci"
 SCRIPT = str(EXAMPLE / "dataplane.sh")
 PORTS = {"tx": "xdp:kci0", "rx": "xdp:kci1"}
+INSIDE = ["ip", "netns", "exec", "keisoku-ci"]
 
 
 def loaded(folder: Path, steps: int) -> float:
@@ -41,11 +43,33 @@ def cost(folder: Path, name: str, **what: str) -> Quantity | None:
     return ks.measure("cost", frame_bytes=64, out=folder / name, **what).results[0].rows[0].figures.get("cost")
 
 
+def second_core(folder: Path, steps: int) -> str:
+    """A row of the third table."""
+    loaded(folder, steps)
+    shared = ks.measure("cost", frame_bytes=64, out=folder / f"shared-{steps}", **PORTS)
+    subprocess.run([*INSIDE, "sh", "-c", "echo 1 > /sys/class/net/dut0/threaded"], check=True)
+    try:
+        for thread in Path("/proc").glob("[0-9]*/comm"):
+            if thread.read_text().startswith("napi/dut0"):
+                subprocess.run(["taskset", "-pc", "1", thread.parent.name], check=True, stdout=subprocess.DEVNULL)
+        own = ks.measure("cost", frame_bytes=64, out=folder / f"second-{steps}", **PORTS)
+    finally:
+        subprocess.run([*INSIDE, "sh", "-c", "echo 0 > /sys/class/net/dut0/threaded"], check=True)
+    carried = [
+        trial.facts.tracked.forwarded_frames / trial.trial.duration_ns * 1e6
+        for trial in own.trials
+        if not trial.trial.on_cable
+    ]
+    there, here = (one.results[0].rows[0].figures["core"].value / 1e3 for one in (own, shared))
+    return f"| {steps} | {statistics.median(carried):.0f} | {there:.0f} | {here:.0f} |"
+
+
 def main() -> None:
-    """Prints both tables."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=10)
     parser.add_argument("--runs", type=int, default=12, help="of each device that is measured again and again")
+    parser.add_argument("--second", type=int, default=4, help="programs that work on the second core")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     chance = random.Random(asked.seed)
@@ -75,6 +99,10 @@ def main() -> None:
                     f"| {name} | {len(found)} | {middle:.1f} | {ends[0]:+.1f} to {ends[1]:+.1f} | {within} |",
                     flush=True,
                 )
+            print("\n| steps | carried on the second core, kframes/s | `core` there | `core` on the sender's core |")
+            print("|---:|---:|---:|---:|")
+            for steps in chance.sample([0, 20, 50, 100, 200], asked.second):
+                print(second_core(folder, steps), flush=True)
         finally:
             subprocess.run([SCRIPT, "down"], check=True)
 

@@ -202,7 +202,7 @@ def real(number: int, commits: int, within: str, disturbed: bool) -> tuple[str, 
             raise SystemExit(done.stderr)
         said = json.loads(done.stdout)["results"][0]["sentence"]
     verdict = "undecided" if done.returncode == 2 else "right" if said.startswith(f"{truth[:12]} ") else "wrong"
-    return f"{verdict}: {said}", took_s
+    return f"{verdict}: {said}" + (f" (truth {truth[:12]})" if verdict == "wrong" else ""), took_s
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ COLUMNS = {
     "tester": phrase("Tester's part"),
     "batches": phrase("In the sender's core"),
     "elsewhere": phrase("Elsewhere"),
-    "core": phrase("A core carries"),
+    "core": phrase("A core carries at most"),
     "instructions": phrase("Instructions a frame"),
     "cycles": phrase("Cycles a frame"),
     "cache_misses": phrase("Cache misses a frame"),

@@ -76,7 +76,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         if rows:
             _add_rates(plot, device, _figures(device, rows, divisor, device.name), divisor)
         if known := [point for point in cores[device] if point[1]]:
-            named = join_texts(" · ", [device.name, phrase("on a dedicated core")])
+            named = join_texts(" · ", [device.name, phrase("on a dedicated core, at most")])
             trace = _figures(device, known, divisor, named)
             _add_rates(plot, device, {**trace, "line": {**trace["line"], "dash": "dash"}}, divisor)
     add_bound_legend(plot, [figure and headline(figure) for figure in figures])

@@ -216,6 +216,6 @@ PROCEDURE = Procedure(
     near=_near,
     among=_among,
     plots=(cost_plot, inside_plot),
-    columns={phrase("CPU time a frame"): "cost", phrase("A core carries"): "core"},
+    columns={phrase("CPU time a frame"): "cost", phrase("A core carries at most"): "core"},
     sentence=_sentence,
 )

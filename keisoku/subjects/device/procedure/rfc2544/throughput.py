@@ -102,7 +102,7 @@ def _shares(result: Result) -> list[str]:
     return [
         phrase(
             "The device took {share:.0f} % of the CPU that it shares with the tester: {own} for each frame of {size}"
-            " bytes; a dedicated core would carry about {core}.",
+            " bytes; a dedicated core would carry {core} at most.",
             share=100 * row.figures["cost"].value / row.figures["whole"].value,
             own=digits.text(row.figures["cost"]),
             size=row.frame_bytes,
@@ -209,7 +209,7 @@ PROCEDURE = Procedure(
         phrase("Bit rate"): "bit_rate",
         phrase("Of the line"): "line_share",
         phrase("CPU time a frame"): "cost",
-        phrase("A core carries"): "core",
+        phrase("A core carries at most"): "core",
     },
     words={LIMIT: _limit},
     sentence=_sentence,
