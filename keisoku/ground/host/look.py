@@ -6,7 +6,6 @@ For a second or less, a thread at the sender's priority runs on each CPU without
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -63,12 +62,6 @@ class CpuLook(_Model):
         """Share of the time in which the thread did not run: 0 to 1."""
         return self.taken_ns / self.watched_ns
 
-    def calm_quantile_ns(self, share: float) -> int:
-        """The length that this share (0 to 1) of the calm stretches does not exceed; 0 if there was no calm."""
-        if not self.calm_ns:
-            return 0
-        return self.calm_ns[min(len(self.calm_ns) - 1, max(0, math.ceil(share * len(self.calm_ns)) - 1))]
-
     def interruptions(self, trial_ns: int) -> float:
         """How many long stops are expected during a trial of this length."""
         return self.long_stops * trial_ns / self.watched_ns
@@ -114,10 +107,6 @@ class HostLook(_Model):
     def undisturbed_share(self, trial_ns: int) -> float:
         """Share of trials of this length that would have met no long stop on the CPU that has most of them."""
         return min(cpu.undisturbed_share(trial_ns) for cpu in self.cpus)
-
-    def calm_quantile_ns(self, share: float) -> int:
-        """The length that this share of the calm stretches does not exceed, on the CPU where it is least."""
-        return min(cpu.calm_quantile_ns(share) for cpu in self.cpus)
 
     def sentence(self, trial_ns: int | None = None) -> str:
         """What was seen, and what follows for trials of a length where one is given."""
