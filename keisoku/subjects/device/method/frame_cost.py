@@ -96,8 +96,9 @@ class FrameCost:
     def figures(self) -> dict[str, Quantity]:
         """'cost' (ns a frame in the device), 'whole' (with the tester's part), 'tester', 'batches' (the part of the
         whole in the sender's core), 'elsewhere' (the rest, if there is any), 'core' (frames/s that a core carries
-        through the device alone, at most: frames that come from another core cost more), 'instructions', 'cycles', 'cache_misses' (a frame in the device, where the machine
-        counts them), 'calm' (% of the batches), 'lost' (frames). Empty where the host left no calm moment."""
+        through the device alone, at most: frames that come from another core cost more), 'instructions', 'cycles',
+        'cache_misses' (a frame in the device, where the machine counts them), 'calm' (% of the batches), 'lost'
+        (frames). Empty where the host left no calm moment."""
         found = self._calm()
         if any(not level.calm_runs for level in found.values()):
             return {}

@@ -35,6 +35,9 @@ from keisoku.subjects.device.plot.size_plots import latency_plot
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 from keisoku.subjects.device.record.validity import shortfalls, why_invalid
 
+REPEATED_BY_PAIRS = 3
+"""So many trials of a size or fewer become one in each run of a comparison."""
+
 
 class LatencySettings(Settings):
     """RFC 2544 §26.2: a frame tagged after 60 s in a stream of 120 s, 20 times; and the latency of every frame."""
@@ -279,6 +282,12 @@ def _within(figure: Quantity) -> str:
     return digits.value_text(headline(figure).model_copy(update={"bound": ""}))
 
 
+def _in_pairs(settings: LatencySettings) -> LatencySettings:
+    """With the same load on both sides, and with one trial where a short profile has three: pairs repeat it."""
+    once = {"repetitions": 1} if settings.repetitions <= REPEATED_BY_PAIRS else {}
+    return settings.model_copy(update={"calms": False, **once})
+
+
 PROCEDURE = Procedure(
     name="latency",
     title=phrase("Latency"),
@@ -294,7 +303,7 @@ PROCEDURE = Procedure(
     plots=(partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
     columns={phrase("Mean latency"): "mean", phrase("99.9 % within"): "p99.9"},
     sentence=_sentence,
-    in_pairs=lambda settings: settings.model_copy(update={"calms": False}),
+    in_pairs=_in_pairs,
     is_steady=True,
     over_time=True,
     bounds_throughput=True,
