@@ -113,6 +113,15 @@ def test_an_interval_that_contains_what_matters_agrees_with_nothing() -> None:
     assert finding.notes[0].endswith("1 have an interval too wide to say.")
 
 
+@pytest.mark.parametrize(("error", "agreement"), [(0.4, "agrees"), (0.6, "too wide")])
+def test_a_figure_that_a_tolerance_could_not_fail_is_too_wide(error: float, agreement: str) -> None:
+    """A median of 100 ± 60 % was within a tolerance of 1 % of the truth by chance alone."""
+    truth = FILE.replace('title = "t"', 'title = "t"\ntruth = true', 1)
+    figures = {"gain": Quantity(value=10.0, unit="%", uncertainty=2 * error)}
+    results = {"a": Result(measurement="m", rows=[Row(case="c", figures=figures)])}
+    assert cells(parse_study(truth, "x"), results)[0].agreement == agreement
+
+
 def test_cells_that_follow_from_others_are_not_counted_again() -> None:
     """12 cells of E1 were 6; and two published rates agreed with one of ours."""
     columns = ', { name = "d", unit = "%", figure = "gain" }, { name = "e", unit = "%", figure = "gain" }]\nrow'
