@@ -237,12 +237,20 @@ def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
     figure = _figure(result, row, column, name)
     if figure is None or name == column.figure:
         return figure
-    if figure.uncertainty is None:
-        return None
-    error = figure.uncertainty / 2
+    error = _asymptotic_error(result, name)
+    if error is None:
+        if figure.uncertainty is None:
+            return None
+        error = figure.uncertainty / 2
     if not percent:
         return Quantity(value=error, unit=figure.unit)
     return Quantity(value=abs(error / figure.value) * 100, unit="%") if figure.value else None
+
+
+def _asymptotic_error(result: Result, name: str) -> float | None:
+    """Of slope or constant of the result's line, as publications print it: its uncertainty allows for more."""
+    errors = {} if result.line is None else vars(result.line)
+    return errors.get({"line.slope": "slope_error", "line.constant": "constant_error"}.get(name, ""))
 
 
 def _figure(result: Result, row: TableRow, column: Column, name: str) -> Quantity | None:
