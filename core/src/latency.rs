@@ -4,6 +4,7 @@
 //! in the interval in which it arrived; the whole trial is the sum of its intervals.
 
 pub mod histogram;
+pub mod jitter;
 mod log_linear;
 pub mod series;
 mod signed_histogram;

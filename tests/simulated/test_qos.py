@@ -87,6 +87,18 @@ def test_the_latency_of_a_class_is_that_of_all_its_frames_and_not_of_its_ports_a
         assert figure.uncertainty is not None and figure.uncertainty < high.value / 4, row
 
 
+def test_the_mean_jitter_of_a_class_is_as_uncertain_as_its_parts_vary() -> None:
+    """By the largest difference alone it was ± 150 % of the figure in the median."""
+    toml = queue(8) + queue(0) + "[jitter]\ndistribution = 'uniform'\nspread_ns = 20_000.0\n"
+    own = plan("qos", ports=["1", "2", "3"], frame_bytes=(700,), qos={"classes": [8, 0], **QUICK})
+    runs = [carry_out(own.model_copy(update={"seed": seed}), device(LINK + toml))[0] for seed in range(8)]
+    figures = [row.figures["jitter"] for one in runs for row in rows(one, CLASSES).values()]
+    mean = sum(figure.value for figure in figures) / len(figures)
+    ends = [figure.bounds or (0.0, 0.0) for figure in figures]
+    assert sum(low <= mean <= high for low, high in ends) >= 13
+    assert all(figure.uncertainty and figure.uncertainty < 0.2 * figure.value for figure in figures)
+
+
 @pytest.mark.parametrize("kind", ["drr", "wfq"])
 def test_weights_of_20_random_schedulers_are_inside_their_intervals(kind: str) -> None:
     chance = random.Random(40)

@@ -56,12 +56,13 @@ def random_device(draw: random.Random) -> str:
     return toml
 
 
-def contradictions(method: str, seeds: range) -> list[str]:
+def contradictions(method: str, seeds: range, waits_s: tuple[float, float] = (1e-4, 0.1)) -> list[str]:
     """Figures with a random short wait that do not contain what a wait of 100 s finds."""
     found = []
     for seed in seeds:
         draw = random.Random(seed)
-        toml, wait_s, size = random_device(draw), 10 ** draw.uniform(-4, -1), draw.choice([64, 512, 1518])
+        toml, share, size = random_device(draw), draw.random(), draw.choice([64, 512, 1518])
+        wait_s = waits_s[0] ** (1 - share) * waits_s[1] ** share
         truth, short = (measured(method, toml, each_s, size) for each_s in (100.0, wait_s))
         known_rows = {(row.case, row.figures.get("load")): row for row in truth.rows}
         for other in short.rows:
@@ -80,6 +81,12 @@ def contradictions(method: str, seeds: range) -> list[str]:
 def test_a_wait_that_is_too_short_is_no_limit_of_the_device(method: str) -> None:
     """Before, 'microburst' said 1492 ± 2 for 2296, and 'forwarding' and 'broadcast' other limits without a word."""
     assert contradictions(method, range(8)) == []
+
+
+@pytest.mark.parametrize("method", SHORT)
+def test_so_it_is_without_any_wait(method: str) -> None:
+    """'--waits 0' gave a throughput of 0 and a loss of 100 % of a device that loses nothing."""
+    assert contradictions(method, range(8, 12), (0.0, 0.0)) == []
 
 
 def test_a_burst_that_only_the_wait_ended_is_a_bound() -> None:

@@ -10,8 +10,9 @@ use crate::account::gaps::{self, Gap, Gaps, KeptAs};
 use crate::account::packed;
 use crate::account::ranges::{self, Ranges};
 use crate::latency::histogram::{Buckets, Histogram};
+use crate::latency::jitter::JitterRecord;
 use crate::latency::series::{self, Interval, Series};
-use crate::latency::variation::{self, JitterRecord, Variation, VariationRecord};
+use crate::latency::variation::{self, Variation, VariationRecord};
 use crate::latency::{Latencies, LatencyRecord};
 use crate::reordering::{self, Late, Reordering, ReorderingRecord};
 

@@ -9,6 +9,7 @@
 use serde::Serialize;
 
 use crate::latency::histogram::Buckets;
+use crate::latency::jitter::{Jitter, JitterRecord};
 use crate::latency::signed_histogram::SignedHistogram;
 
 /// A frame that is late by at most this many numbers finds its neighbours. Must be a power of two.
@@ -35,23 +36,6 @@ pub struct Variation {
     /// Latency of the frame that arrived last, whatever its number.
     received_ps: i64,
     jitter: Jitter,
-}
-
-/// Magnitudes of the differences between frames that arrived one after the other, whether or not frames between them
-/// were lost (RFC 4689 §3.2.5).
-#[derive(Clone, Copy, Debug, Default)]
-struct Jitter {
-    count: u64,
-    sum_ps: u128,
-    max_ps: u64,
-}
-
-/// Statistics of the jitter of a stream.
-#[derive(Clone, Debug, Serialize)]
-pub struct JitterRecord {
-    pub count: u64,
-    pub mean_ns: f64,
-    pub max_ns: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -97,26 +81,14 @@ impl Variation {
 
     /// Nothing if it is not kept or fewer than two frames arrived.
     pub fn jitter(&self) -> Option<JitterRecord> {
-        let Jitter {
-            count,
-            sum_ps,
-            max_ps,
-        } = self.jitter;
-        (count > 0).then(|| JitterRecord {
-            count,
-            mean_ns: sum_ps as f64 / count as f64 / PS_PER_NS,
-            max_ns: max_ps as f64 / PS_PER_NS,
-        })
+        self.jitter.finish()
     }
 
     #[inline]
     fn receive(&mut self, latency_ps: i64) {
         let before_ps = std::mem::replace(&mut self.received_ps, latency_ps);
         if before_ps != NONE_PS {
-            let difference_ps = latency_ps.abs_diff(before_ps);
-            self.jitter.count += 1;
-            self.jitter.sum_ps += u128::from(difference_ps);
-            self.jitter.max_ps = self.jitter.max_ps.max(difference_ps);
+            self.jitter.record(latency_ps.abs_diff(before_ps));
         }
     }
 

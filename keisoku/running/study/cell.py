@@ -91,6 +91,12 @@ class Cell:
         return _COVERAGE * math.hypot(self.published_error or 0.0, self.our_error or 0.0)
 
     @property
+    def _half_width(self) -> float:
+        """Of the interval of the difference; a tolerance is no error of what is true."""
+        published_error = 0.0 if self.is_tolerance else self.published_error or 0.0
+        return _COVERAGE * math.hypot(published_error, self.our_error or 0.0)
+
+    @property
     def agreement(self) -> Agreement:
         """'agrees' within two standard errors of the difference (exactly, without any), or what its explanations say.
 
@@ -101,7 +107,7 @@ class Cell:
         if self.difference is None:
             return "not found"
         if abs(self.difference) <= self._reach:
-            return "agrees" if self._reach <= self.matters else "too wide"
+            return "agrees" if self._half_width <= self.matters else "too wide"
         best = self.explanation
         if best is None:
             return "unexplained"
@@ -197,6 +203,7 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
             )
         ours = found.value * factor
         error = None if found.uncertainty is None else found.uncertainty * factor / 2
+    published_error = table.published_error(row, column)
     return Cell(
         study.name,
         table.name,
@@ -204,16 +211,23 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
         column.name,
         column.unit,
         value,
-        table.published_error(row, column),
+        published_error,
         ours,
         error,
         found.bound if found else "",
         table.input_of(row, column),
         table.truth,
-        math.inf if table.truth else MATTERS * abs(value) if column.matters is None else column.matters,
+        _matters(table, column, value, published_error),
         table.follows_from(row, column),
         (row.step, column.case if column.case is not None else row.case, row.frame_bytes, column.figure),
     )
+
+
+def _matters(table: Table, column: Column, value: float, tolerance: float | None) -> float:
+    """A difference that would matter, in the column's unit: where the truth is known, one beyond the tolerance."""
+    if table.truth:
+        return math.inf if tolerance is None else tolerance
+    return MATTERS * abs(value) if column.matters is None else column.matters
 
 
 def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
@@ -223,12 +237,20 @@ def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
     figure = _figure(result, row, column, name)
     if figure is None or name == column.figure:
         return figure
-    if figure.uncertainty is None:
-        return None
-    error = figure.uncertainty / 2
+    error = _asymptotic_error(result, name)
+    if error is None:
+        if figure.uncertainty is None:
+            return None
+        error = figure.uncertainty / 2
     if not percent:
         return Quantity(value=error, unit=figure.unit)
     return Quantity(value=abs(error / figure.value) * 100, unit="%") if figure.value else None
+
+
+def _asymptotic_error(result: Result, name: str) -> float | None:
+    """Of slope or constant of the result's line, as publications print it: its uncertainty allows for more."""
+    errors = {} if result.line is None else vars(result.line)
+    return errors.get({"line.slope": "slope_error", "line.constant": "constant_error"}.get(name, ""))
 
 
 def _figure(result: Result, row: TableRow, column: Column, name: str) -> Quantity | None:

@@ -268,7 +268,7 @@ def _count(cells: Sequence[Cell], what: str, agree: str) -> str:
     """Of our figures: one that stands beside several published ones counts once, by the worst."""
     worst: dict[object, Agreement] = {}
     for place, cell in enumerate(cells):
-        key = cell.figure or place
+        key = (cell.study, *cell.figure) if cell.figure else place
         worst[key] = min(worst.get(key, cell.agreement), cell.agreement, key=_WORST_FIRST.index)
     counts = Counter(worst.values())
     parts = [

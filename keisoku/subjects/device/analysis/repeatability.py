@@ -27,7 +27,7 @@ from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import PDV_PERCENT, BucketShape, bucket_shape, percentile, position
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.analysis.shape import moments, shape_of
-from keisoku.subjects.device.record.counts import Buckets, Latency
+from keisoku.subjects.device.record.counts import Buckets, Jitter, Latency
 
 ALIKE = 0.25
 """Trials differ if their scatter would be as large by chance in so small a share of cases. It is a large share, because
@@ -343,6 +343,22 @@ def _of_lowest(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
     (few, many), (near_ns, far_ns) = counts[places], above_ns[places]
     power = math.log(many / few) / math.log(far_ns / near_ns) if far_ns > near_ns else math.inf
     return float(near_ns / few ** (1 / min(MOST_POWER, max(LEAST_POWER, power))))
+
+
+def of_jitter(streams: Sequence[Jitter]) -> float | None:
+    """Of the mean jitter of all streams of a trial, in ns, by how its parts scatter; None where they do not show it.
+
+    Streams that meet one queue are disturbed together, so their errors are added as they are.
+    """
+    count, freedom, error_ns = sum(one.count for one in streams), 0, 0.0
+    for stream in streams:
+        parts = np.array(stream.parts_ns)
+        if len(parts) < 2:
+            return None
+        residuals = parts - parts.mean()
+        error_ns += stream.count / count * standard_error_of_mean(stream.parts_ns) * correlation(residuals)
+        freedom += len(parts) - 1
+    return error_ns * student(freedom) / COVERAGE_FACTOR if freedom else None
 
 
 def of_single(latencies: Sequence[Latency], frames: int) -> float:

@@ -55,6 +55,8 @@ class Jitter(_Model):
     count: int
     mean_ns: float
     max_ns: float
+    parts_ns: list[float] = []
+    """Means of equal parts of them in order of arrival; what follows the last whole part is in none."""
 
 
 class DriverDelay(_Model):

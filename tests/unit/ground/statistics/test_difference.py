@@ -28,6 +28,13 @@ def test_equal_sides_have_one_uncertainty() -> None:
     assert found.interval is None and found.uncertainty == pytest.approx(18**0.5)
 
 
+def test_of_two_bounds_on_one_side_only_the_difference_of_what_was_seen_is_known() -> None:
+    one, other = (Quantity(value=value, unit="ns", bound="at least") for value in (10.0, 4.0))
+    assert difference(one, other) == Quantity(value=6.0, unit="ns")
+    below = difference(one, Quantity(value=4.0, unit="ns", uncertainty=1.0))
+    assert (below.value, below.bound) == (5.0, "at least")
+
+
 def test_a_change_is_judged_by_the_side_that_reaches_the_margin() -> None:
     old = Quantity(value=100.0, unit="ns", uncertainty=1.0)
     assert change(between(110.0, 108.0, 200.0), old, "lower", Margin(share=0.05)) == "regression"

@@ -13,7 +13,16 @@ from keisoku.ground.report.svg import svg
 from keisoku.ground.statistics import biweight, signed_rank
 from keisoku.ground.statistics.baseline import judge_against
 from keisoku.ground.statistics.difference import Better
-from keisoku.ground.statistics.paired import FALSELY_WORSE, Differences, Judgement, Rule, differences, final, judge
+from keisoku.ground.statistics.paired import (
+    FALSELY_WORSE,
+    Differences,
+    Judgement,
+    Rule,
+    differences,
+    final,
+    judge,
+    widened,
+)
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.spending import looks
 
@@ -147,6 +156,12 @@ def test_the_resolution_of_runs_is_in_the_interval() -> None:
     assert found.verdict == "equal"
     assert found.shown == pytest.approx((-0.02, 0.02), abs=5e-4)
     assert judge(differences(pairs), evenly(40), Rule("higher", margin=0.005)).verdict == "undecided"
+
+
+def test_the_resolution_widens_each_side_from_its_own_centre() -> None:
+    assert widened((-3.0, 14.0), (1.0, 2.0), 3.0) == pytest.approx((1 - 5, 2 + math.hypot(12, 3)))
+    assert widened((-math.inf, 5.0), (-math.inf, 2.0), 4.0) == pytest.approx((-math.inf, 2 + 5))
+    assert widened((-3.0, 14.0), (1.0, 2.0), 0.0) == (-3.0, 14.0)
 
 
 def test_a_side_that_is_a_bound_counts_as_one() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.ground.run.result import Result, Row
+from keisoku.ground.run.result import Line, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.arithmetic import Value
 from keisoku.running.study.cell import Cell, cells
@@ -113,6 +113,15 @@ def test_an_interval_that_contains_what_matters_agrees_with_nothing() -> None:
     assert finding.notes[0].endswith("1 have an interval too wide to say.")
 
 
+@pytest.mark.parametrize(("error", "agreement"), [(0.4, "agrees"), (0.6, "too wide")])
+def test_a_figure_that_a_tolerance_could_not_fail_is_too_wide(error: float, agreement: str) -> None:
+    """A median of 100 ± 60 % was within a tolerance of 1 % of the truth by chance alone."""
+    truth = FILE.replace('title = "t"', 'title = "t"\ntruth = true', 1)
+    figures = {"gain": Quantity(value=10.0, unit="%", uncertainty=2 * error)}
+    results = {"a": Result(measurement="m", rows=[Row(case="c", figures=figures)])}
+    assert cells(parse_study(truth, "x"), results)[0].agreement == agreement
+
+
 def test_cells_that_follow_from_others_are_not_counted_again() -> None:
     """12 cells of E1 were 6; and two published rates agreed with one of ours."""
     columns = ', { name = "d", unit = "%", figure = "gain" }, { name = "e", unit = "%", figure = "gain" }]\nrow'
@@ -131,6 +140,23 @@ def test_cells_that_follow_from_others_are_not_counted_again() -> None:
     assert [cell["basis"] for cell in study_json([Outcome(study, found, [], [])])["cells"]][1] == "follows"
     with pytest.raises(PlanError, match="no 'f'"):
         parse_study(text.replace('columns = ["d"]', 'columns = ["f"]'), "x")
+
+
+def test_the_asymptotic_error_of_a_line_is_beside_the_published_one() -> None:
+    """Its uncertainty allows for more: 1.3 times as much was beside E1's, to which the scatter had been fitted."""
+    units = {"line.slope.error": "ns", "line.constant.error": "ns", "line.slope.error_percent": "%"}
+    columns = [f'{{ name = "{name}", unit = "{unit}", figure = "{name}" }}' for name, unit in units.items()]
+    text = FILE[: FILE.index("column")] + f"column = [{', '.join(columns)}]\n"
+    text += 'row = [{ name = "r", step = "a", values = [3, 40, 37.5] }]\n'
+    line = Line(
+        slope=Quantity(value=8.0, unit="ns", uncertainty=8.0),
+        constant=Quantity(value=800.0, unit="ns", uncertainty=120.0),
+        slope_error=3.0,
+        constant_error=40.0,
+        points=[],
+    )
+    found = cells(parse_study(text, "x"), {"a": Result(measurement="m", rows=[], line=line)})
+    assert [cell.ours for cell in found] == [3.0, 40.0, 37.5]
 
 
 def test_inputs_are_counted_apart_from_predictions() -> None:

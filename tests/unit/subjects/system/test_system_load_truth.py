@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from keisoku.faces.cli.main import keisoku
 from keisoku.ground.entry import Work
 from keisoku.ground.host.activity import ActivityWatch
 from keisoku.ground.host.context import host_context
@@ -81,6 +85,34 @@ def test_a_load_of_an_absent_server_ends_with_exit_code_2(tmp_path: Path) -> Non
     )
     (row,) = (row for row in outcome.results[0].rows if row.group == "Host during")
     assert row.figures["retransmitted"].value >= 0
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Nothing, at once, and no word about it."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_constant_gaps_send_every_request_that_falls_due_before_the_end(tmp_path: Path) -> None:
+    """The one that is due as the load ends was "never sent: the server or the connections could not keep up"."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        serving = Thread(target=server.serve_forever, daemon=True)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        how = ["--rate", "4", "--duration", "1s", "--repetitions", "2", "--rest", "0s", "--out", str(tmp_path / "run")]
+        done = CliRunner().invoke(keisoku, ["system", "load", url, *how, "--json"], catch_exceptions=False)
+        server.shutdown()
+    serving.join()
+    (found,) = json.loads(done.stdout)["results"]
+    assert not [flag["text"] for flag in found["flags"] if flag["name"] in ("unsent-requests", "not-offered")]
+    (row,) = (row for row in found["rows"] if "requests" in row["figures"])
+    assert row["figures"]["requests"]["value"] == pytest.approx(4, rel=0.05)
 
 
 @pytest.mark.parametrize("died_at", [0, 7, 31, 44])

@@ -242,28 +242,26 @@ class _Classes:
                 samples=samples,
             )
             jitters = [stream.tracked.jitter for stream in own if stream.tracked.jitter is not None]
-            figures |= self._jitter(jitters, repeatability.frames_alike([whole.latency], samples))
+            figures |= self._jitter(jitters)
         marks = [found for stream in own if (found := marked(stream)) is not None]
         if forwarded and len(marks) == len(own):
             ce = sum(sum(one.ce.counts) + one.ce.negative for one in marks)
             figures["marked"] = share(ce, forwarded)
         return figures
 
-    def _jitter(self, own: Sequence[Jitter], alike: float) -> dict[str, Quantity]:
-        """RFC 4689 §3.2.5. Errors of both frames' stamps add up in a difference.
-
-        How single differences scatter is not kept, but those from 0 to the largest have no larger variance than their
-        mean and it allow (Bhatia and Davis 2000). So many of them in a row say no more than one.
-        """
+    def _jitter(self, own: Sequence[Jitter]) -> dict[str, Quantity]:
+        """RFC 4689 §3.2.5. Errors of both frames' stamps add up in a difference."""
         count = sum(one.count for one in own)
         if not count:
             return {}
         mean_ns = sum(one.count * one.mean_ns for one in own) / count
         # Of two stamps that are rounded to the resolution, the difference is off by less than twice of it.
         error_ns = 2 * self.setting.capabilities.resolution_ns if self.setting.capabilities.exact else None
+        repeats_ns = repeatability.of_jitter(own)
+        unsure_ns = None
+        if error_ns is not None and repeats_ns is not None:
+            unsure_ns = math.hypot(error_ns, expanded(repeats_ns))
         most_ns = max(one.max_ns for one in own)
-        scatter_ns = math.sqrt(max(0.0, mean_ns * (most_ns - mean_ns)) / count * alike)
-        unsure_ns = None if error_ns is None else math.hypot(error_ns, expanded(scatter_ns))
         return {
             "jitter": Quantity(value=mean_ns, unit="ns", uncertainty=unsure_ns),
             "jitter_max": observed(Quantity(value=most_ns, unit="ns", uncertainty=error_ns)),
