@@ -3,7 +3,7 @@
     python benchmarks/accuracy/classes.py [SEED] [CASES]
 
 Constants of token buckets and weights were chosen on seeds below 100, those of curves on seeds below 3000; the
-figures of docs/classes.md are of other seeds.
+figures of docs/how-we-know/devices.md are of other seeds.
 """
 
 from __future__ import annotations

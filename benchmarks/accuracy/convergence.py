@@ -5,7 +5,7 @@ device.
 
 The outages last 1 ms to 3 s and concern 1 to 1000 flows. The truth is what the device was told: of the simulated device
 to the picosecond, of `lab:faulty` by the kernel's clock, on which its program decides about each frame, and by the
-frames that it counted as dropped. docs/convergence.md has the tables. The seeds are not those of
+frames that it counted as dropped. docs/how-we-know/devices.md has the tables. The seeds are not those of
 tests/simulated/test_convergence.py, with which the bounds were made.
 """
 

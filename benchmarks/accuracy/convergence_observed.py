@@ -12,7 +12,7 @@ as many as are needed on a calm host. Beside it, in the device's namespaces:
 - `ip -ts monitor` (`bridge -timestamp monitor` for bridges) prints when links, routes and addresses behind ports
   changed.
 
-A line for each event goes to the terminal, then the table of docs/convergence.md.
+A line for each event goes to the terminal, then the table of docs/how-we-know/devices.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """How often `keisoku bisect` names the right commit, in virtual time and on a real data plane.
 
 `python benchmarks/detection/bisections.py [--histories 200] [--seed 500000]` draws histories of 64 commits whose change
-is known, and the figures of runs, and is decided by the command's rule; the table is in docs/bisect.md. Two kinds of
-noise: `shared` is that of `cost` on a machine that others use: 0.7 % normal, a random walk of 0.2 % a run, and one run
-in thirty that is slow as a whole, by 10 % to 50 %. `heavy` is Student's t with 3 degrees of freedom (0.6 %), with a
-level of 0.3 % of each build, which its code has by where it lies. Constants were chosen on other seeds (1).
+is known, and the figures of runs, and is decided by the command's rule; docs/how-we-know/comparisons.md has the table.
+Two kinds of noise: `shared` is that of `cost` on a machine that others use: 0.7 % normal, a random walk of 0.2 % a run,
+and one run in thirty that is slow as a whole, by 10 % to 50 %. `heavy` is Student's t with 3 degrees of freedom
+(0.6 %), with a level of 0.3 % of each build, which its code has by where it lies. Constants were chosen on other seeds
+(1).
 
 `python benchmarks/detection/bisections.py --real 10 [--commits 32]`, with root: as many repositories of XDP sources, in
 each of which one commit costs about 5 % more, bisected on the data plane of `examples/ci`. With `--disturbed` beside

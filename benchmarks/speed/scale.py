@@ -2,7 +2,7 @@
 
 python benchmarks/speed/scale.py [--write]     as root; needs the extra 'cluster'. `make bench-scale` writes
 
-With --write it puts the tables into docs/runs.md and docs/campaigns.md, and a plot beside each of them.
+With --write it puts the tables into docs/how-we-know/comparisons.md, and their plots into docs.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from keisoku.ground.report.svg import svg
 from keisoku.subjects.device.record.queries import QUERIES
 
 DOCS = Path(__file__).parents[2] / "docs"
-MARKS = "begin: cost", "end: cost"
-"""Comments around a table."""
+PAGE = DOCS / "how-we-know" / "comparisons.md"
 
 
 def main() -> None:
     """Prints two tables; writes them and their plots if that is asked for."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="into docs/runs.md and docs/campaigns.md")
+    options.add_argument("--write", action="store_true", help="into docs/how-we-know/comparisons.md")
     chosen = options.parse_args()
     host = machine()
     where = f"{now()[:10]}: {host['cpu']}, {host['cores']} cores, load average before it {host['load_average_before']}"
     costs = queries.main()
     speeds = campaigns.main()
     if chosen.write:
-        put(DOCS / "runs.md", *MARKS, f"Run of {where}.\n\n{queries_table(costs)}")
-        put(DOCS / "campaigns.md", *MARKS, f"Run of {where}.\n\n{campaigns_table(speeds)}")
+        put(PAGE, "begin: queries", "end: queries", f"Run of {where}.\n\n{queries_table(costs)}")
+        put(PAGE, "begin: campaigns", "end: campaigns", f"Run of {where}.\n\n{campaigns_table(speeds)}")
         of_query = {name: [cost for cost in costs if cost.query == name] for name in QUERIES}
         seconds = {name: [(cost.million_rows, cost.seconds) for cost in own] for name, own in of_query.items()}
         draw("runs-cost.svg", "Seconds of each named query", "million frames", "s", seconds)

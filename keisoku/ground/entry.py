@@ -165,6 +165,11 @@ def without_files(*keys: str) -> Callable[[Mapping[str, Any]], None]:
     return check
 
 
+def unit_of_each(units: Mapping[str, str]) -> dict[str, str]:
+    """The unit of each figure, by its name; `units` has the figures of one unit in one text, by the unit."""
+    return {name: unit for unit, names in units.items() for name in names.split()}
+
+
 @dataclass(frozen=True)
 class NamedQuery:
     """A question about the tables of a run, which SQL asks as `from NAME()` or `from NAME(parameter := value)`."""
@@ -223,9 +228,11 @@ class Measurement(Generic[Settings_]):
     """The content of runs on the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
-    columns: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, str]]] = lambda plan: {}
-    """The unit of each figure that a result of a run may have, by the names of result and figure; of results that are
-    missing it is not known beforehand."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Every figure that its rows may have, those of one unit in one text, by the unit: what a criterion may name."""
+    columns: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, str]]] | None = None
+    """The unit of each figure that a result of a run may have, by the names of result and figure, where that depends on
+    the plan or there are several results; of results that are missing it is not known beforehand."""
     sizes: Callable[[Mapping[str, Any]], Mapping[str, Sequence[int]]] = lambda plan: {}
     """The frame sizes of all rows of a result, by its name, where they are known beforehand."""
     stand_ins: Callable[[Mapping[str, Any]], Mapping[str, StandIn]] = lambda plan: {}
@@ -322,12 +329,12 @@ class Measurement(Generic[Settings_]):
         """The criteria of a plan. Raises PlanError for an invalid one."""
         if not plan.get("require"):
             return []
-        figures, columns = self._figures_of(plan), self.columns(plan)
+        figures, columns = self._figures_of(plan), self.columns_of(plan)
         return [parse(text, figures, len(figures) == 1, columns) for text in plan["require"]]
 
     def check_criteria(self, plan: Mapping[str, Any]) -> None:
         """Raises PlanError for a criterion that a run of this plan cannot decide, as far as that is known."""
-        columns, sizes = self.columns(plan), self.sizes(plan)
+        columns, sizes = self.columns_of(plan), self.sizes(plan)
         for each in self.criteria(plan):
             if own := columns.get(each.measurement):
                 check(each, own, sizes.get(each.measurement, ()))
@@ -335,6 +342,10 @@ class Measurement(Generic[Settings_]):
     def results_of(self, plan: Mapping[str, Any]) -> list[str]:
         """Names of the results that a run of this plan has."""
         return list(self._figures_of(plan))
+
+    def columns_of(self, plan: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+        """The unit of each figure that a run of this plan may have, by the names of result and figure."""
+        return {self.name: unit_of_each(self.units)} if self.columns is None else self.columns(plan)
 
     def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
         """The main figure of a result of a run."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from support.chromium import looked_at
 from support.command_line import keisoku
+from support.declared import undeclared
 from support.every_kind import OTHERS, PROCEDURES
 from support.serving import serving
 
@@ -103,6 +104,7 @@ def test_the_page_of_a_run_is_whole(browser: Any, tmp_path: Path, places: dict[s
     done = keisoku(*command, cwd=tmp_path, timeout_s=1100.0)
     assert done.code in (0, 2), done.stdout + done.stderr  # 2: undecided, or nothing was measured on a busy machine
     rows = [row for result in json.loads((tmp_path / "run" / "result.json").read_text()) for row in result["rows"]]
+    assert not undeclared(tmp_path / "run")
     page = tmp_path / "run" / "report.html"
     assert len(page.read_bytes()) < 1_500_000
     looked_at(browser, page)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.command_line import keisoku
 
+from keisoku.running.measurement.table import MODULES, find
 from keisoku.subjects.device.table import PROCEDURES
 
 QUICK = ["--dut", "sim:gs908e", "--size", "64", "--duration", "1ms"]
@@ -19,6 +20,13 @@ def test_every_figure_of_a_procedure_is_declared_with_its_unit() -> None:
     known = {(name, figure, unit) for name in PROCEDURES for figure, unit in PROCEDURES[name].unit_of.items()}
     assert {one for one in found if one[0] in PROCEDURES and one[1]} <= known
     assert all(PROCEDURES[name].figure in PROCEDURES[name].unit_of for name in PROCEDURES)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - {"device", "campaign", "runs import"}))
+def test_every_measurement_declares_its_figures_with_their_units(name: str) -> None:
+    entry = find(name)
+    columns = entry.columns_of({"objective": "sum_requests"})
+    assert list(columns) == [name] and entry.figure in columns[name]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ CAMPAIGN = Path(__file__).parents[2] / "examples" / "campaign.toml"
         (
             ["throughput", *SIM, "--duration", "1s"],
             [
-                "Throughput (RFC 2544 §26.1), 64 byte: 1 to 16 trials, ",
+                "Throughput (RFC 2544 §26.1), 64 byte: 2 to 17 trials, ",
                 "deviation: RFC 2544 §24: the final trial lasts 1 s instead of at least 60 s\n",
                 "a simulated device: ",
             ],
@@ -34,6 +34,8 @@ CAMPAIGN = Path(__file__).parents[2] / "examples" / "campaign.toml"
             ["ab", "throughput", *SIM, "--b", "--streams 2", "--pairs", "3"],
             ["a run of side A: Throughput", "a run of side B: Throughput", "at most 3 pairs\n"],
         ),
+        (["study", "e1-l2"], ["e1-l2: L2 switches, ", "e1-l2-ax3630s: "]),
+        (["study", "e2-clocks"], ["on this host, with links of the lab (root); how long it takes is not known"]),
         (["campaign", str(CAMPAIGN)], ["24 runs of 3 devices × 2 measurements × 2 settings × 2 repetitions"]),
     ],
     ids=lambda value: value[0] if value[0].isalpha() else "",

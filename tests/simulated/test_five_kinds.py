@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import keisoku
+from support.declared import undeclared
 from support.serving import serving
 
 import keisoku as ks
@@ -92,6 +93,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory, ports: dict[str, str]) -> Pat
             assert done.code == code, done.stdout + done.stderr
             assert f"{'MISSED' if code else 'met   '}  {criterion}" in done.stdout
     return folder
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_figure_is_declared_and_a_criterion_on_another_is_refused_first(
+    runs: Path, ports: dict[str, str], name: str
+) -> None:
+    """Of kinds that are no device, it was undecided behind the last trial."""
+    assert not undeclared(runs / name)
+    words = [word.format(**ports) for word in KINDS[name].command.split()]
+    done = keisoku(*words, "--require", "lenght > 5", "--out", f"{name}-refused", cwd=runs)
+    assert done.code == 2 and " has no figure 'lenght'; " in done.stderr, done.stderr
+    assert not (runs / f"{name}-refused").exists()
 
 
 @pytest.mark.parametrize("name", KINDS)

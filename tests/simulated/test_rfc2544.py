@@ -5,6 +5,8 @@ import random
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
+from keisoku.subjects.device.plan.settings import ThroughputSettings
+
 SLOW = "link_bits_per_second = 1e8\n"
 """So that a second costs little to compute."""
 LINE_64 = 1e8 / (84 * 8)
@@ -267,7 +269,35 @@ def test_broadcast_frames_take_the_place_of_test_frames_at_the_line_rate() -> No
     result, records = carry_out(made, device(SLOW))
     assert result.rows[0].figures["throughput"].value == pytest.approx(0.99 * LINE_64, rel=1e-4)
     assert result.rows[0].figures["line_share"].value == pytest.approx(100, rel=1e-4)
-    assert len(records) == 1 and records[0].valid
+    assert records[0].valid and len([one for one in records if "low load" not in one.trial.purpose]) == 1
+
+
+def test_a_throughput_has_the_latency_at_a_tenth_of_it_beside_it() -> None:
+    toml = f"{SLOW}[output]\nservice_bits_per_second = 5e7\nbuffer_bytes = 6400"
+    made = plan("throughput", frame_bytes=[64, 512], throughput={"trial_s": 2})
+    result, records = carry_out(made, device(toml))
+    low = [record for record in records if record.trial.purpose.startswith("low load")]
+    assert [record.trial.frame_bytes for record in low] == [64, 512]
+    for row, record in zip(result.rows, low, strict=True):
+        assert record.trial.frames_per_second == pytest.approx(row.figures["throughput"].value / 10, rel=1e-3)
+        assert record.trial.seconds < 1 + made.phases.phases().drain_ns / 1e9 + 8, "no longer than a second of load"
+        assert record.facts.tracked.latency is not None
+        assert row.figures["low_load_latency"].value == pytest.approx(record.facts.tracked.latency.mean_ns)
+    assert result.remarks[-1].startswith("Latency at low load is the mean at 10 % of the throughput")
+
+
+@pytest.mark.parametrize("why", ["paired", "no time", "nothing passes"])
+def test_it_is_left_out_where_it_would_be_in_the_way(why: str) -> None:
+    made = plan("throughput", frame_bytes=[64], throughput={"trial_s": 1})
+    toml = f"{SLOW}[loss]\nratio = 0.5" if why == "nothing passes" else SLOW
+    if why == "paired":
+        own = made.of(ThroughputSettings).model_copy(update={"paired": True})
+        made = made.model_copy(update={"throughput": own})
+    if why == "no time":
+        made = made.model_copy(update={"within_s": 25.0})
+    result, _ = carry_out(made, device(toml))
+    assert "low_load_latency" not in result.rows[0].figures
+    assert not any("low load" in remark for remark in result.remarks)
 
 
 def test_a_tag_is_in_the_middle_of_every_stream() -> None:

@@ -66,6 +66,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="mean",
+    units={"ns": "mean"},
     summary="Measures how long two reads of the clock are apart.",
     help="""
     \b

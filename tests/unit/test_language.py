@@ -245,6 +245,8 @@ KEYS = {"reference went back", "not a function of the queue"}
 """Words that modules hand to each other."""
 FOR_ERRORS = ("problem", "remedy", "kept", "problems")
 """Variables that hold parts of an error."""
+NAMES, ARGUMENTS = ("UNITS", "_UNITS"), ("help", "summary", "units", "columns")
+"""Variables and arguments that hold names of figures or help."""
 
 
 def without_phrase(tree: ast.AST) -> list[str]:
@@ -258,10 +260,10 @@ def without_phrase(tree: ast.AST) -> list[str]:
             called = getattr(name, "id", getattr(name, "attr", ""))
             if isinstance(node, ast.Raise | ast.Assert | ast.Compare | ast.Expr) or called in MAKERS:
                 return True
-            if called.endswith("Error") or (isinstance(node, ast.keyword) and node.arg in ("help", "summary")):
+            if called.endswith("Error") or (isinstance(node, ast.keyword) and node.arg in ARGUMENTS):
                 return True
             if isinstance(node, ast.Assign) and any(
-                isinstance(name, ast.Name) and name.id in FOR_ERRORS
+                isinstance(name, ast.Name) and name.id in (*FOR_ERRORS, *NAMES)
                 for target in node.targets
                 for name in ast.walk(target)
             ):

@@ -30,7 +30,8 @@ _INSTEAD = str.maketrans(
         "≥": ">=",
         "→": "->",
         "§": "#",  # of a clause, and of a mark beside a figure
-        **dict.fromkeys("▏▎▍▌▋▊▉█", "#"),
+        **dict.fromkeys("▏▎▍▌▋▊▉█▂▃▄▅▆▇", "#"),
+        "▁": "_",
         "✓": "+",
         "✗": "!",
         "✅": "[ok]",

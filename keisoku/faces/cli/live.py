@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from keisoku.faces.cli.graph import LINES, Graph
 from keisoku.faces.cli.interruption import check
 from keisoku.faces.cli.progress import Lines, Row, line, standing
 from keisoku.language import join_texts, phrase, translated
@@ -32,13 +33,14 @@ _PER_SECOND = 4
 
 
 class Live(Lines):
-    """The plan above, a row a size, what is done now, and how much of the whole is left."""
+    """The plan above, a row a size, the last moments, what is done now, and how much of the whole is left."""
 
     def __init__(self, console: Console, verbose: bool = False) -> None:
         super().__init__(verbose)
         self.console = console
         self._said, self._trial = phrase("getting ready to measure"), ""
         self._measures = False
+        self._graph = Graph()
         self._region = Region(
             console=console,
             get_renderable=self._drawn,
@@ -103,11 +105,13 @@ class Live(Lines):
             sent=f"{progress.offered_frames:,}",
             back=f"{progress.forwarded_frames:,}",
         )
+        self._graph.counted(progress)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """With -v a line, above the table."""
         check()
         self.rows.finished(record)
+        self._graph.recorded(record)
         if self.verbose:
             self.console.print(Text(line(record), style="dim"))
 
@@ -116,6 +120,7 @@ class Live(Lines):
         rows = list(self.rows.found.values())
         if rows:
             parts.append(self._table(rows))
+        parts += [Text(line, no_wrap=True, style="cyan") for line in self._course()]
         # What was told last, the counts of the trial, and what the share is of: each in its own line.
         said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
         parts += [
@@ -150,6 +155,11 @@ class Live(Lines):
             table.add_row(row.method, str(row.frame_bytes), state, translated(row.trials), style=style)
         return table
 
+    def _course(self) -> list[str]:
+        """Rate, loss and latency of the last moments, where there is room and the terminal has the letters."""
+        fits = self.console.size.height >= _AROUND + _LEAST_ROWS + LINES and self.console.encoding.startswith("utf")
+        return self._graph.lines(self.console.width) if fits else []
+
     def _cells(self) -> Table:
         """How far the cells of a campaign have come: those around the one that is measured."""
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -163,7 +173,7 @@ class Live(Lines):
 
     def _shown(self, rows: int, at: int) -> slice:
         """Those rows of a table around row `at` for which there is room; a campaign has two tables."""
-        room = self.console.size.height - _AROUND
+        room = self.console.size.height - _AROUND - len(self._course())
         most = max(_LEAST_ROWS, room // 2 - 1 if self.standings else room)
         first = max(0, min(at - most // 2, rows - most))
         return slice(first, first + most)

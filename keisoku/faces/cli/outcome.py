@@ -33,14 +33,15 @@ def _keep(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[_DRY_RUN] = True
 
 
+DRY_RUN = click.option(
+    "--dry-run",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep,
+    help="say what would be measured, how long, and how it deviates from its standard; measure nothing",
+)
 _OPTIONS = (
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        expose_value=False,
-        callback=_keep,
-        help="say what would be measured, how long, and how it deviates from its standard; measure nothing",
-    ),
+    DRY_RUN,
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
     click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output"),
 )
@@ -78,15 +79,17 @@ def measured(work_for: Callable[[Observer], Work[Any]], as_json: bool) -> int:
 
     reader = Observer() if as_json else _Said()
     work = work_for(reader)
-    said = outlined(work.measurement, work.settings)
-    if as_json:
-        click.echo(json.dumps({"dry_run": said}, indent=1))
-    for line in said:
-        reader.tell(line)
-    if reader.note:
-        reader.tell(reader.note)
-    reader.tell(phrase("nothing was measured, as --dry-run asks for"))
+    say(outlined(work.measurement, work.settings), as_json, reader.note)
     return MEASURED
+
+
+def say(would_do: list[str], as_json: bool, note: str = "") -> None:
+    """Prints what would be done by a command that measures nothing."""
+    if as_json:
+        click.echo(json.dumps({"dry_run": would_do}, indent=1))
+        return
+    for line in filter(None, [*would_do, note, phrase("nothing was measured, as --dry-run asks for")]):
+        click.echo(fold(line, sys.stdout, indent="  "))
 
 
 def show(outcome: Outcome, as_json: bool) -> int:

@@ -15,6 +15,7 @@ import click
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.faces.cli.amount import PLAIN, VERBOSE, amount
 from keisoku.faces.cli.columns import columns
+from keisoku.faces.cli.outcome import DRY_RUN, is_dry_run, say
 from keisoku.faces.cli.watching import watching
 from keisoku.ground.run.directory import free_path
 from keisoku.language import join_texts, phrase, plural, translated
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="STUDY", required=False)
 @click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
 @click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
+@DRY_RUN
 @VERBOSE
 @PLAIN
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
@@ -45,6 +47,11 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     if name is None:
         rows = [(study.name, study.title, study.source) for study in shipped().values()]
         click.echo(columns(("study", "about", "published by"), rows))
+        return
+    if is_dry_run():
+        from keisoku.running.study.run import outlined
+
+        say([line for study in find_studies(name) for line in outlined(study)], as_json)
         return
     from rich.console import Console
 

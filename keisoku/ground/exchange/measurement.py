@@ -14,7 +14,7 @@ from pydantic import Field
 
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
-from keisoku.ground.exchange.published import FIGURES, NotPublished, Published, read
+from keisoku.ground.exchange.published import COLUMNS, FIGURES, NotPublished, Published, read
 from keisoku.ground.host.text_file import read_bytes
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import RunSettings, argument
@@ -92,6 +92,7 @@ keisoku runs import stats.json --frame 64 --device vpp
 """,
     figure="throughput",
     figures=lambda plan: FIGURES,
+    columns=lambda plan: COLUMNS,
     same=("frame_bytes",),
     named=lambda settings: f"import-{settings.file.stem}",
 )

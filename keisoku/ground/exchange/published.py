@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keisoku.ground.exchange.hdr_histogram import HdrHistogram, NotAHistogram, OldHistogram, decode
+from keisoku.ground.run.criterion import ANY_UNIT
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import student
@@ -22,6 +23,12 @@ _NS_PER_US = 1000.0
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
 FIGURES = {"throughput": "throughput", "latency": "mean", "loss": "loss"}
 """The main figure of each result."""
+COLUMNS = {
+    "throughput": {"throughput": ANY_UNIT, "bit_rate": "bit/s"},
+    "latency": dict.fromkeys(("min", "mean", *PERCENTILES), "ns"),
+    "loss": {"loss": "%", "lost": "frames"},
+}
+"""The unit of each figure that a result may have; CSIT publishes rates of frames, connections, requests and bits."""
 _BOTH = phrase("Rates are those of both directions together, as they were published.")
 _CSIT_SIZE = re.compile(r"(?:^|[-.])(\d{2,5})b-")
 _CSIT_LATENCY = re.compile(r"pdr_(\d+)")

@@ -34,6 +34,7 @@ COLUMNS = {
     "upper_bound": phrase("Upper bound"),
     "line_share": phrase("Share of the maximum"),
     "bit_rate": phrase("Bit rate"),
+    "low_load_latency": phrase("Latency at low load"),
     "cost": phrase("CPU time a frame"),
     "whole": phrase("With the tester's part"),
     "tester": phrase("Tester's part"),

@@ -45,6 +45,8 @@ _UNITS = {
 
 _ALSO = {"throughput": ("bit_rate", "line_share")}
 """Figures that are the same in other units, of which one is meant where the unit of a criterion is its."""
+ANY_UNIT = "any"
+"""Of a figure whose unit is not known beforehand."""
 _OPEN = phrase("this bound does not decide the criterion")
 
 
@@ -161,8 +163,8 @@ def parse(
     unit, figure, units = unit_of(limit), figure or figures[measurement], columns.get(measurement, {})
     written = units_of_figures() | ({unit} if figure in units else set())
     quantity("require", limit, dict.fromkeys(written, 1.0))  # `check` knows its unit
-    if figure in units and unit not in _units(units[figure]):
-        figure = next((one for one in _ALSO.get(figure, ()) if one in units and unit in _units(units[one])), figure)
+    if figure in units and not _fits(unit, units[figure]):
+        figure = next((one for one in _ALSO.get(figure, ()) if one in units and _fits(unit, units[one])), figure)
     return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit)
 
 
@@ -173,7 +175,7 @@ def check(criterion: Criterion, columns: Mapping[str, str], sizes: Sequence[int]
     if named not in columns:
         problem = f"'{criterion.text}': {criterion.measurement} has no figure '{named}'"
         raise PlanError("require", problem, instead(named, list(columns)))
-    if unit not in _units(columns[named]):
+    if not _fits(unit, columns[named]):
         said = _other_unit(unit, columns[named])
         raise PlanError("require", f"'{criterion.text}': {said[0]}", said[1])
     if sizes and criterion.row.isdecimal() and int(criterion.row) not in sizes:
@@ -189,6 +191,11 @@ def units_of_figures() -> set[str]:
 def units_of(figure: Quantity) -> dict[str, float]:
     """The units in which this figure may be written, and their factors to its own."""
     return _units(figure.unit)
+
+
+def _fits(unit: str, own: str) -> bool:
+    """Whether a figure in its own unit may be written in `unit`, as far as its own one is known."""
+    return own == ANY_UNIT or unit in _units(own)
 
 
 def _units(unit: str) -> dict[str, float]:

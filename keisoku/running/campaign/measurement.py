@@ -182,6 +182,15 @@ def _figures(find: Find, plan: Mapping[str, Any]) -> Mapping[str, str]:
     return found
 
 
+def _columns(find: Find, plan: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    """The figures of each result of the cells, with the line of those that have one, and those of the account."""
+    found: dict[str, dict[str, str]] = {NAME: {"finished": "", "missing": "", "failed": ""}}
+    for cell in cells(parsed(CampaignSettings, plan), find):
+        for name, units in cell.entry.columns_of(cell.of.plain()).items():
+            found.setdefault(name, {}).update(units)
+    return found
+
+
 def _tables(find: Find, directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
     """`runs`: the figures of every finished run; `attempts`: every attempt at a run."""
     settings = parsed(CampaignSettings, directory.plan)
@@ -228,6 +237,7 @@ def of_runs(find: Find) -> Measurement[CampaignSettings]:
         summary="Measures devices by plans and settings, as often as the plan says, in random order.",
         figure="missing",
         figures=partial(_figures, find),
+        columns=partial(_columns, find),
         part=_part,
         tables=partial(_tables, find),
         resumes=True,

@@ -228,6 +228,7 @@ def of_runs(find: Find) -> Measurement[BisectionSettings]:
         analyse=partial(_analyse, find),
         summary="Finds the commit between GOOD and BAD that changed a figure, and says how sure that is.",
         figure="probability",
+        units={"%": "change probability", "": "pairs"},
         tables=partial(_tables, find),
         resumes=True,
         outlined=partial(_outlined, find),

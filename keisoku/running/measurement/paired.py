@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.report.part import Part, plain_part
+from keisoku.ground.run.criterion import ANY_UNIT
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, parsed
@@ -264,6 +265,7 @@ def of_runs(find: Find) -> Measurement[PairedSettings]:
         summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than "
         "A.",
         figure="change",
+        units={"%": "change worse_by", "": "pairs", ANY_UNIT: "a b"},
         part=_part,
         tables=partial(_tables, find),
         resumes=True,

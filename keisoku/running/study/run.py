@@ -14,8 +14,9 @@ from keisoku.ground.observer import Observer, PartObserver
 from keisoku.ground.run.outcome import Outcome as RunOutcome
 from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import SimulatedDevice, find_device, write_device
-from keisoku.language import phrase
+from keisoku.language import join_texts, phrase, plural
 from keisoku.running.measurement.carry_out import carry_out as carry_out_run
+from keisoku.running.measurement.dry_run import outlined as outlined_run
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import find
 from keisoku.running.study.cell import Cell, cells
@@ -66,6 +67,29 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
         f"{study.name}-{step.name}: {text}" for step in study.transfer for text in results[step.name].deviations
     ]
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study), *deviations])
+
+
+def outlined(study: Study) -> list[str]:
+    """What would be measured: a sentence about the study, and one about each of its steps, as far as is known
+    beforehand. Raises PlanError for what cannot be carried out."""
+    device = find(DEVICE)
+    said = [
+        join_texts(": ", [join_texts("-", [study.name, step.name]), outlined_run(device, step.plan)[0]])
+        for step in study.step
+    ]
+    said += [
+        phrase(
+            "{study}-{step}: on this host, with links of the lab (root); how long it takes is not known beforehand",
+            study=study.name,
+            step=step.name,
+        )
+        if kind != "system"
+        else phrase("{study}-{step}: a simulated system", study=study.name, step=step.name)
+        for kind in _KINDS
+        for step in getattr(study, kind)
+    ]
+    steps = plural("{count} step", "{count} steps", count=len(said))
+    return [phrase("{study}: {title}, {steps}", study=study.name, title=study.title, steps=steps), *said]
 
 
 def device_of(step: Step) -> SimulatedDevice:

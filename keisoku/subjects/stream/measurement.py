@@ -63,6 +63,14 @@ def stream_measurement(
         measure=measure,
         analyse=analyse,
         figure="throughput",
+        units={
+            "bit/s": "throughput forward reverse offered_rate intended_rate own_ceiling iperf3 keisoku",
+            "s/GB": "sender_CPU receiver_CPU",
+            "ns": "rtt",
+            "%": "by_chance",
+            "": "runs cells retransmissions ratio_of_throughput ratio offered received lost_datagrams"
+            " of_those_in_network in_host in_socket reordered duplicated",
+        },
         same=("streams", "direction", "duration_s"),
         summary=summary,
         help=help_,

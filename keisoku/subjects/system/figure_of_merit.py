@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from keisoku.ground.entry import unit_of_each
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.system.objective import Goal
@@ -49,3 +51,9 @@ FIGURES = {
     Goal.WORST_P99: FigureOfMerit("worst_99_%", "ns", 1e9, less_is_better=True),
 }
 """By goal."""
+
+
+def merit_units(units: Mapping[str, str], plan: Mapping[str, Any]) -> dict[str, str]:
+    """The unit of each figure of these, which are listed by their unit, and of the plan's goal."""
+    merit = FIGURES[Goal(plan["objective"])]
+    return unit_of_each(units) | {merit.name: merit.unit}

@@ -141,6 +141,12 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     keep=keep_frequency,
     figure="frequency",
+    units={
+        "Hz": "frequency",
+        "ppb": "relative_uncertainty runs_fast_by",
+        "readings": "readings",
+        "ns": "over narrowest_bracket median_bracket residual",
+    },
     summary="Measures the frequency of this machine's counter, and keeps it for the error budgets of later runs.",
     help="""Without --reference, a hardware clock or a pulse-per-second input of this machine is used, if there is one.
 

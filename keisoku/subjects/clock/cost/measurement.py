@@ -62,6 +62,14 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="p50",
+    units={
+        "ns": "bulk min p50 p99 p99.9 p99.99 max smallest_step common_step lower_bound upper_bound"
+        " shortest_round_trip looked_at longest",
+        "%": "reads_without_a_step time_lost",
+        "reads": "backward_steps",
+        "rounds": "rounds",
+        "gaps": "gaps_over_1_µs gaps_over_10_µs gaps_over_100_µs",
+    },
     summary="Measures cost, resolution and monotonicity of every time source of this machine.",
     help="""Bounds of the difference between the counters of two cores, and stalls of the host, are measured too.
 

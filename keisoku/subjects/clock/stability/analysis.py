@@ -27,6 +27,15 @@ from keisoku.subjects.clock.stability.power_law import NAMES, Floats
 from keisoku.subjects.clock.stability.trend import trend
 
 NAME = "clock stability"
+UNITS = {
+    "ppb": "adev mdev hdev frequency_std offset offset_from_mean_rate",
+    "ns": "tdev mtie cumulated_drift wander reading_bound",
+    "s": "duration",
+    "": "readings missing",
+    "Hz": "rate",
+    "ppb/day": "linear_drift",
+}
+"""Figures of all rows, by their unit."""
 TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = phrase("Averaging time"), phrase("Clock"), phrase("Stretch from")
 _DAY_S = 86_400.0
 _STATISTICS = (ADEV, MDEV, HDEV)

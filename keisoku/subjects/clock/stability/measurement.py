@@ -16,7 +16,7 @@ from keisoku.subjects.clock.reading import Reading, narrowest
 from keisoku.subjects.clock.reference.kinds import KERNEL, Chosen, Reference, flags
 from keisoku.subjects.clock.reference.local import CLOCKS, bracket
 from keisoku.subjects.clock.reference.opening import choose, counter, open_reference
-from keisoku.subjects.clock.stability.analysis import NAME, Clock, stability
+from keisoku.subjects.clock.stability.analysis import NAME, UNITS, Clock, stability
 from keisoku.subjects.clock.stability.averaging import OCTAVE
 from keisoku.subjects.clock.stability.log import NS_PER_S, Logger, host_flags, logged, place
 from keisoku.subjects.clock.stability.plot import stability_plots
@@ -123,6 +123,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="adev",
+    units=UNITS,
     seconds=lambda settings: settings.duration_s,
     shortens=("duration_s",),
     resumes=True,

@@ -13,7 +13,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import translatable_flag
 from keisoku.ground.run.settings import parsed
 from keisoku.language import phrase
-from keisoku.subjects.clock.stability.analysis import Clock, stability
+from keisoku.subjects.clock.stability.analysis import UNITS, Clock, stability
 from keisoku.subjects.clock.stability.phase_file.read import read_phase
 from keisoku.subjects.clock.stability.phase_log import from_phase
 from keisoku.subjects.clock.stability.plot import stability_plots
@@ -80,6 +80,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="adev",
+    units=UNITS,
     summary="Computes the stability of a clock from FILE, a log of its phase by another program.",
     help="""\b
     keisoku clock phase tic.txt --tau0 100ms --unit ns

@@ -20,6 +20,15 @@ NAMES: dict[Condition, str] = {
     "both": phrase("both ways"),
 }
 """Of those that have a row of their own."""
+UNITS = {
+    "round trips/min": "rpm",
+    "ns": "median p95 added connection request loading_flows stood reached length upload download",
+    "%": "lost",
+    "bit/s": "up_rate down_rate drains",
+    "byte": "stood_bytes length_bytes",
+    "": "hop",
+}
+"""Figures of all rows, by their unit; the added latency of a hop has the name of its direction."""
 OVERLOADS: dict[Way, Condition] = {"up": "up-overload", "down": "down-overload"}
 HALVES: dict[Way, Condition] = {"up": "up-half", "down": "down-half"}
 """UDP of half of that rate, of which an ordinary line loses nothing."""

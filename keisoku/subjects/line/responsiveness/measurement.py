@@ -9,7 +9,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
 from keisoku.subjects.line.responsiveness.analysis import NAME
 from keisoku.subjects.line.responsiveness.analysis import analyse as analyse_outcomes
-from keisoku.subjects.line.responsiveness.condition import PATIENCE_S, conditions, lasts_s
+from keisoku.subjects.line.responsiveness.condition import PATIENCE_S, UNITS, conditions, lasts_s
 from keisoku.subjects.line.responsiveness.outcome import Outcome, outcome
 from keisoku.subjects.line.responsiveness.plot import latency_plot
 from keisoku.subjects.line.responsiveness.probing import DELAYS, EMPTY, FLOWS, HOPS, PHASES, TRANSACTIONS
@@ -66,6 +66,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="rpm",
+    units=UNITS,
     same=("streams", "congestion"),
     summary="Measures latency to HOST, where 'keisoku stream serve' runs, idle and under load, and the queue between.",
     help="""Loads the path by TCP flows up, down and both ways, and by UDP above its rate, and probes it meanwhile.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
-from keisoku.subjects.line.responsiveness.condition import takes_s
+from keisoku.subjects.line.responsiveness.condition import UNITS, takes_s
 from keisoku.subjects.line.survey.settings import LineSettings
 
 if TYPE_CHECKING:
@@ -86,6 +86,14 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="capacity",
+    units={
+        **UNITS,
+        "ns": f"{UNITS['ns']} timeout",
+        "bit/s": f"{UNITS['bit/s']} tcp capacity",
+        "byte": f"{UNITS['byte']} longest_packet",
+        "%": f"{UNITS['%']} reordered",
+        "ppm": "runs_fast",
+    },
     summary="Measures the line to HOST, where 'keisoku stream serve' runs, in one minute, and summarises it.",
     help="""Measures capacity both ways, latency idle and under load, loss and order, the longest packet, and the clocks
     of both ends. It says which hop's queue adds the latency, what a NAT or firewall does with UDP, and for how long it

@@ -38,6 +38,14 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="mean",
+    units={
+        "Mb/s": "mean median",
+        "(Mb/s)²": "variance",
+        "": "coefficient_of_variation",
+        "ns": "scatter_of_gaps of_clock_predicted of_clock_observed error_of_gaps",
+        "ns/byte": "error_per_byte",
+        "%": "share_predicted share_observed",
+    },
     same=("size_bytes", "direction"),
     summary="Measures the path to HOST, where 'keisoku path serve' runs, by every source of time at once.",
     help="""The same packets are stamped by a program (as gettimeofday and the processor's counter show the time), by

@@ -148,6 +148,15 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="forward",
+    units={
+        "bit/s": "forward reverse if_symmetric train",
+        "ns": "latency reply_interval",
+        "%": "lost clock_share",
+        "packets": "probes answered refused in_outages",
+        "per size": "repeats",
+        "Mb/s": "mean",
+        "(Mb/s)²": "variance clock_predicted",
+    },
     summary="Measures bandwidth, forward and reverse, and latency of every hop to HOST by single packets.",
     help="""Only one probe is on the path at a time. Routers that limit their replies are probed at their own rate:
     with Linux's default of one reply a second this takes four to five minutes. The exit code is 2 if the host itself

@@ -45,6 +45,12 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="capacity",
+    units={
+        "bit/s": "capacity average_dispersion_rate sustained_rate rate",
+        "byte": "burst",
+        "%": "queued of_stamps share",
+        "": "trains_used like_links pairs",
+    },
     summary="Measures the capacity of the path to HOST and back, where 'keisoku path serve' runs.",
     help="""\b
     keisoku path packet-pair 192.0.2.7

@@ -59,6 +59,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="median",
+    units={"ns": "median p99 least largest variation_p99", "%": "lost", "": "sent answered doubled"},
     same=("size_bytes",),
     summary="Measures one-way and two-way delay to HOST, where a STAMP reflector runs.",
     help="""The reflector is 'keisoku path reflect' or any other one (RFC 8762).

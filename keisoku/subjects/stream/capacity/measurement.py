@@ -66,6 +66,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="capacity",
+    units={"bit/s": "capacity maximum", "ms": "added_delay least_rtt", "%": "lost"},
     same=("duration_s", "sub_interval_s"),
     summary="Measures IP capacity to HOST, where 'keisoku stream serve --capacity' runs, by UDP as RFC 9097 says.",
     help="""Speaks UDPSTP (RFC 9946), as OB-UDPST does, which can be the server, too. A search finds the rate at which

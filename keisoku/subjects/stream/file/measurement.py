@@ -57,6 +57,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="throughput",
+    units={"bit/s": "throughput", "": "runs"},
     same=("bytes", "over", "direct"),
     summary="Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies the copy.",
     help="""\b

@@ -50,6 +50,12 @@ def transaction_measurement(kind: type[_Settings], title: str, summary: str, hel
         measure=_measure,
         analyse=analyse,
         figure="p50",
+        units={
+            "requests/s": "requests",
+            "ns": "p50 p90 p99 p99.9 median max mean",
+            "%": "of_time",
+            "": "answered failed connections",
+        },
         same=("connections", "request_bytes", "response_bytes", "rate_rps", "poisson"),
         summary=summary,
         help=help_,

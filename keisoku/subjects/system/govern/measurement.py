@@ -9,6 +9,7 @@ from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
 from keisoku.subjects.system.asked_limit import AskedLimit
+from keisoku.subjects.system.figure_of_merit import merit_units
 from keisoku.subjects.system.govern.analysis import NAME, believed
 from keisoku.subjects.system.govern.analysis import analyse as analyse_intervals
 from keisoku.subjects.system.govern.governor import DOING, Command, govern
@@ -82,6 +83,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="duration",
+    columns=lambda plan: {NAME: merit_units({"ns": "duration believed_for", "%": "right"}, plan)},
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Keeps a whole system at its optimum by the rate limit of a port, changing and observing only the network.",
     help="""\b

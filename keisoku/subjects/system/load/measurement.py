@@ -151,6 +151,13 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="requests",
     figures=_figures,
+    units={
+        "requests/s": "requests",
+        "bit/s": "received",
+        "ns": "p50 p90 p99 p99.9 max",
+        "%": "of_alone cpu_user cpu_system cpu_softirq cpu_idle cpu_steal cpu_waited_for",
+        "": "failed runs runnable retransmitted squeezed backlog_drops",
+    },
     same=("with_", "rate_rps", "keep_alive", "requests", "each_file"),
     summary="Measures requests/s, bytes/s and latencies of clients that load web servers, or bit/s of bulk TCP.",
     help="""TARGET is a system of the lab, or one URL per client; URL@PLACE loads from a namespace or an ssh host.

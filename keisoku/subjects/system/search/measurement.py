@@ -9,6 +9,7 @@ from keisoku.ground.entry import Findings, Measurement, Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
 from keisoku.subjects.system.asked_limit import AskedLimit
+from keisoku.subjects.system.figure_of_merit import merit_units
 from keisoku.subjects.system.interval_log import IntervalLog, kept_intervals, not_as_asked
 from keisoku.subjects.system.opening import from_afar
 from keisoku.subjects.system.search.analysis import NAME
@@ -24,6 +25,13 @@ from keisoku.subjects.system.search.search import COMPARED, SETTLES
 from keisoku.subjects.system.set_up import check, set_up
 from keisoku.subjects.system.settings import LimitSettings
 from keisoku.subjects.system.system import System
+
+_UNITS = {
+    "requests/s": "requests limited_clients other_clients",
+    "bit/s": "forwarded limit rate_without_limit rate_under_limit",
+    "%": "share_kept gain_over_no_limit",
+    "": "evaluations",
+}
 
 
 def measure(work: Work[LimitSettings]) -> None:
@@ -98,6 +106,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="gain_over_no_limit",
+    columns=lambda plan: {NAME: merit_units(_UNITS, plan)},
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Finds the best rate limit of a port for the whole system, changing and observing only the network.",
     help="""\b

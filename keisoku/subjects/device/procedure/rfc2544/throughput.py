@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from math import inf
 
 from keisoku.ground.entry import StandIn
 from keisoku.ground.report import digits
@@ -10,10 +11,13 @@ from keisoku.ground.report.sentence import both, ends
 from keisoku.ground.report.table import LIMIT
 from keisoku.ground.run.result import Result, Row
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
-from keisoku.subjects.device.method.search import SearchOutcome, search
+from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.repetitions import device_slowdown, repetition
+from keisoku.subjects.device.method.search import RETRIES, SearchOutcome, search
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import NEARLY, throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
@@ -29,31 +33,67 @@ _SHARED = ("cost", "whole", "core")
 """Figures of a row that say so."""
 _COST_S = 10.0
 """So much of a plan's time must be left for a frame's cost."""
+LOW = 0.1
+"""The lowest of the loads at which CSIT measures latency, as a share of the throughput."""
+_LOW_S = 1.0
+"""A trial at that load is no longer."""
+_LATENCY = "low_load_latency"
 
 
 def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a frame size: 'throughput' (frames/s), 'bit_rate' (bit/s), 'line_share' (%).
+    """One row a frame size: 'throughput' (frames/s), 'bit_rate' (bit/s), 'line_share' (%), 'low_load_latency' (ns).
 
     Measured: the interval is from the load that passed all its trials to the one above it that passed none. At least:
     the tester, or a ceiling, kept the search from a higher load. Not measured: the row has no figures, because the
     tester's own failure is never a throughput of zero.
     """
-    every = []
+    every, rows = [], []
     for place, size in enumerate(setting.plan.frame_bytes):
-        every.append((yield from search(setting, size, enough_s=setting.share_s(place))))
+        share_s = setting.share_s(place)
+        until_s = inf if share_s is None else setting.spent.seconds + share_s
+        found = yield from search(setting, size, enough_s=share_s)
+        every.append(found)
+        rows.append((yield from _with_latency(setting, _row(setting, found), found.fps, until_s)))
     plan = setting.plan
-    rows = yield from _with_costs(setting, [_row(setting, found) for found in every])
+    rows = yield from _with_costs(setting, rows)
     said: dict[str, list[str]] = {}
     for found, row in zip(every, rows, strict=True):
         for remark in _remarks(found, row):
             said.setdefault(remark, []).append(str(found.frame_bytes))
     remarks = [phrase("{size} byte: {remark}", size=", ".join(sizes), remark=remark) for remark, sizes in said.items()]
+    if any(_LATENCY in row.figures for row in rows):
+        remarks.append(
+            phrase(
+                "Latency at low load is the mean at {percent:.0f} % of the throughput, which RFC 2544 does not ask for",
+                percent=100 * LOW,
+            )
+        )
     return Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
     )
+
+
+def _with_latency(setting: Setting, row: Row, fps: float, until_s: float) -> Generator[Trial, TrialRecord, Row]:
+    """The row with the mean latency at a low load, of one short trial, if a load of `fps` has passed and there is time
+    until `until_s`, in seconds that the method has spent. It is no part of RFC 2544."""
+    settings, size, low_fps = setting.plan.of(ThroughputSettings), row.frame_bytes or 0, LOW * fps
+    if settings.paired or low_fps * settings.trial_s < 1:
+        return row
+    trial = setting.latency_trial(
+        phrase("low load {frame_bytes} byte", frame_bytes=size), size, low_fps, min(settings.trial_s, _LOW_S)
+    )
+    if setting.spent.seconds + RETRIES * trial.seconds > until_s:
+        return row
+    record = yield from repetition(trial)
+    tracked = record.facts.tracked
+    if not record.valid or tracked.latency is None:
+        return row
+    samples, slowdown = [samples_of(record, tracked)], device_slowdown([record])
+    found = latency_figures(setting.bias, [tracked.latency], size, low_fps, samples=samples, slowdown=slowdown)
+    return row.model_copy(update={"figures": row.figures | {_LATENCY: found["mean"]}})
 
 
 def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
@@ -199,7 +239,8 @@ PROCEDURE = Procedure(
     generator=throughput,
     figure="throughput",
     units={"frames/s": "throughput core", "bit/s": "bit_rate", "%": "line_share calm"}
-    | {unit: COSTS[unit] for unit in ("ns", "frames", "")},
+    | {"ns": f"{_LATENCY} {COSTS['ns']}"}
+    | {unit: COSTS[unit] for unit in ("frames", "")},
     of_line=("line_share",),
     example="keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
     over_two_hosts="counts",
@@ -208,6 +249,7 @@ PROCEDURE = Procedure(
         phrase("Throughput"): "throughput",
         phrase("Bit rate"): "bit_rate",
         phrase("Of the line"): "line_share",
+        phrase("Latency at low load"): _LATENCY,
         phrase("CPU time a frame"): "cost",
         phrase("A core carries at most"): "core",
     },
