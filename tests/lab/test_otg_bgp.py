@@ -176,15 +176,19 @@ def test_ipv4_routes_of_an_ipv6_session_have_its_address_as_next_hop() -> None:
         peer.v4_routes.add(name=f"r{port}").addresses.add(address=f"{20 + port}.0.0.0", count=3)
         # Of this range that one is a part.
         peer.v4_routes.add(name=f"s{port}").addresses.add(address=f"{20 + port}.0.0.0", count=5)
+        given = peer.v4_routes.add(name=f"g{port}", next_hop_mode="manual", next_hop_address_type="ipv6")
+        given.next_hop_ipv6_address = "2001:db8::77"
+        given.addresses.add(address=f"{30 + port}.0.0.0")
     request = snappi.StatesRequest()
     request.bgp_prefixes.bgp_peer_names = ["peer1"]
     with otg_client() as api:
         api.set_config(config)
         protocols(api, "start")
-        await_peers(api, lambda peers: [peer.routes_received for peer in peers.values()] == [5, 5])
+        await_peers(api, lambda peers: [peer.routes_received for peer in peers.values()] == [6, 6])
         (state,) = api.get_states(request).bgp_prefixes
-        assert {each.ipv6_next_hop for each in state.ipv4_unicast_prefixes} == {"2001:db8::2"}
-        routes(api, "withdraw", "s2")
+        hops = {each.ipv4_address: each.ipv6_next_hop for each in state.ipv4_unicast_prefixes}
+        assert hops == {f"22.0.{third}.0": "2001:db8::2" for third in range(5)} | {"32.0.0.0": "2001:db8::77"}
+        routes(api, "withdraw", "s2", "g2")
         await_peers(api, lambda peers: peers["peer1"].routes_received == 3)
         routes(api, "withdraw", "r2")
         await_peers(api, lambda peers: peers["peer1"].routes_received == 0)

@@ -81,6 +81,25 @@ def test_routers_learn_ranges_until_they_are_withdrawn_and_lose_a_link() -> None
         assert found["isis1"].l2_point_to_point_hellos_received > 0 and found["isis1"].l2_lsp_received > 0
 
 
+def test_four_thousand_routes_are_learned() -> None:
+    """More than 1000 were refused, because FRR took minutes to read them one by one."""
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    for port in (1, 2):
+        isis_device(config, port)
+    router = config.devices[1].isis
+    router.v4_routes.add(name="four", link_metric=33).addresses.add(address="22.0.0.0", count=2500)
+    router.v6_routes.add(name="six", link_metric=34).addresses.add(address="2001:db8:2::", prefix=64, count=1500)
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        counts = (0, 0)
+        while counts != (2500 + 1, 1500 + 1):  # and the network of the link
+            lsps = [lsp.tlvs for name, lsp in learned(api, "isis1").items() if name.startswith("640100000002")]
+            four = [entry for tlvs in lsps for tlv in tlvs.extended_ipv4_reachability_tlvs for entry in tlv.prefixes]
+            six = [entry for tlvs in lsps for tlv in tlvs.ipv6_reachability_tlvs for entry in tlv.prefixes]
+            counts = len(four), len(six)
+
+
 def test_a_device_may_have_a_bgp_peer_beside_its_router_and_gnmi_says_the_same_of_both() -> None:
     pygnmi = pytest.importorskip("pygnmi.client", reason="pygnmi is not installed")
     config = two_ports("lab:bgp#1", "lab:bgp#2")

@@ -20,7 +20,7 @@ from keisoku.faces.otg.bgp.peers import listening
 from keisoku.faces.otg.bgp.states import bgp_metric, prefix_state
 from keisoku.faces.otg.configuration import Configuration, configuration
 from keisoku.faces.otg.control.controller import Controller
-from keisoku.faces.otg.device.route_range import MOST_HOSTS, Prefixes, hosts
+from keisoku.faces.otg.device.route_range import MOST_HOSTS, Prefixes, hosts, may_meet
 from keisoku.faces.otg.reading.conformance import checked
 
 
@@ -338,6 +338,19 @@ def test_addresses_of_a_range_are_in_its_prefixes(version: int, base: int, lengt
         assert ip_network(f"{address}/{length}", strict=False).network_address in inside
     assert ip_network(f"{found[0]}/{length}", strict=False) == networks[0]
     assert count == 1 or ip_network(f"{found[-1]}/{length}", strict=False) == networks[-1]
+
+
+_RANGE = st.tuples(st.integers(0, 40), st.integers(24, 26), st.integers(1, 5), st.integers(0, 3))
+
+
+@given(st.lists(_RANGE, max_size=4))
+def test_ranges_that_cannot_meet_have_no_prefix_in_common(drawn: list[tuple[int, int, int, int]]) -> None:
+    ranges = [Prefixes(4, place << (32 - length), length, count, step) for place, length, count, step in drawn]
+    texts = [text for one in ranges for text in one.texts()]
+    assert may_meet(ranges) or len(set(texts)) == len(texts)
+    # Ranges without gaps meet only if they have a prefix in common.
+    if all(step == 1 for *_, step in drawn):
+        assert may_meet(ranges) == (len(set(texts)) < len(texts))
 
 
 def test_what_frr_says_in_the_words_of_otg() -> None:

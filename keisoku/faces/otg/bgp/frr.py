@@ -157,6 +157,8 @@ _Parts = Mapping[tuple[int, ...], Sequence[str]]
 
 def _parts(peer: BgpPeer) -> _Parts:
     """A range is one of them unless it shares prefixes with others."""
+    if not peer.routes_may_meet:
+        return {(place,): list(each.texts()) for place, each in enumerate(peer.routes) if each.prefixes}
     owners: dict[str, tuple[int, ...]] = {}
     for place, each in enumerate(peer.routes):
         for text in each.texts():
@@ -200,4 +202,4 @@ def _sets(attributes: Attributes, version: int, own: tuple[int, ...]) -> Iterabl
     if attributes.origins:
         yield f"set extcommunity soo {' '.join(attributes.origins)}"
     if attributes.next_hop is not None:
-        yield f"set {'ip next-hop' if version == 4 else 'ipv6 next-hop global'} {attributes.next_hop}"
+        yield f"set {'ipv6 next-hop global' if ':' in attributes.next_hop else 'ip next-hop'} {attributes.next_hop}"

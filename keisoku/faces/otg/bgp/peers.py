@@ -11,7 +11,7 @@ from typing import Literal
 from keisoku.errors import PlanError
 from keisoku.faces.otg.device.device import Address, Interface
 from keisoku.faces.otg.device.frr_value import word
-from keisoku.faces.otg.device.route_range import MOST_ROUTES, Prefixes, prefixes
+from keisoku.faces.otg.device.route_range import MOST_ROUTES, Prefixes, may_meet, prefixes
 from keisoku.faces.otg.reading.node import Node
 
 MOST_PEERS = 1000
@@ -126,6 +126,11 @@ class BgpPeer:
         return self.address.version
 
     @property
+    def routes_may_meet(self) -> bool:
+        """Whether two of its ranges might have a prefix in common, or one have it twice."""
+        return may_meet(one for each in self.routes for one in each.prefixes)
+
+    @property
     def hides(self) -> bool:
         """Whether some of its routes do not have its own AS."""
         return any(not each.attributes.own_first for each in self.routes)
@@ -156,6 +161,8 @@ def _check(peers: Sequence[BgpPeer]) -> None:
     if len(peers) > MOST_PEERS:
         raise PlanError("devices", f"{len(peers)} BGP peers are too many", f"use at most {MOST_PEERS}")
     for peer in peers:
+        if not peer.routes_may_meet:
+            continue
         seen: dict[str, Attributes] = {}
         for each in peer.routes:
             own = list(each.texts())
@@ -181,7 +188,10 @@ def listening(peers: Sequence[BgpPeer], interfaces: Sequence[Interface]) -> dict
     if len(found) > MOST_LISTENING:
         problem = f"{len(found)} devices are too many with which others begin BGP sessions"
         raise PlanError("devices", problem, f"use at most {MOST_LISTENING}")
-    advertised: dict[str, set[str]] = {device: set() for device in found}
+    prefixes_of: dict[str, list[Prefixes]] = {device: [] for device in found}
+    for peer in peers:
+        prefixes_of.get(peer.interface.device, []).extend(one for each in peer.routes for one in each.prefixes)
+    advertised: dict[str, set[str]] = {device: set() for device, own in prefixes_of.items() if may_meet(own)}
     for peer in peers:
         device = peer.interface.device
         if (first := found.get(device)) is None:
@@ -191,6 +201,8 @@ def listening(peers: Sequence[BgpPeer], interfaces: Sequence[Interface]) -> dict
             raise PlanError(f"{peer.path}.advanced.listen_port", f"{why} port", f"give {first.listen_port}")
         if peer.as_number != first.as_number:
             raise PlanError(f"{peer.path}.as_number", f"{why} AS", f"give {first.as_number}, or use another device")
+        if device not in advertised:
+            continue
         for each in peer.routes:
             if common := advertised[device].intersection(each.texts()):
                 problem = f"{why} table of routes, and another one has {min(common)}, too"
@@ -345,8 +357,11 @@ def _next_hop(node: Node, version: int, interface: Interface, address: Address, 
     manual, kind = node.scalar("next_hop_mode") == "manual", node.scalar("next_hop_address_type")
     given = {each: node.scalar(f"next_hop_ipv{each}_address") for each in (4, 6)}
     own = next((each.ip for each in interface.addresses if each.version == version), None)
-    if extended and version == 4 and address.version == 6 and not manual and (own is None or kind == "ipv6"):
-        return None  # RFC 8950: the address of the session
+    if extended and version == 4 and address.version == 6:  # RFC 8950; FRR sends it by sessions of IPv6 only
+        if manual and kind == "ipv6":
+            return str(given[6])
+        if not manual and (own is None or kind == "ipv6"):
+            return None  # the address of the session
     if kind != f"ipv{version}":
         problem = f"IPv{version} routes have a next hop of IPv{version}"
         node.refuse(problem, f"use ipv{version}", "next_hop_address_type")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import pairwise
+from socket import inet_ntoa
 
 from keisoku.faces.otg.reading.node import Node
 
@@ -29,6 +31,11 @@ class Prefixes:
     def network(self, place: int) -> int:
         """The number of the first address of a prefix."""
         return self.first + place * (self.step << (_BITS[self.version] - self.length))
+
+    @property
+    def last(self) -> int:
+        """The number of the first address of the last prefix."""
+        return self.network(self.count - 1)
 
     def texts(self) -> Iterator[str]:
         """As 198.18.0.0/24."""
@@ -56,7 +63,7 @@ def prefixes(node: Node, version: int) -> tuple[Prefixes, ...]:
         one = Prefixes(version, int(first) >> (bits - length) << (bits - length), length, count, step)
         if count > MOST_ROUTES:
             each.refuse(f"{count} routes are too many", f"use at most {MOST_ROUTES}", "count")
-        if one.network(count - 1) >= 1 << bits:
+        if one.last >= 1 << bits:
             each.refuse("goes beyond the last address", "use fewer routes", "count")
         found.append(one)
     return tuple(found)
@@ -68,6 +75,15 @@ def some_prefixes(node: Node, version: int) -> tuple[Prefixes, ...]:
     if not found:
         node.refuse("advertises nothing", "give at least one address", "addresses")
     return found
+
+
+def may_meet(ranges: Iterable[Prefixes]) -> bool:
+    """Whether two of all their prefixes might be the same; if not, there is no need to write them all."""
+    whole = sorted(ranges, key=lambda one: (one.version, one.length, one.first))
+    return any(one.count > 1 and not one.step for one in whole) or any(
+        (one.version, one.length) == (other.version, other.length) and one.last >= other.first
+        for one, other in pairwise(whole)
+    )
 
 
 def hosts(ranges: Sequence[Prefixes]) -> tuple[str, ...]:
@@ -83,4 +99,5 @@ def hosts(ranges: Sequence[Prefixes]) -> tuple[str, ...]:
 
 
 def _text(number: int, version: int) -> str:
-    return str(ip_address(number.to_bytes(_BITS[version] // 8, "big")))
+    octets = number.to_bytes(_BITS[version] // 8, "big")
+    return inet_ntoa(octets) if version == 4 else str(ip_address(octets))  # of IPv4 there may be millions

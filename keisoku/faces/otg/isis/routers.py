@@ -13,8 +13,8 @@ from keisoku.faces.otg.device.frr_value import number_in_range, word
 from keisoku.faces.otg.device.route_range import Prefixes, some_prefixes
 from keisoku.faces.otg.reading.node import Node
 
-MOST_ROUTES = 1000
-"""Of all routers of a configuration: FRR 8.4 needs 26 s until a neighbour has learned them, and minutes for more."""
+MOST_ROUTES = 10_000
+"""Of all routers of a configuration."""
 MOST_ROUTERS = 32
 """Each has daemons of its own, of 30 MB."""
 _AREA = "490001"
