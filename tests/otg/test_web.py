@@ -148,7 +148,7 @@ def test_a_mistake_is_said_beside_its_field_and_what_was_typed_stays(
 def test_what_acts_on_the_server_is_refused_although_no_form_has_it(server: Server) -> None:
     headers = {"Cookie": cookie(server), "Origin": server.url}
     for entry in ("throughput", "connection-capacity", "convergence"):
-        text = ask(server, "GET", f"/web/new/{entry}", **headers)[1]
+        text = ask(server, "GET", f"/web/new/{entry}", None, **headers)[1]
         assert not re.search(r'name="(capture|force|undo|snap_bytes)"', text)
     typed = {**FORM, "forget": "touch /tmp/owned"}
     status, text, _ = ask(server, "POST", "/web/new/connection-capacity", typed, **headers)
