@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from string import Formatter
+from threading import local
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _CATALOGUES = Path(__file__).parent / "locale"
 _LEAST_LETTERS = 8
 _chosen = ENGLISH
 """Of the process and not of a thread: a live table is drawn by a thread of its own."""
+_reader = local()
+"""Whoever a thread writes for, where that is another one than the process's own reader."""
 
 
 class Phrase(str):
@@ -107,13 +110,14 @@ def translated(text: str) -> str:
     """The text in the chosen language; one of which nothing but its letters is known stays as it is."""
     if not isinstance(text, Phrase):
         return text
-    if _chosen == ENGLISH:
+    chosen = language()
+    if chosen == ENGLISH:
         return str(text)
-    template = catalogue(_chosen).get(text.template, text.template)
+    template = catalogue(chosen).get(text.template, text.template)
     if template is text.template and not text.values:
-        return _recognised(text.template, _chosen)
+        return _recognised(text.template, chosen)
     if template is text.template:  # texts that are only joined
-        template = template.replace("}, {", SEPARATORS[_chosen])
+        template = template.replace("}, {", SEPARATORS[chosen])
     return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
 
 
@@ -124,7 +128,18 @@ def all_translated(texts: Iterable[str]) -> list[str]:
 
 def language() -> str:
     """The chosen one of `LANGUAGES`."""
-    return _chosen
+    chosen: str = getattr(_reader, "language", _chosen)
+    return chosen
+
+
+@contextmanager
+def written_in(name: str) -> Iterator[None]:
+    """What this thread translates in here is said in this language: a server has readers of several at a time."""
+    _reader.language = name
+    try:
+        yield
+    finally:
+        del _reader.language
 
 
 @contextmanager

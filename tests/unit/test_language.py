@@ -16,6 +16,7 @@ from support.synthetic_runs import host_run, page_of
 
 import keisoku
 from keisoku.faces.cli.folding import wide_lines
+from keisoku.faces.service.web.form import texts as form_texts
 from keisoku.ground.report import digits
 from keisoku.ground.report.answer import deviating
 from keisoku.ground.report.template import environment
@@ -44,8 +45,8 @@ MAKERS = ("phrase", "plural")
 
 @cache
 def texts() -> dict[str, str]:
-    """Every text that is made with `phrase` or `plural`, in code and templates, and where it is."""
-    found: dict[str, str] = {}
+    """Every text that is made with `phrase` or `plural`, in code and templates, and those of forms; and where it is."""
+    found = dict.fromkeys(form_texts(), "a form")
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:

@@ -11,12 +11,12 @@ import click
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.measured_command import measured_by, settings_of_whole, with_settings
-from keisoku.faces.cli.measuring import known_as, values_of
 from keisoku.faces.cli.outcome import measured
 from keisoku.ground.entry import Work
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.bisection_settings import BisectionSettings
 from keisoku.running.measurement.table import find
+from keisoku.running.measurement.typed_setting import known_as, values_of
 
 _SETTINGS = settings_of_whole(BisectionSettings)
 _KNOWN_AS = known_as(_SETTINGS)

@@ -57,7 +57,7 @@ def command(
         raise PlanError("--against", f"{form} has no comparison", "leave it out, or use another format")
     found = load(run)
     if form == "pdf":
-        from keisoku.faces.cli.paper import printed
+        from keisoku.ground.report.paper import printed
 
         if out is None:
             raise PlanError("--out", "a PDF is no text for a terminal", "name a file, such as --out report.pdf")

@@ -7,40 +7,19 @@ from textwrap import fill
 
 import click
 
-FIRST = (
-    "dut",
-    "tx",
-    "rx",
-    "frame_bytes",
-    "rate_fps",
-    "trial_s",
-    "profile",
-    "within_s",
-    "require",
-    "dry_run",
-    "out",
-    "as_json",
-)
+from keisoku.running.measurement import setting_order
+
+_OUTPUT = ("dry_run", "out", "as_json", "verbose", "plain", "lang")
+FIRST = (*setting_order.FIRST, "dry_run", "out", "as_json")
 """Parameters in the order in which people need them."""
 MANY = 30
 """A command of fewer options shows them all."""
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Device and ports": (
-        "dut", "tx", "rx", "receiver", "clock", "engine", "gateway", "address", "mtu", "ports", "pattern", "force",
-    ),
-    "Frames": (
-        "frame_bytes", "headers", "vlan", "dscp", "modify", "modifiers", "pacing", "streams", "filters", "networks",
-    ),
-    "Trials and figures": (
-        "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",
-    ),
-    "Records and output": (
-        "frames", "frames_every", "capture", "snap_bytes", "about", "dry_run", "out", "as_json", "verbose", "plain",
-        "lang",
-    ),
-}  # fmt: skip
+    title: (*names, *(_OUTPUT if title == setting_order.RECORDS else ()))
+    for title, names in setting_order.SECTIONS.items()
+}
 """What is in none of them is the measurement's own (`OWN`)."""
-OWN = "This measurement"
+OWN = setting_order.OWN
 _ALL = "keisoku.all_options"
 """In the context of a command whose whole help is asked for."""
 
@@ -86,7 +65,7 @@ def _sections(params: Sequence[click.Parameter]) -> dict[str, list[click.Paramet
     found: dict[str, list[click.Parameter]] = {OWN: [], **{title: [] for title in SECTIONS}}
     for param in params:
         is_help = "--help" in param.opts or "--help-all" in param.opts
-        found["Records and output" if is_help else place.get(param.name or "", OWN)].append(param)
+        found[setting_order.RECORDS if is_help else place.get(param.name or "", OWN)].append(param)
     return found
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from keisoku.errors import PlanError
-from keisoku.faces.cli.measuring import MeasuringCommand, Setting, settings_of
+from keisoku.faces.cli.measuring import MeasuringCommand, with_option
 from keisoku.faces.cli.outcome import output_options
 from keisoku.ground.entry import Measurement
 from keisoku.ground.run.settings import RunSettings
 from keisoku.running.measurement.plan_file import read
+from keisoku.running.measurement.typed_setting import Setting, settings_of
 
 
 def settings_of_whole(kind: type[RunSettings]) -> list[Setting]:
@@ -29,7 +30,7 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
         for option in reversed(output_options()):
             command = option(command)
         for setting in reversed(settings):
-            command = setting.decorated(command)
+            command = with_option(setting, command)
         return command
 
     return decorated

@@ -44,6 +44,8 @@ PARTS = {
     "lldp_neighbours": (*_LLDP_STATE, "lldp-neighbor-database"),
 }
 """What is only asked for where somebody wants it, and where it is."""
+SESSIONS = ("lags", "lacp", "bgp", *(name for name in ROUTERS), "lldp")
+"""Of these the parts that count, and list no routes and no neighbours."""
 _LEAVES: tuple[tuple[Callable[..., Leaves], Collection[str]], ...] = (
     (bgp_leaves, ("bgp", "prefixes")),
     *((protocol.leaves, protocol.parts) for protocol in ROUTERS.values()),

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from keisoku import __version__
 from keisoku.errors import PlanError
+from keisoku.faces.service.configured import Configured
 from keisoku.faces.service.document import (
     FlowAccounts,
     FlowHistograms,
@@ -46,6 +47,14 @@ class Ports(Protocol):
 
     def start_run(self, document: dict[str, Any]) -> RunStatus:
         """Begins a run, if the ports are free."""
+        ...
+
+    def outline_run(self, document: dict[str, Any]) -> list[str]:
+        """What a run would do, in sentences, if the ports are free. It measures nothing."""
+        ...
+
+    def configured(self) -> Configured:
+        """What a client has configured on the ports."""
         ...
 
     def last_traffic(self) -> Last:

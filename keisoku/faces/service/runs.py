@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keisoku.errors import EngineError, KeisokuError, Occupied, PlanError
+from keisoku.faces.service.course import Course, Moment
 from keisoku.faces.service.document import Judged, RunStatus
 from keisoku.ground.entry import Measurement, Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RUNS, RunDirectory, free_path
 from keisoku.ground.run.outcome import Outcome
-from keisoku.ground.run.settings import RunSettings, parsed
+from keisoku.ground.run.settings import RunSettings
 from keisoku.running.measurement.carry_out import carry_out
+from keisoku.running.measurement.dry_run import outlined
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.engine.engine import Progress
@@ -53,9 +55,7 @@ class Runs:
         with self._lock:
             held = next((run.name for run in self._runs.values() if run.holds_ports), None)
         if held is not None:
-            raise Occupied(
-                "ports", f"the run {held} holds them", f"wait, or cancel it: POST /keisoku/v1/runs/{held}/cancel"
-            )
+            raise Occupied("ports", f"the run {held} holds them", "wait until it is over, or cancel it")
 
     def start(self, document: dict[str, Any]) -> RunStatus:
         """Begins a run of this plan and returns when its ports are open.
@@ -78,6 +78,16 @@ class Runs:
             for old in list(self._runs)[:-MOST_KEPT]:
                 del self._runs[old]
         return run.status()
+
+    def outline(self, document: dict[str, Any]) -> list[str]:
+        """What a run of this plan would do, in sentences. Raises as `start` does; then it could not be started."""
+        measurement, settings = asked_from_afar(document)
+        self.check_idle()
+        return outlined(measurement, settings)
+
+    def course(self, name: str) -> list[Moment]:
+        """How a run of this server has gone until now. Raises NoSuchRun."""
+        return self._run(name).course.moments
 
     def statuses(self) -> list[RunStatus]:
         """The status of all runs."""
@@ -122,7 +132,7 @@ class Runs:
         with self._lock:
             found = self._runs.get(name)
         if found is None:
-            raise NoSuchRun("run", f"there is no {name}", "GET /keisoku/v1/runs lists them")
+            raise NoSuchRun("run", f"there is no {name}", "use one of the list of runs")
         return found
 
 
@@ -135,8 +145,7 @@ def asked_from_afar(document: Mapping[str, Any]) -> tuple[Measurement[Any], RunS
             "measurement", f"the server does not carry out {measurement.name}", "measure from its command line"
         )
     measurement.from_afar(values)
-    settings = parsed(measurement.settings, values)
-    assert isinstance(settings, RunSettings)
+    settings: RunSettings = measurement.settings_of(values)
     return measurement, settings
 
 
@@ -159,6 +168,7 @@ class _Run(Observer):
         self._progress: Progress | None = None
         self._come: float | None = None
         self._criteria: list[Judged] = []
+        self.course = Course()
         self._opened = False
         self._begun, self._cancelled = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._measure, name="keisoku-run", daemon=True)
@@ -206,17 +216,20 @@ class _Run(Observer):
         self._check()
         with self._lock:
             self._doing, self._progress = f"{method}: {trial.purpose}", None
+            self.course.began(trial)
 
     def trial_progress(self, progress: Progress) -> None:
         """The running trial has progressed."""
         self._check()
         with self._lock:
             self._progress = progress
+            self.course.moved(progress)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial is on the disk."""
         with self._lock:
             self._trials, self._progress = self._trials + 1, None
+            self.course.ended(record)
         self._check()
 
     def _check(self) -> None:

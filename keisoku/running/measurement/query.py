@@ -74,6 +74,11 @@ def table(path: Path, name: str) -> pa.Table:
     return arrow(path, f"select * from {name}") if isinstance(content, str) else content()
 
 
+def names(directory: RunDirectory) -> list[str]:
+    """The tables that a finished run has."""
+    return [name for name, content in _tables(directory).items() if not isinstance(content, PlanError)]
+
+
 def _tables(directory: RunDirectory) -> dict[str, _Content]:
     """Every table by name."""
     found: dict[str, _Content] = {

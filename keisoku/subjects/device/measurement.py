@@ -227,6 +227,11 @@ def alone(name: str) -> Measurement[Plan]:
     lengths = [f"--{field.removesuffix('_s')}" for field in own if field in (*LENGTHS, "search_s")]
     instead = f"give {' and '.join(lengths)}" if lengths else "leave it out"
     refused = {} if "trial_s" in own else {"trial_s": (f"trials of {name} have no one length", instead)}
+
+    def from_afar(values: Mapping[str, Any]) -> None:
+        _from_afar(values)
+        procedure.from_afar(values)
+
     return replace(
         MEASUREMENT,
         summary=f"{procedure.summary} ({procedure.standard})",
@@ -235,6 +240,7 @@ def alone(name: str) -> Measurement[Plan]:
         made=lambda given, named: plan_of((name,), given),
         waited_for=_waited_for,
         refuses=refused,
+        from_afar=from_afar,
     )
 
 
@@ -248,7 +254,7 @@ def suite(document: str) -> Measurement[Plan]:
     device = f"--dut lab:bridge --ports {','.join(map(str, range(1, ports + 1)))}" if ports > 2 else "--dut lab:bridge"
     return replace(
         MEASUREMENT,
-        summary=f"All procedures of {title} in one run: {listed}.",
+        summary=phrase("All procedures of {title} in one run: {listed}.", title=title, listed=listed),
         help=f"\b\nkeisoku {document} {device} --profile quick",
         offers=(Plan,),
         made=lambda given, named: plan_of((document,), given),

@@ -68,6 +68,11 @@ class Ownership:
         self._owner: str | None = None
         self._heard_s = 0.0
 
+    @property
+    def owner(self) -> str | None:
+        """None while all ports are free."""
+        return self._owner
+
     def check(self, who: str, now_s: float, traffic: bool) -> None:
         """To be called before a request that changes something. Raises Occupied if another controller owns the
         ports."""

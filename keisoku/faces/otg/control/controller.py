@@ -26,9 +26,10 @@ from keisoku.faces.otg.control.replacement import Accept, Replacement
 from keisoku.faces.otg.control.traffic import Traffic
 from keisoku.faces.otg.reading.conformance import checked
 from keisoku.faces.otg.reading.node import Node
-from keisoku.faces.otg.telemetry import Telemetry
+from keisoku.faces.otg.telemetry import SESSIONS, Telemetry
 from keisoku.faces.otg.traffic.acceptance import accepted
 from keisoku.faces.otg.traffic.convergence import EventKind
+from keisoku.faces.service.configured import Configured
 from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import Runs
 from keisoku.faces.service.traffic import Last
@@ -93,11 +94,27 @@ class Controller:
     def start_run(self, document: Document) -> RunStatus:
         """Raises PlanError while a configuration has ports, for an invalid plan, and during another run."""
         with self._lock:
-            self._check_open()
-            if self._ports.session.configuration.ports:
-                problem = "an OTG configuration holds them"
-                raise Occupied("ports", problem, "set an empty configuration first")
+            self._check_free()
             return self._runs.start(document)
+
+    def outline_run(self, document: Document) -> list[str]:
+        """What a run would do, in sentences. Raises as `start_run` does."""
+        with self._lock:
+            self._check_free()
+            return self._runs.outline(document)
+
+    def configured(self) -> Configured:
+        """The configuration with its owner and live counters, for whoever only looks."""
+        with self._lock:
+            session = self._ports.session
+            told = self._monitor.telemetry(SESSIONS)() if session.configuration.ports else None
+            counters = {} if told is None else {"ports": told.ports, "flows": told.flows, "lags": told.lags}
+            return Configured(
+                self._ownership.owner,
+                bool(session.transmitting),
+                session.configuration.document,
+                {**counters, **({} if told is None else told.protocols)},
+            )
 
     def set_config(self, document: Document) -> Document:
         """Replaces everything. A refused configuration changes nothing, not even traffic; only if checked ports then
@@ -221,6 +238,11 @@ class Controller:
     def _check_open(self) -> None:
         if self._closed:
             raise EngineError("the server is shutting down")
+
+    def _check_free(self) -> None:
+        self._check_open()
+        if self._ports.session.configuration.ports:
+            raise Occupied("ports", "an OTG configuration holds them", "set an empty configuration first")
 
     def _holds_ports(self) -> bool:
         return bool(self._ports.session.configuration.ports) or self._runs.active

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import NoSuchRun
+from keisoku.faces.service.web.naming import Given, given
 from keisoku.ground.run import store
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.start import NEVER, instant
@@ -28,6 +29,13 @@ class Listed:
     """Of a run that this server began."""
     sentences: list[str] = field(default_factory=list)
     """The results in words, or why the run cannot be read."""
+    given: Given = field(default_factory=Given)
+    """Name and note."""
+
+    @property
+    def title(self) -> str:
+        """What a reader calls it."""
+        return self.given.name or self.what or self.name
 
     @property
     def has_report(self) -> bool:
@@ -63,8 +71,9 @@ def _path(folder: Path, name: str) -> Path:
 
 
 def _listed(run: store.StoredRun | None, status: RunStatus | None) -> Listed:
+    label = Given() if run is None else given(run.path)
     if status is not None and (run is None or status.state != "finished"):
-        return Listed(status.run, status.what, status.state, status.started_at, status)
+        return Listed(status.run, status.what, status.state, status.started_at, status, given=label)
     assert run is not None, "it is of the store or of this server"
     sentences = [run.problem] if run.problem else run.sentences
-    return Listed(run.name, run.what, run.state, run.started_at, status, sentences)
+    return Listed(run.name, run.what, run.state, run.started_at, status, sentences, label)

@@ -55,6 +55,6 @@ def test_every_name_has_a_head() -> None:
 def test_a_pdf_says_what_makes_it_and_where_it_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ks.measure("throughput", out=tmp_path / "run", **SHORT)
     for words, wanted in (([], "--out: a PDF is no text"), (["--out", "x.pdf"], "sudo apt install chromium")):
-        monkeypatch.setattr("keisoku.faces.cli.paper.shutil.which", lambda name: None)
+        monkeypatch.setattr("keisoku.ground.report.paper.shutil.which", lambda name: None)
         found = CliRunner().invoke(keisoku, ["export", str(tmp_path / "run"), "--format", "pdf", *words])
         assert found.exit_code and wanted in str(found.exception)

@@ -33,6 +33,7 @@ class RecoverySettings(SearchingSettings):
     """RFC 2544 §26.5: an overload of 110 % of the throughput, then half of that rate."""
 
     overload_s: float = Field(60.0, gt=0)
+    """Time under overload before the load is reduced."""
     watch_s: float = Field(60.0, gt=0)
     """Observation time after the load is reduced."""
     repetitions: int = Field(5, ge=1)

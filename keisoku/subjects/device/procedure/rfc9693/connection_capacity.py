@@ -15,7 +15,7 @@ from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionCapacitySettings
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -135,6 +135,7 @@ PROCEDURE = Procedure(
     sizes="64",
     own_flows=True,
     floods=True,
+    from_afar=no_command,
     needs=("connections",),
     connections=lambda settings: settings.most,
     fills_device=True,

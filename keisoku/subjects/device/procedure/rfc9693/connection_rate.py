@@ -12,7 +12,7 @@ from keisoku.subjects.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionRateSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
 
@@ -96,6 +96,7 @@ PROCEDURE = Procedure(
     sizes="64",
     own_flows=True,
     floods=True,
+    from_afar=no_command,
     needs=("connections",),
     connections=lambda settings: settings.most,
 )

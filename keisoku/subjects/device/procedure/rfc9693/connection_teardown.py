@@ -17,7 +17,7 @@ from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
-from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count
+from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
 from keisoku.subjects.device.record.trial import Trial, TrialRecord
 
@@ -102,6 +102,7 @@ PROCEDURE = Procedure(
     sizes="64",
     own_flows=True,
     floods=True,
+    from_afar=no_command,
     needs=("connections",),
     connections=lambda settings: settings.most,
 )

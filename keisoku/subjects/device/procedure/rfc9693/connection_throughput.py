@@ -22,6 +22,7 @@ from keisoku.subjects.device.procedure.rfc9693.connection_trial import (
     ConnectionOutcome,
     attempt,
     count,
+    no_command,
 )
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionThroughputSettings
 from keisoku.subjects.device.record.trial import Flow, Trial, TrialRecord
@@ -124,6 +125,7 @@ PROCEDURE = Procedure(
     sizes="64",
     own_flows=True,
     floods=True,
+    from_afar=no_command,
     needs=("connections",),
     connections=lambda settings: settings.most,
 )

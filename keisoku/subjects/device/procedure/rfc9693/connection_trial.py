@@ -7,9 +7,10 @@ it came from. A connection is valid if both arrived; so the device is judged by 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.port_pairs import port_pairs
@@ -224,6 +225,13 @@ def _forget(setting: Setting, settings: ConnectionSettings) -> Event | None:
             "give a command with --forget, or the device's timeout of connections with --forgotten",
         )
     return None
+
+
+def no_command(settings: Mapping[str, Any]) -> None:
+    """Raises PlanError for what makes a device forget, if that would be a command of the server."""
+    if settings.get("forget") and settings["forget"] not in EVENTS:
+        problem = "a command of the server may only be given on its own command line"
+        raise PlanError("forget", problem, f"use {FLUSHED}")
 
 
 def count(number: int) -> Quantity:

@@ -1,0 +1,66 @@
+"""A run while it goes, drawn: load, loss and latency against time. It draws what the run's course says, and computes no
+figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from keisoku.faces.service.course import Moment
+from keisoku.ground.report.plot import Plot, axis, device_colour, label
+from keisoku.ground.report.svg import svg
+from keisoku.language import phrase
+
+WIDTHS_PX = (520, 340)
+"""Of a picture on a desk, and on a telephone."""
+_HEIGHT_PX = 210
+_STYLE = ' style="max-width:100%;height:auto"'
+"""What the page's own style sheet says, as its policy takes no style of an element."""
+
+
+def pictures(course: Sequence[Moment]) -> list[tuple[Markup, Markup]]:
+    """Each plot that has at least two moments, for a desk and for a telephone."""
+    drawn = [
+        _plot(
+            "rate",
+            phrase("Rate, in frames/s"),
+            course,
+            {
+                phrase("arrived"): lambda moment: moment.forwarded_fps,
+                phrase("intended at each port"): lambda moment: moment.intended_fps,
+            },
+        ),
+        _plot("loss", phrase("Not arrived until now, in %"), course, {"": lambda moment: moment.loss_percent}),
+        _plot("latency", phrase("Mean latency of each trial, in µs"), course, {"": _latency_us}),
+    ]
+    return [(_picture(plot, WIDTHS_PX[0]), _picture(plot, WIDTHS_PX[1])) for plot in drawn if plot.traces]
+
+
+def _latency_us(moment: Moment) -> float | None:
+    return None if moment.latency_ns is None else moment.latency_ns / 1e3
+
+
+def _plot(name: str, title: str, course: Sequence[Moment], curves: dict[str, Callable[[Moment], float | None]]) -> Plot:
+    plot = Plot(
+        name, title, {"xaxis": axis(phrase("Seconds since the run began")), "yaxis": axis(title)}, height=_HEIGHT_PX
+    )
+    for number, (called, value) in enumerate(curves.items()):
+        known = [(moment.at_s, found) for moment in course if (found := value(moment)) is not None]
+        if len(known) > 1:
+            plot.add(
+                {
+                    "x": [at_s for at_s, _ in known],
+                    "y": [found for _, found in known],
+                    "mode": "lines+markers" if len(known) < 60 else "lines",
+                    "line": {"color": device_colour(number), **({"dash": "dash"} if number else {})},
+                    "marker": {"size": 5, "color": device_colour(number)},
+                    **({"name": label(called)} if called else {}),
+                }
+            )
+    return plot
+
+
+def _picture(plot: Plot, width_px: int) -> Markup:
+    # SVG of `svg` is made of numbers and escaped texts.
+    return Markup(svg(plot, width_px, titled=False).replace(_STYLE, ""))
