@@ -210,6 +210,8 @@ SHOWN = (
 )
 """Folders whose texts readers of a page or a terminal see."""
 NOT_SHOWN = {
+    "running/measurement/setting_order.py": "headings of the help of commands; the forms have their own",
+    "running/measurement/typed_setting.py": "the help of an option",
     "subjects/clock/reference/kinds.py": "forms of an option, in its refusal",
     "subjects/clock/reference/ntp.py": "a refusal of the far end, in an error",
     "subjects/clock/reference/ptp/port.py": "a refusal of the far end, in an error",

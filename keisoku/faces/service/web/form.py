@@ -226,7 +226,9 @@ class Form:
         found: dict[str, list[str]] = {}
         for setting in self.settings:
             value = values.get(setting.name)
-            if value is not None and value != _plain(setting.field.get_default(call_default_factory=True)):
+            usual = _plain(setting.field.get_default(call_default_factory=True))
+            # What is not typed of a box that is usually ticked unticks it.
+            if value is not None and (setting.kind is bool or value != usual):
                 found[setting.name] = _typed(setting, value)
         found |= {f"about.{name}": [said] for name, said in plan.get("about", {}).items()}
         if self._of_several:
