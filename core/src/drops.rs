@@ -189,7 +189,7 @@ mod attached {
         /// `missed()` before the trial.
         missed: u64,
         /// BPF programs that others have loaded, by their numbers; those that cannot be watched have no link.
-        programs: BTreeMap<u32, (Watched, Option<Link>)>,
+        programs: BTreeMap<u32, (Watched, Result<Link, Absent>)>,
         /// The namespace in which a rule asks for traces.
         traces: Option<File>,
     }
@@ -267,7 +267,7 @@ mod attached {
                         self.traces = namespace.or(self.traces.take());
                         self.links.extend(links);
                     }
-                    Err(error) => self.absent.push((part, error.to_string())),
+                    Err(error) => self.absent.push((part, why(&error))),
                 }
             }
             Ok(())
@@ -321,8 +321,13 @@ mod attached {
             let unread = read(offset_of!(Control, unread)) + missed;
             let unplaced = read(offset_of!(Control, unplaced));
             let mut absent = self.absent.clone();
-            let deaf = self.programs.values().filter(|(_, link)| link.is_none());
-            absent.extend(deaf.map(|(watched, _)| ("program", watched.name.clone())));
+            let deaf = self
+                .programs
+                .values()
+                .filter_map(|(_, link)| link.as_ref().err());
+            absent.extend(deaf.cloned());
+            absent.sort();
+            absent.dedup();
             let found: Vec<_> = self.places()?.iter().filter_map(Result::ok).collect();
             let mut places: Vec<_> = found
                 .iter()
@@ -402,10 +407,8 @@ mod attached {
                 }
                 let Ok(fd) = program.fd() else { continue };
                 let short = program.name_as_str().unwrap_or_default().to_owned();
-                let nameless = Watched::without_types(short);
-                let (watched, link) = match tracing::described(&fd).ok().flatten() {
-                    None => (nameless, None),
-                    Some(watched) => {
+                let made = match tracing::described(&fd) {
+                    Ok(Some(watched)) => {
                         let link = tracing::attach_to(
                             &self.object,
                             name,
@@ -414,10 +417,14 @@ mod attached {
                             &watched,
                             self.kernel,
                         );
-                        (watched, link.ok())
+                        (watched, link.map_err(|error| ("programs", why(&error))))
                     }
+                    _ => (
+                        Watched::without_types(short.clone()),
+                        Err(("program", short)),
+                    ),
                 };
-                self.programs.insert(number, (watched, link));
+                self.programs.insert(number, made);
             }
             self.programs.retain(|number, _| there.contains(number));
         }
@@ -465,6 +472,16 @@ mod attached {
                 index => Ok(inode << 32 | u64::from(index)),
             }
         })
+    }
+
+    /// Why a program was not attached.
+    fn why(error: &io::Error) -> String {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "this host does not permit programs at functions of the kernel".into()
+            }
+            _ => error.to_string(),
+        }
     }
 
     fn text(bytes: &[u8]) -> String {

@@ -93,18 +93,18 @@ class Gaps(Sequence[Gap]):
         whole = np.delete(np.concatenate(rows), list(self._bitmaps), axis=0)
         return whole[np.argsort(whole[:, 0], kind="stable")]
 
-    def hold(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these sequence numbers are missing; in a joined gap without a bitmap any may be."""
+    def hold(self, sequences: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these numbers of frames are missing; in a joined gap without a bitmap any may be."""
         order = np.argsort(self._rows[:, 0], kind="stable")
         rows = self._rows[order]
-        at = np.searchsorted(rows[:, 0], numbers, "right") - 1
-        found = np.zeros(len(numbers), bool)
+        at = np.searchsorted(rows[:, 0], sequences, "right") - 1
+        found = np.zeros(len(sequences), bool)
         inside = at >= 0
-        found[inside] = numbers[inside] <= rows[at[inside], 1]
+        found[inside] = sequences[inside] <= rows[at[inside], 1]
         for place, bitmap in self._bitmaps.items():
             here = np.flatnonzero(found & (order[np.maximum(at, 0)] == place))
             bits = np.unpackbits(np.frombuffer(b64decode(bitmap), np.uint8), bitorder="little")
-            found[here] = bits[numbers[here] - self._rows[place, 0]] > 0
+            found[here] = bits[sequences[here] - self._rows[place, 0]] > 0
         return found
 
     def __len__(self) -> int:

@@ -147,7 +147,8 @@ def said(found: LostFrames, in_lab: bool) -> str:
 
 def limits(found: LostFrames) -> list[str]:
     """What was not looked at, a sentence each."""
-    told = [_absent(part, why) for part, why in found.absent]
+    apart = {part: _ALONE[part] for part, _ in found.absent if part in _ALONE}
+    told = [*apart.values(), *_absent([pair for pair in found.absent if pair[0] not in _ALONE])]
     if found.unread:
         told.append(
             plural(
@@ -240,17 +241,28 @@ def _not_seen(found: LostFrames, in_lab: bool) -> str:
     )
 
 
-def _absent(part: str, why: str) -> str:
-    if part == "reasons":
-        return phrase("This kernel gives no reasons (they came with Linux 5.17): only functions are known.")
-    if part == "pages":
-        return phrase("Before Linux 6.11 packets that lie in pages, as those of packet sockets, are not recognised.")
-    if part == "program":
-        return phrase("What the BPF program {name} drops is not seen: it has no BTF.", name=why)
-    what = {
-        "nftables": phrase("Rules of nftables are not told"),
-        "redirect": phrase("Failed redirects of XDP are not seen"),
-        "devmap": phrase("What drivers refuse of XDP is not seen"),
-        "cpumap": phrase("What CPUs refuse of XDP is not seen"),
-    }
-    return phrase("{what}: {why}.", what=what.get(part, part), why=why)
+_ALONE = {
+    "reasons": phrase("This kernel gives no reasons (they came with Linux 5.17): only functions are known."),
+    "pages": phrase("Before Linux 6.11 packets that lie in pages, as those of packet sockets, are not recognised."),
+}
+_PARTS = {
+    "nftables": phrase("rules of nftables"),
+    "redirect": phrase("failed redirects of XDP"),
+    "devmap": phrase("what drivers refuse of XDP"),
+    "cpumap": phrase("what CPUs refuse of XDP"),
+    "programs": phrase("what XDP programs drop, and names of tc programs"),
+}
+
+
+def _absent(parts: Sequence[tuple[str, str]]) -> list[str]:
+    """What is not seen, a sentence for each reason."""
+    unseen: dict[str, list[str]] = {}
+    for part, why in parts:
+        if part == "program":
+            unseen.setdefault(phrase("they have no BTF"), []).append(phrase("the BPF program {name}", name=why))
+        else:
+            unseen.setdefault(why, []).append(_PARTS[part])
+    return [
+        phrase("Not watched here: {parts} ({why}).", parts=join_texts(", ", what), why=why)
+        for why, what in unseen.items()
+    ]
