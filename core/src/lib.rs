@@ -7,6 +7,7 @@ pub mod account;
 pub mod capture;
 pub mod chance;
 pub mod clock;
+pub mod drops;
 pub mod error;
 pub mod frame;
 pub mod hiccup;
@@ -39,6 +40,8 @@ mod _core {
     use crate::clock::cost::clock_costs;
     #[pymodule_export]
     use crate::clock::python::{clock_brackets, clock_counter, clock_read_costs, clock_ticks};
+    #[pymodule_export]
+    use crate::drops::python::DropWatch;
     #[pymodule_export]
     use crate::hiccup::look::python::look_at_cpus;
     #[pymodule_export]

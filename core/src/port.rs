@@ -7,7 +7,7 @@
 mod afxdp;
 pub mod arrival;
 #[cfg(bpf)]
-mod bpf;
+pub mod bpf;
 pub mod expected;
 mod in_order;
 pub mod opening;

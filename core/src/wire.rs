@@ -63,6 +63,8 @@ struct State {
     thread: Option<JoinHandle<Finished>>,
     /// Of the latest trial (`Record::words`).
     words: Vec<Vec<u64>>,
+    /// When the first frame of the latest trial that has ended was due.
+    began_ns: u64,
 }
 
 #[pymethods]
@@ -190,6 +192,11 @@ impl Wire {
         )
     }
 
+    /// When the first frame of the latest trial that has ended was due, on CLOCK_MONOTONIC.
+    fn began_ns(&self) -> u64 {
+        self.lock().began_ns
+    }
+
     /// When the first frame of the running trial is due, in ns of CLOCK_MONOTONIC; None as long as that is not known.
     fn start_ns(&self) -> Option<u64> {
         let watch = self.lock().watch.clone()?;
@@ -295,7 +302,9 @@ impl Wire {
         let thread = self.lock().thread.take()?;
         let ended = thread.join();
         let mut state = self.lock();
-        state.watch = None;
+        if let Some(watch) = state.watch.take() {
+            state.began_ns = watch.start_ns.load(Ordering::Relaxed);
+        }
         let (ports, record) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         state.ports = Some(ports);
         Some(record)

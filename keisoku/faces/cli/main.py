@@ -30,7 +30,7 @@ GROUPS = {
     "Paths and streams": ("line", "path", "stream"),
     "Whole systems": ("system",),
     "Clocks": ("clock",),
-    "Results": ("runs", "report", "compare", "ab", "bisect", "trend", "export", "query", "analyse", "study"),
+    "Results": ("runs", "report", "compare", "ab", "bisect", "trend", "export", "query", "why", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
     "Services": ("serve", "port", "completion"),
@@ -170,6 +170,10 @@ _PLACES = {
     "trend": Place(
         "keisoku.faces.cli.trend",
         "Shows how figures changed over RUNS of the same measurement of the same device, in the order of their start.",
+    ),
+    "why": Place(
+        "keisoku.faces.cli.why",
+        "Says where each lost frame of RUN was lost, and why.",
     ),
 }
 """Commands with a module each; all others are procedures. A test compares the sentences with the commands' own."""

@@ -34,6 +34,7 @@ from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan.rate import NO_RATE
+from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
@@ -205,7 +206,7 @@ def analyse(directory: RunDirectory) -> Findings:
         raise _no_trial(directory)
     said = directory.context.get("stamps_replaced", [])
     results = [
-        _told(marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records))
+        _told(marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records), plan, records)
         for result in with_contradictions(agreed(found_results, records), records)
     ]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
@@ -215,10 +216,17 @@ def analyse(directory: RunDirectory) -> Findings:
     return Findings(results, files=files, detail=found)
 
 
-def _told(result: Result) -> Result:
+def _told(result: Result, plan: Plan, records: Sequence[TrialRecord]) -> Result:
     """With its sentence, where that says more than the main figure, which is known only now."""
     procedure = PROCEDURES[result.measurement]
     more = procedure.adds(result)
+    if plan.why_lost:
+        from keisoku.subjects.device.report.lost_places import limits, lost_frames, said
+
+        found = lost_frames([record for record in records if record.method == result.measurement])
+        if found is not None:
+            result = result.model_copy(update={"remarks": [*result.remarks, *limits(found)]})
+            more = [*more, *([text] if (text := said(found, is_lab(plan.dut))) else [])]
     if not more:
         return result
     return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, procedure.figure), *more])})

@@ -135,6 +135,7 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         plan.modifiers,
         plan.networks,
         changes=any(_watches_headers(plan, method) for method in plan.methods),
+        why_lost=plan.why_lost,
         listening=plan.listening(),
         connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,

@@ -60,7 +60,7 @@ pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
 }
 
 /// The line of a verifier's log that gives the reason; its statistics follow it.
-fn complaint(log: &str) -> Option<&str> {
+pub fn complaint(log: &str) -> Option<&str> {
     let statistics = ["verification time", "stack depth", "processed"];
     log.lines().rfind(|line| {
         !line.trim().is_empty() && !statistics.iter().any(|start| line.starts_with(start))

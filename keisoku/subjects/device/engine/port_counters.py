@@ -23,6 +23,7 @@ _NAMES = (
     "rx_missed_errors",
     "rx_fifo_errors",
     "rx_over_errors",
+    "rx_crc_errors",
 )
 
 

@@ -30,6 +30,7 @@ from keisoku.subjects.device.engine.address_filter import filtered_at
 from keisoku.subjects.device.engine.connecting import INITIATOR, PLACES, Connecting
 from keisoku.subjects.device.engine.cpu_times import CpuTimes
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread
+from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.port_counters import Counters, read_all
@@ -116,10 +117,12 @@ class WiredEngine:
         events: DeviceEvents | None = None,
         rewrites: Rewrites | None = None,
         opens: OpensWire = opened_here,
+        why_lost: bool = False,
     ) -> None:
         """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
-        Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
-        self._ports, self._traffic, self._context = ports, traffic, context
+        Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late. With
+        `why_lost` trials tell where this host's kernel dropped frames. Raises PlanError if it does not let them."""
+        self._ports, self._traffic, self._context, self._opens = ports, traffic, context, opens
         self._resets, self._events = resets, events or DeviceEvents()
         self._rewrites = rewrites
         self._views = all(port.views for port in ports)
@@ -135,6 +138,8 @@ class WiredEngine:
         with ExitStack() as stack:
             self._counters = [stack.enter_context(closing(port.open_counters())) for port in ports]
             self._wire = opens(places, traffic.transmitting, traffic.receiving)
+            stack.callback(self._wire.close)
+            self._drops = stack.enter_context(closing(DropWatch(ports))) if why_lost else None
             self._opened = stack.pop_all()
         self._running: _Running | None = None
         self._warm = not warm_up
@@ -167,6 +172,8 @@ class WiredEngine:
         found: set[Ability] = {"marks"} if self._views else set()
         if set(senders) == {"xdp"} and all(port.on_host for port in self._ports):
             found.add("batches")
+        if self._opens is opened_here:
+            found.add("drops")
         return found
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -217,6 +224,8 @@ class WiredEngine:
             self._full_speed if trial.at_full_speed else None,
             found,
             openings,
+            self._drops,
+            stream + len(openings),
         )
         self._running.start()
 
@@ -274,7 +283,6 @@ class WiredEngine:
                 self._capture.close()
         finally:
             self._opened.close()
-            self._wire.close()
 
     def context(self) -> dict[str, object]:
         """Ports, and what the caller stated about the device between them."""
@@ -395,11 +403,14 @@ class _Running(TrialThread):
         full_speed: FullSpeed | None,
         watched: Watched | None,
         openings: Sequence[Callable[..., _Load]],
+        drops: DropWatch | None,
+        first_stream: int,
     ) -> None:
         """Where `openings` open connections, each of them and then `load` is made of what is known of these by then,
         `connecting`."""
         super().__init__()
         self._openings = openings
+        self._drops, self._first_stream = drops, first_stream
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu, self._processes = device_cpu, processes
@@ -429,7 +440,7 @@ class _Running(TrialThread):
         if not self.stopped.is_set():
             with ExitStack() as stack:
                 opened = self._open(stack)
-                whole = self._counted(self._carry_with_events)
+                whole = self._followed()
                 if opened is not None:
                     whole = whole.model_copy(update=opened.facts(self._answers()))
             if self._watched is not None:
@@ -466,6 +477,16 @@ class _Running(TrialThread):
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
         beside = cpu_times.facts(sending) | samples.facts(sending, listed) | {"cpu_counters": counters.found}
         return Facts.model_validate(facts | {"counters": changes} | beside)
+
+    def _followed(self) -> Facts:
+        """The facts of the trial's load, with the places where the kernel dropped its frames if these are watched."""
+        if self._drops is None:
+            return self._counted(self._carry_with_events)
+        load = self._load
+        assert isinstance(load, _Load)
+        self._drops.begin(self._first_stream, len(json.loads(load.trial)["streams"]))
+        facts = self._counted(self._carry_with_events)
+        return self._drops.end(facts, self._first_stream, self._wire.began_ns())
 
     def _threads(self, processes: Sequence[str] | None) -> list[int]:
         """Those whose instructions belong to the frames of a trial that times batches: of this process, of the kernel

@@ -18,18 +18,19 @@ Ability = Literal[
     "compare",
     "connections",
     "cost",
+    "drops",
     "marks",
     "multicast",
     "switches",
 ]
-"""short_gap: sends with gaps of 88 bits (RFC 2889 §5.6). undersize, crc, dribble, alignment: sends the kinds of errored
-frames that a NIC does not send (§5.9). anywhere: counts frames at whichever port they arrive. commands: commands of
-the host can be events, whose time is known on the clock of the frames. compare: compares the headers of every frame
-that arrives with those that are expected. connections: opens connections before a load and sees from where each
-arrives (RFC 9693). batches: times batches of frames on the CPU of this host that the device uses too. cost: the
-same also over a cable. marks: sees which frames arrived with CE, or with another class than they
-were sent with. multicast: accounts for each frame at several ports (RFC 3918). switches: starts, pauses and ends flows
-of a running trial one by one, and counts them while it runs."""
+"""short_gap: sends with gaps of 88 bits (RFC 2889 §5.6). undersize, crc, dribble, alignment: sends the kinds of
+errored frames that a NIC does not send (§5.9). anywhere: counts frames at whichever port they arrive. commands:
+commands of the host can be events, whose time is known on the clock of the frames. compare: compares the headers of
+every frame that arrives with those that are expected. connections: opens connections before a load and sees from where
+each arrives (RFC 9693). batches: times batches of frames on the CPU of this host that the device uses too. cost: the
+same also over a cable. drops: tells where in this host's kernel a frame was dropped. marks: sees which frames arrived
+with CE, or with another class than they were sent with. multicast: accounts for each frame at several ports (RFC
+3918). switches: starts, pauses and ends flows of a running trial one by one, and counts them while it runs."""
 
 
 class Capabilities(BaseModel):

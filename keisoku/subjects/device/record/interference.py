@@ -127,6 +127,8 @@ class PortCounters(_Model):
     rx_missed_errors: int
     rx_fifo_errors: int
     rx_over_errors: int
+    rx_crc_errors: int = 0
+    """Frames with a wrong FCS: they were damaged on the wire."""
     peer_tx_dropped: int | None
     """Frames that the device's end of a veth could not put into this port's ring; None where the tester cannot read
     that end."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from keisoku.errors import PlanError
@@ -59,6 +60,16 @@ _TRIALS = pa.schema(
 _STREAM = [("trial", pa.int64()), ("stream", pa.int64())]
 _STREAMS = pa.schema([*_STREAM, ("transmit", pa.int64()), ("receive", pa.int64()), *_COUNTS])
 _LOST = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("first", "last", "count", "after_ns", "before_ns"))])
+_LOST_PLACES = pa.schema(
+    [
+        *_STREAM,
+        ("sequence", pa.int64()),
+        ("dropped_ns", pa.int64()),
+        *((name, pa.string()) for name in ("kind", "reason", "function", "interface", "namespace", "qdisc")),
+        *((name, pa.string()) for name in ("rule", "program")),
+        ("of_tester", pa.bool_()),
+    ]
+)
 _CHANGES = pa.schema(
     [
         *_STREAM,
@@ -76,15 +87,17 @@ _LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", 
 def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | PlanError]:
     """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
 
-    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'changes': what
-    differs in each kind of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each
-    frame, or for each changed one; times are ns since the first was due; only if the run kept these rows.
+    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'lost_places':
+    lost frames that this host's kernel was seen to drop, where that was watched. 'changes': what differs in each kind
+    of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each frame, or for each
+    changed one; times are ns since the first was due; only if the run kept these rows.
     """
     log = TrialLog(directory)
     found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
         "trials": lambda: trials(log.records()),
         "streams": lambda: streams(log.records()),
         "lost": lambda: _of_streams(log.records(), _LOST, _lost),
+        "lost_places": lambda: _lost_places(log.records()),
         "changes": lambda: _changes(log.records()),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
@@ -172,6 +185,26 @@ def _changes(records: Iterable[TrialRecord]) -> pa.Table:
         for change in changes_of(kind)
     ]
     return pa.Table.from_pylist(rows, schema=_CHANGES)
+
+
+def _lost_places(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each lost frame that the kernel was seen to drop."""
+    made = []
+    for record in records:
+        if (drops := record.facts.drops) is None:
+            continue
+        stream, sequence, place, dropped_ns = drops.frames.rows.T
+        columns = {
+            "trial": pa.array(np.full(len(stream), record.index)),
+            "stream": pa.array(np.array([one.stream for one in record.facts.streams], np.int64)[stream]),
+            "sequence": pa.array(sequence),
+            "dropped_ns": pa.array(dropped_ns),
+        }
+        for name in _LOST_PLACES.names[len(columns) :]:
+            words = pa.array([getattr(one, name) for one in drops.places], _LOST_PLACES.field(name).type)
+            columns[name] = words.take(pa.array(place))
+        made.append(pa.table(columns, schema=_LOST_PLACES))
+    return pa.concat_tables(made) if made else _LOST_PLACES.empty_table()
 
 
 def _lost(tracked: Tracked) -> list[dict[str, object]]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from keisoku.subjects.device.record.changes import StreamChanges
 from keisoku.subjects.device.record.counts import Marked, Sent, Tracked
 from keisoku.subjects.device.record.event import Event, Happened
+from keisoku.subjects.device.record.gaps import Drops
 from keisoku.subjects.device.record.interference import Interference, PortCounters
 from keisoku.subjects.device.record.opening import Opened, Opening
 from keisoku.subjects.device.record.stacks import Stacks
@@ -491,6 +492,8 @@ class Facts(_Model):
     the device's processes, in a trial that times batches; empty where the machine does not count them."""
     stacks: Stacks | None = None
     """Where in the kernel the CPUs were, where the trial looks at that."""
+    drops: Drops | None = None
+    """Where in the kernel frames were lost; None where nobody watched."""
 
     @property
     def slowdown(self) -> float:

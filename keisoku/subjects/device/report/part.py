@@ -14,6 +14,7 @@ from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.row_plot import row_plot
 from keisoku.ground.report.template import environment
 from keisoku.language import phrase
+from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.plot.device import Device, devices
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.trial import NS_PER_S
@@ -22,6 +23,7 @@ from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
 from keisoku.subjects.device.report.loss_list import losses
+from keisoku.subjects.device.report.lost_places import by, limits, lost_frames, said, time_text
 from keisoku.subjects.device.report.setup import setup
 from keisoku.subjects.device.report.summary import conclusion, summary
 from keisoku.subjects.device.report.time_plot import time_plot
@@ -50,7 +52,12 @@ def part(runs: Sequence[DeviceRun]) -> Part:
                 else []
             ),
         ],
-        extras=[*_lost(found, templates), _accounts(found, templates), _calibration(found, templates)],
+        extras=[
+            *_lost_places(found, templates),
+            *_lost(found, templates),
+            _accounts(found, templates),
+            _calibration(found, templates),
+        ],
         conclusion=conclusion(found),
         notes=[statement.SIMULATED, statement.NOT_INCLUDED],
         no_deviation=phrase("None: every method ran as the standard it is named after prescribes."),
@@ -109,6 +116,26 @@ def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
     return [
         Extra("lost", phrase("Lost frames"), templates.get_template("lost.html").render(devices=found, losses=lost))
     ]
+
+
+def _lost_places(found: Sequence[Device], templates: Environment) -> list[Extra]:
+    """Where frames were lost; empty if nobody watched or none was lost."""
+    places = {device.name: own for device in found if (own := lost_frames(device.run.records)) and own.lost_frames}
+    if not places:
+        return []
+    markup = templates.get_template("lost_places.html").render(
+        devices=[device for device in found if device.name in places],
+        found=places,
+        said={
+            device.name: said(places[device.name], is_lab(device.run.plan.get("dut")))
+            for device in found
+            if device.name in places
+        },
+        by=by,
+        limits=limits,
+        time_text=time_text,
+    )
+    return [Extra("lost-places", phrase("Where frames were lost"), markup)]
 
 
 def _accounts(found: Sequence[Device], templates: Environment) -> Extra:

@@ -122,6 +122,8 @@ class WantedTraffic:
     """Destination networks behind the receiving port (RFC 2544 §12)."""
     changes: bool = False
     """Whether trials may compare the headers of every frame that arrives."""
+    why_lost: bool = False
+    """Whether trials tell where this host's kernel dropped frames."""
     connection_bytes: int = 0
     """Of the frames that open or answer all connections of a trial; 0: none is opened."""
     flow_bytes: int = 0

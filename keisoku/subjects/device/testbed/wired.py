@@ -83,7 +83,9 @@ class WiredTestbed(Testbed):
         views = wanted.changes or wanted.connection_bytes > 0
         self.ports = [replace(port, views=port.views or views, lots=lots) for port in self.ports]
         own = capture, self.resets, warm_up, self.events, self.rewrites
-        return WiredEngine(self.ports, traffic, speed, self._context(), *own, opens=self.opens)
+        return WiredEngine(
+            self.ports, traffic, speed, self._context(), *own, opens=self.opens, why_lost=wanted.why_lost
+        )
 
     @property
     def remarks(self) -> Sequence[str]:
