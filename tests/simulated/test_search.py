@@ -81,7 +81,7 @@ def test_the_ceiling_leaves_room_for_clocks_that_differ_by_200_ppm() -> None:
     assert result.remarks[0].startswith("RFC 2544 §26.1 at 99.98 %: ")
     whole, result, _ = searched(toml, trial_s=2, ceiling_percent=100)
     assert whole < 0.9998 * 100 * LINE
-    assert result.remarks == []
+    assert not any("§26.1 at" in remark for remark in result.remarks)
 
 
 def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:

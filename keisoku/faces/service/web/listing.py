@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keisoku.faces.service.document import RunStatus
 from keisoku.faces.service.runs import NoSuchRun
-from keisoku.faces.service.web.naming import Given, given
+from keisoku.faces.service.web.naming import Label, label_of
 from keisoku.ground.run import store
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.start import NEVER, instant
@@ -71,7 +71,7 @@ def _path(folder: Path, name: str) -> Path:
 
 
 def _listed(run: store.StoredRun | None, status: RunStatus | None) -> Listed:
-    label = Given() if run is None else given(run.path)
+    label = Label() if run is None else label_of(run.path)
     if status is not None and (run is None or status.state != "finished"):
         return Listed(status.run, status.what, status.state, status.started_at, status, given=label)
     assert run is not None, "it is of the store or of this server"

@@ -15,25 +15,25 @@ MOST_NAME, MOST_NOTE = 120, 4000
 
 
 @dataclass(frozen=True)
-class Given:
+class Label:
     """Both; empty where nothing was given."""
 
     name: str = ""
     note: str = ""
 
 
-def given(path: Path) -> Given:
+def label_of(path: Path) -> Label:
     """Of the run in this directory; nothing where the file is not there or is damaged."""
     try:
         found = json.loads((path / FILE).read_bytes())
-        return Given(str(found["name"]), str(found["note"]))
+        return Label(str(found["name"]), str(found["note"]))
     except (OSError, ValueError, TypeError, KeyError):
-        return Given()
+        return Label()
 
 
-def give(directory: RunDirectory, name: str, note: str) -> None:
+def write_label(directory: RunDirectory, name: str, note: str) -> None:
     """Replaces both. Raises PlanError if one is too long."""
     for field, text, most in (("name", name, MOST_NAME), ("note", note, MOST_NOTE)):
         if len(text) > most:
             raise PlanError(field, f"it has {len(text)} letters", f"use {most} at most")
-    directory.write_text(FILE, json.dumps(asdict(Given(name.strip(), note.strip())), ensure_ascii=False) + "\n")
+    directory.write_text(FILE, json.dumps(asdict(Label(name.strip(), note.strip())), ensure_ascii=False) + "\n")

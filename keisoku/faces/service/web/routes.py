@@ -23,7 +23,7 @@ from keisoku.faces.service.web import downloads, live, looking, places
 from keisoku.faces.service.web.access import COOKIE, WebAccess
 from keisoku.faces.service.web.form import Form, Typed, again, entries, for_the_page
 from keisoku.faces.service.web.listing import Listed, directory, listed, listed_run
-from keisoku.faces.service.web.naming import MOST_NAME, MOST_NOTE, give
+from keisoku.faces.service.web.naming import MOST_NAME, MOST_NOTE, write_label
 from keisoku.ground.report.template import environment
 from keisoku.ground.run.names import names_of
 from keisoku.language import LANGUAGES, written_in
@@ -175,7 +175,7 @@ class _Site:
         """Gives a run a name and a note."""
         run, fields = directory(self._ports.runs.folder, request.path_params["run"]), request.state.fields
         name, note = (next(iter(fields.get(key, ())), "") for key in ("name", "note"))
-        give(run, name, note)  # it needs no port, so nobody's ports are asked for
+        write_label(run, name, note)  # it needs no port, so nobody's ports are asked for
         return RedirectResponse(f"/web/runs/{run.path.name}", 303, headers=_HEADERS)
 
     def compare(self, request: Request, who: str) -> Response:
