@@ -15,6 +15,13 @@ document.addEventListener("keydown", (pressed) => {
   pressed.preventDefault();
   wanted.click();
 });
+// What has not changed stays, with the focus and the selection in it.
+const shown = new Map();
+document.addEventListener("htmx:beforeSwap", (swap) => {
+  const { target, xhr } = swap.detail;
+  if (shown.get(target.id) === xhr.responseText) swap.detail.shouldSwap = false;
+  shown.set(target.id, xhr.responseText);
+});
 document.addEventListener("DOMContentLoaded", () => {
   const device = document.getElementById("f-dut"), ports = document.getElementById("host-ports");
   if (device && ports) {
