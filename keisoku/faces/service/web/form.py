@@ -17,7 +17,7 @@ from keisoku.faces.service.runs import asked_from_afar
 from keisoku.faces.service.web.labels import LABELS, TITLES
 from keisoku.ground.entry import Measurement
 from keisoku.ground.run.settings import ABOUT
-from keisoku.language import Phrase, join_texts, phrase, recorded, sentence_case, translated
+from keisoku.language import LANGUAGES, Phrase, join_texts, language, phrase, recorded, sentence_case, translated
 from keisoku.running.measurement import setting_order
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
@@ -67,6 +67,8 @@ class Field:
     required: bool = False
     typed: Sequence[str] = ()
     """What stands in it now."""
+    usual: str = ""
+    """What stands in it in a new form."""
     error: str = ""
 
     @property
@@ -90,8 +92,8 @@ class Group:
 
     @property
     def used(self) -> bool:
-        """Whether something stands in it."""
-        return any(each.value for each in self.fields)
+        """Whether something else stands in it than in a new form."""
+        return any(each.value != each.usual for each in self.fields)
 
 
 class Mistakes(PlanError):
@@ -277,8 +279,9 @@ class Form:
             "required": setting.field.is_required(),
         }
         if setting.kind is bool:
-            stands = stands if typed is not None else (["yes"] if default else [])
-            return Field(name, self._labels[name], kind="check", typed=stands, **common)
+            usual = "yes" if default else ""
+            stands = stands if typed is not None else [usual]
+            return Field(name, self._labels[name], kind="check", typed=stands, usual=usual, **common)
         if choices := _choices(setting):
             return Field(name, self._labels[name], kind="choice", choices=choices, typed=stands, **common)
         if _is_of_lines(setting):
@@ -390,7 +393,8 @@ def in_words(clauses: Iterable[str], labels: Mapping[str, str]) -> str:
     said = []
     for clause in clauses:
         text = translated(sentence_case(clause)).strip()
-        end = "" if not text or text.endswith((".", "?", "!", "。")) else "." if text.isascii() else "。"
+        stop = "." if text.isascii() or language() == LANGUAGES[0] else "。"
+        end = "" if not text or text.endswith((".", "?", "!", "。")) else stop
         said.append(_OPTION.sub(named, text) + end)
     return " ".join(said)
 

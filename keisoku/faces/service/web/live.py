@@ -19,8 +19,8 @@ _STYLE = ' style="max-width:100%;height:auto"'
 """What the page's own style sheet says, as its policy takes no style of an element."""
 
 
-def pictures(course: Sequence[Moment]) -> list[tuple[Markup, Markup]]:
-    """Each plot that has at least two moments, for a desk and for a telephone."""
+def pictures(course: Sequence[Moment]) -> list[tuple[str, Markup, Markup]]:
+    """Each plot that has at least two moments: what it shows, and how on a desk and on a telephone."""
     drawn = [
         _plot(
             "rate",
@@ -34,7 +34,7 @@ def pictures(course: Sequence[Moment]) -> list[tuple[Markup, Markup]]:
         _plot("loss", phrase("Not arrived until now, in %"), course, {"": lambda moment: moment.loss_percent}),
         _plot("latency", phrase("Mean latency of each trial, in µs"), course, {"": _latency_us}),
     ]
-    return [(_picture(plot, WIDTHS_PX[0]), _picture(plot, WIDTHS_PX[1])) for plot in drawn if plot.traces]
+    return [(plot.caption, _picture(plot, WIDTHS_PX[0]), _picture(plot, WIDTHS_PX[1])) for plot in drawn if plot.traces]
 
 
 def _latency_us(moment: Moment) -> float | None:
@@ -42,9 +42,9 @@ def _latency_us(moment: Moment) -> float | None:
 
 
 def _plot(name: str, title: str, course: Sequence[Moment], curves: dict[str, Callable[[Moment], float | None]]) -> Plot:
-    plot = Plot(
-        name, title, {"xaxis": axis(phrase("Seconds since the run began")), "yaxis": axis(title)}, height=_HEIGHT_PX
-    )
+    # The title is above the plot, as it may be longer than the axis.
+    axes = {"xaxis": axis(phrase("Seconds since the run began")), "yaxis": axis("")}
+    plot = Plot(name, title, axes, height=_HEIGHT_PX)
     for number, (called, value) in enumerate(curves.items()):
         known = [(moment.at_s, found) for moment in course if (found := value(moment)) is not None]
         if len(known) > 1:

@@ -3,7 +3,10 @@ const typing = (node) => node.matches("input:not([type=checkbox]):not([type=radi
 document.addEventListener("keydown", (pressed) => {
   if (pressed.ctrlKey && pressed.key === "Enter") {
     const form = document.getElementById("form");
-    if (form) form.requestSubmit(document.querySelector("button[name=start]"));
+    if (!form) return;
+    pressed.preventDefault();
+    // While Ctrl is pressed the browser would open the answer in another tab, so this waits for the end of the event.
+    setTimeout(() => form.requestSubmit(document.querySelector("button[name=start]")));
     return;
   }
   if (pressed.ctrlKey || pressed.altKey || pressed.metaKey || typing(pressed.target)) return;
@@ -11,6 +14,13 @@ document.addEventListener("keydown", (pressed) => {
   if (!wanted) return;
   pressed.preventDefault();
   wanted.click();
+});
+// What has not changed stays, with the focus and the selection in it.
+const shown = new Map();
+document.addEventListener("htmx:beforeSwap", (swap) => {
+  const { target, xhr } = swap.detail;
+  if (shown.get(target.id) === xhr.responseText) swap.detail.shouldSwap = false;
+  shown.set(target.id, xhr.responseText);
 });
 document.addEventListener("DOMContentLoaded", () => {
   const device = document.getElementById("f-dut"), ports = document.getElementById("host-ports");
