@@ -78,7 +78,7 @@ class Setting:
         self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
         self.known_as = self.stem.upper() if self.is_argument else self.option
 
-    def told(self) -> str:
+    def description(self) -> str:
         """What it means, in its own words."""
         return self._of.meaning(self.name).strip().rstrip(".")
 
@@ -86,13 +86,13 @@ class Setting:
         """Its default as it is typed; empty if there is none, or `told` says it."""
         default = self.field.default
         is_value = default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool)
-        return self.text_of(default) if is_value and "default" not in self.told() else ""
+        return self.text_of(default) if is_value and "default" not in self.description() else ""
 
     def meaning(self) -> str:
         """The help of the option, as a clause."""
         if self.name == LENGTH_OF_TRIALS:
             return "length of each trial (default: that of the profile)"
-        told = self.told()
+        told = self.description()
         told = told[:1].lower() + told[1:] if told[1:2].islower() else told
         return (f"{told} (default: {usual})" if (usual := self.usual()) else told).lstrip()
 

@@ -212,7 +212,7 @@ class Form:
                 if (value := _value(setting, given)) is not None:
                     values[setting.name] = value
             except PlanError as error:
-                wrong |= self.said(error)
+                wrong |= self.sentences(error)
         if wrong:
             raise Mistakes(wrong)
         about = {name: said for name in ABOUT if (said := _one(typed, f"about.{name}"))}
@@ -243,7 +243,7 @@ class Form:
         named = {name: [text.removeprefix(f"{engine}:")] for name, text in sides.items()}
         return found | named | ({_ENGINE: [engine]} if engine else {})
 
-    def said(self, error: PlanError) -> dict[str, str]:
+    def sentences(self, error: PlanError) -> dict[str, str]:
         """The error as a sentence in the words of the form, by the name of its field."""
         if isinstance(error, Mistakes):
             return error.sentences
@@ -406,7 +406,7 @@ def for_the_page(error: str) -> str:
 
 
 def _told(setting: Setting) -> str:
-    told = " ".join(setting.told().split())
+    told = " ".join(setting.description().split())
     return told or (_LENGTH_OF_EACH if setting.name == LENGTH_OF_TRIALS else "")
 
 

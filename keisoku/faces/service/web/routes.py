@@ -136,7 +136,7 @@ class _Site:
                 return RedirectResponse(f"/web/runs/{status.run}", 303, headers=_HEADERS)
             outline = self._ask(who, self._ports.outline_run, document, changes=True)
         except KeisokuError as error:
-            mistakes = form.said(error) if isinstance(error, PlanError) else {"": for_the_page(str(error))}
+            mistakes = form.sentences(error) if isinstance(error, PlanError) else {"": for_the_page(str(error))}
             return self._form(request, form, typed, mistakes, 409 if isinstance(error, Occupied) else 400)
         return self._form(request, form, typed, outline=outline)
 

@@ -111,7 +111,7 @@ def test_all_mistakes_are_said_at_once_in_the_words_of_the_form() -> None:
     with pytest.raises(Mistakes) as wrong:
         form.document({"dut": ["sim:gs908e"], "trial_s": ["soon"], "maximum_fps": ["much"]})
     assert wrong.value.sentences.keys() == {"trial_s", "maximum_fps"}
-    said = form.said(PlanError("throughput.rate_fps", "is given beside --size", "leave --size out"))
+    said = form.sentences(PlanError("throughput.rate_fps", "is given beside --size", "leave --size out"))
     assert said == {
         "": "Throughput.rate_fps: is given beside “Frame sizes in bytes”. Leave “Frame sizes in bytes” out."
     }
