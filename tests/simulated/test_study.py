@@ -412,7 +412,7 @@ def test_compare_and_its_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert keisoku("compare", "old", "--against", "new").returncode == 0
 
     shared = keisoku("compare", "old", "other")
-    assert shared.returncode == 0 and "1518" not in shared.stdout and "in common are compared" in shared.stdout
+    assert shared.returncode == 0 and "\n1518" not in shared.stdout and "in common are compared" in shared.stdout
     for arguments, named in (
         (["old"], "nothing to compare"),
         (["old", "new", "--margin", "5%"], "--margin"),

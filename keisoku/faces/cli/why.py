@@ -17,7 +17,7 @@ from keisoku.language import phrase, translated
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.record.trial_log import TrialLog
-from keisoku.subjects.device.report.lost_places import LostPlace, by, limits, lost_frames, said, time_text
+from keisoku.subjects.device.report.lost_places import LostPlace, by, limits, lost_frames, sentence_of, time_text
 
 
 @click.command("why")
@@ -47,7 +47,7 @@ def command(run: Path, trial: int | None, as_json: bool) -> None:
         click.echo(json.dumps({**asdict(found), "places": places}, indent=1))
         return
     several = len(records) > 1
-    click.echo(translated(said(found, is_lab(directory.plan.get("dut"))) or phrase("No frame was lost.")))
+    click.echo(translated(sentence_of(found, is_lab(directory.plan.get("dut"))) or phrase("No frame was lost.")))
     if found.places:
         heads = ("frames", "share", "place", "function", "first", "last", "streams")
         click.echo(columns(heads, [_row(one, several) for one in found.places]))

@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.host.kernel_symbols import KernelSymbols
 from keisoku.ground.host.namespace import FOLDER
 from keisoku.subjects.device.engine.wired_port import WiredPort
-from keisoku.subjects.device.record.dropped import Watched, joined
+from keisoku.subjects.device.record.dropped import Watched, with_places
 from keisoku.subjects.device.record.gaps import DropPlace
 from keisoku.subjects.device.record.trial import Facts
 
@@ -55,7 +55,7 @@ class DropWatch:
             unplaced=found["unplaced"],
             absent=[(part, why) for part, why in found["absent"]],
         )
-        return facts.model_copy(update={"drops": joined(facts.streams, first_stream, start_ns, watched)})
+        return facts.model_copy(update={"drops": with_places(facts.streams, first_stream, start_ns, watched)})
 
     def close(self) -> None:
         """Ends all programs; more than once is no error."""

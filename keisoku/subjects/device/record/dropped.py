@@ -37,7 +37,7 @@ class Watched:
     absent: Sequence[tuple[str, str]]
 
 
-def joined(streams: Sequence[StreamFacts], first_stream: int, start_ns: int, watched: Watched) -> Drops:
+def with_places(streams: Sequence[StreamFacts], first_stream: int, start_ns: int, watched: Watched) -> Drops:
     """The places of the lost frames of a trial whose first frame was due at `start_ns` (CLOCK_MONOTONIC).
 
     `first_stream` is the number of the first stream in its frames.

@@ -130,7 +130,7 @@ def lost_frames(records: Sequence[TrialRecord]) -> LostFrames | None:
     )
 
 
-def said(found: LostFrames, in_lab: bool) -> str:
+def sentence_of(found: LostFrames, in_lab: bool) -> str:
     """Where the frames were lost, in one sentence; empty if none was."""
     if not found.lost_frames:
         return ""

@@ -23,7 +23,7 @@ from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
 from keisoku.subjects.device.report.loss_list import losses
-from keisoku.subjects.device.report.lost_places import by, limits, lost_frames, said, time_text
+from keisoku.subjects.device.report.lost_places import by, limits, lost_frames, sentence_of, time_text
 from keisoku.subjects.device.report.setup import setup
 from keisoku.subjects.device.report.summary import conclusion, summary
 from keisoku.subjects.device.report.time_plot import time_plot
@@ -127,7 +127,7 @@ def _lost_places(found: Sequence[Device], templates: Environment) -> list[Extra]
         devices=[device for device in found if device.name in places],
         found=places,
         said={
-            device.name: said(places[device.name], is_lab(device.run.plan.get("dut")))
+            device.name: sentence_of(places[device.name], is_lab(device.run.plan.get("dut")))
             for device in found
             if device.name in places
         },

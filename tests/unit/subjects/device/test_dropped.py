@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from keisoku.subjects.device.record.dropped import Watched, joined
+from keisoku.subjects.device.record.dropped import Watched, with_places
 from keisoku.subjects.device.record.gaps import DroppedFrames, DropPlace, Gap, Gaps
 from keisoku.subjects.device.record.packed import STORED
 
@@ -40,7 +40,7 @@ def watched(dropped: list[tuple[int, int, int, int]], more: int = 0) -> Watched:
 
 
 def test_each_lost_frame_has_its_place_and_its_time() -> None:
-    found = joined(
+    found = with_places(
         [stream({2, 5}), stream({2})], FIRST, START_NS, watched([(0, 5, 7, 400), (0, 2, 3, 9), (1, 2, 3, 2000)])
     )
     assert found.frames.rows.tolist() == [[0, 2, 0, 9], [0, 5, 1, 400], [1, 2, 0, 2000]]
@@ -52,7 +52,7 @@ def test_each_lost_frame_has_its_place_and_its_time() -> None:
 
 
 def test_a_frame_is_lost_where_its_last_copy_was_dropped() -> None:
-    found = joined(
+    found = with_places(
         [stream({1, 2})], FIRST, START_NS, watched([(0, 1, 3, 50), (0, 1, 7, 60), (0, 2, 3, 5), (0, 2, 3, 4)])
     )
     assert found.frames.rows.tolist() == [[0, 1, 1, 60], [0, 2, 0, 5]]
@@ -60,19 +60,19 @@ def test_a_frame_is_lost_where_its_last_copy_was_dropped() -> None:
 
 
 def test_a_place_where_most_dropped_frames_arrived_says_nothing() -> None:
-    found = joined([stream({1})], FIRST, START_NS, watched([(0, number, 3, number) for number in range(4)]))
+    found = with_places([stream({1})], FIRST, START_NS, watched([(0, number, 3, number) for number in range(4)]))
     assert not len(found.frames) and found.not_seen == 1
     assert (found.places[0].frames, found.places[0].copies) == (0, 4)
 
 
 def test_a_copy_for_each_port_that_lost_it() -> None:
-    found = joined([stream({1}, {1}, set())], FIRST, START_NS, watched([(0, 1, 3, 1), (0, 1, 7, 2), (0, 1, 7, 3)]))
+    found = with_places([stream({1}, {1}, set())], FIRST, START_NS, watched([(0, 1, 3, 1), (0, 1, 7, 2), (0, 1, 7, 3)]))
     assert found.frames.rows.tolist() == [[0, 1, 1, 3], [0, 1, 1, 2]]
     assert (found.lost_frames, found.not_seen) == (2, 0)
 
 
 def test_what_has_no_entry_is_counted_and_said() -> None:
-    found = joined([stream(set(range(10)))], FIRST, START_NS, watched([(0, 1, 3, 1)], more=6))
+    found = with_places([stream(set(range(10)))], FIRST, START_NS, watched([(0, 1, 3, 1)], more=6))
     assert (found.places[0].frames, found.unlisted, found.not_seen) == (7, 6, 3)
 
 
@@ -86,7 +86,7 @@ NUMBERS = st.integers(0, 20)
 def test_the_sum_over_places_and_what_was_not_seen_is_what_was_lost(
     dropped: list[tuple[int, int, int, int]], lost: list[set[int]]
 ) -> None:
-    found = joined([stream(own) for own in lost], FIRST, START_NS, watched(dropped))
+    found = with_places([stream(own) for own in lost], FIRST, START_NS, watched(dropped))
     assert sum(place.frames for place in found.places) + found.not_seen == sum(map(len, lost)) == found.lost_frames
     kept = [tuple(row[:2]) for row in found.frames.rows.tolist()]
     assert len(set(kept)) == len(kept)
