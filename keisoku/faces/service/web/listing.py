@@ -29,13 +29,13 @@ class Listed:
     """Of a run that this server began."""
     sentences: list[str] = field(default_factory=list)
     """The results in words, or why the run cannot be read."""
-    given: Given = field(default_factory=Given)
+    label: Label = field(default_factory=Label)
     """Name and note."""
 
     @property
     def title(self) -> str:
         """What a reader calls it."""
-        return self.given.name or self.what or self.name
+        return self.label.name or self.what or self.name
 
     @property
     def has_report(self) -> bool:
@@ -73,7 +73,7 @@ def _path(folder: Path, name: str) -> Path:
 def _listed(run: store.StoredRun | None, status: RunStatus | None) -> Listed:
     label = Label() if run is None else label_of(run.path)
     if status is not None and (run is None or status.state != "finished"):
-        return Listed(status.run, status.what, status.state, status.started_at, status, given=label)
+        return Listed(status.run, status.what, status.state, status.started_at, status, label=label)
     assert run is not None, "it is of the store or of this server"
     sentences = [run.problem] if run.problem else run.sentences
     return Listed(run.name, run.what, run.state, run.started_at, status, sentences, label)
