@@ -221,12 +221,12 @@ def _told(result: Result, plan: Plan, records: Sequence[TrialRecord]) -> Result:
     procedure = PROCEDURES[result.measurement]
     more = procedure.adds(result)
     if plan.why_lost:
-        from keisoku.subjects.device.report.lost_places import limits, lost_frames, said
+        from keisoku.subjects.device.report.lost_places import limits, lost_frames, sentence_of
 
         found = lost_frames([record for record in records if record.method == result.measurement])
         if found is not None:
             result = result.model_copy(update={"remarks": [*result.remarks, *limits(found)]})
-            more = [*more, *([text] if (text := said(found, is_lab(plan.dut))) else [])]
+            more = [*more, *([text] if (text := sentence_of(found, is_lab(plan.dut))) else [])]
     if not more:
         return result
     return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, procedure.figure), *more])})
