@@ -139,8 +139,11 @@ mod attached {
     // SAFETY: as above.
     unsafe impl Pod for Value {}
 
+    /// A program, and when it runs of which function of the kernel.
+    type Probe = (&'static str, Moment, &'static str);
+
     /// The programs that watch one part of the kernel: all of them, or it is not watched.
-    const PARTS: [(&str, &[(&str, Moment, &str)]); 4] = [
+    const PARTS: [(&str, &[Probe]); 4] = [
         (
             "nftables",
             &[("judged", Moment::Begin, "__nft_trace_packet")],
