@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.lab_passages import needs
-from support.lab_trials import on_lab, plan_for, trial
+from support.lab_trials import on_lab, patient_trial, plan_for, trial
 from support.tap_device import TapDevice
 from support.trials import ATTEMPTS, incomplete
 
@@ -309,7 +309,7 @@ def one_trial(bed: Bed, count: Count, frames: int = FRAMES, **plan: Any) -> tupl
     """The facts of a trial in which all frames were sent, and by how much a count rose in it."""
     given = {"frame_bytes": [150], "why_lost": True, **plan}
     wanted = plan_for(bed.lab.device.name, **given)
-    asked = trial(wanted, frames)
+    asked = trial(wanted, frames) if "stream" in plan else patient_trial(frames, wanted.frame_bytes[0], 4000.0)
     # Learning frames would be counted with the others.
     asked = asked.model_copy(update={"phases": asked.phases.model_copy(update={"learning": False})})
     with closing(on_lab(wanted, bed.lab)) as engine:
