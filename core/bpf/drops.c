@@ -51,9 +51,9 @@ struct net_device {
 };
 struct sk_buff {
 	struct net_device *dev;
+	struct sock *sk;
 	unsigned int len;
 	unsigned int data_len;
-	int skb_iif;
 	__be16 protocol;
 	__u16 network_header;
 	unsigned char *head;
@@ -186,6 +186,8 @@ struct found {
 	__u64 ended;
 	/* The identity of a frame that an XDP program dropped, which some drivers free as a packet; zero: none. */
 	__u64 counted;
+	/* The tester's port that a frame reached last. */
+	__u64 own_port;
 	/* The queue of redirected frames that is being handed over. */
 	__u64 bulk;
 	struct place_key bulk_key;
@@ -260,32 +262,29 @@ static __always_inline __u64 words_of(__u64 value)
 	return (value >> 48) + (value >> 32 & 0xFFFF) + (value >> 16 & 0xFFFF) + (value & 0xFFFF);
 }
 
-static __always_inline __u64 big_endian(const __u8 *at)
-{
-	__u64 value = 0;
-
-	for (int place = 0; place < 8; place++)
-		value = value << 8 | at[place];
-	return value;
-}
-
-/* Stream and number of the test frame that ends as these TAIL bytes; zero: it is none of this trial's. */
+/* Stream and number of the test frame that ends as these TAIL bytes; zero: it is none of this trial's. The verifier looks
+ * once at what follows the search, as the place is not needed any more then. */
 static __always_inline __u64 identity(struct control *own, const __u8 *tail)
 {
-	for (int back = 0; back <= TAIL - SIGNATURE_LENGTH; back++) {
-		const __u8 *at = tail + TAIL - SIGNATURE_LENGTH - back;
+	/* Behind six bytes, so that the words of the signature are aligned. */
+	__u64 words[3] = {};
+	__u32 at = TAIL - SIGNATURE_LENGTH;
 
-		if (at[0] != MAGIC >> 8 || at[1] != (MAGIC & 0xFF))
-			continue;
-		__u64 word = big_endian(at + 2);
-		__u64 sum = MAGIC + words_of(word) + words_of(big_endian(at + 10));
-
-		sum = (sum & 0xFFFF) + (sum >> 16);
-		sum = (sum & 0xFFFF) + (sum >> 16);
-		if (sum == 0xFFFF && ((__u32)(word >> 48) - own->first_stream & 0xFFFF) < own->streams)
-			return word;
+	for (int back = 0; back < TAIL - SIGNATURE_LENGTH; back++) {
+		if (tail[at] == MAGIC >> 8 && tail[at + 1] == (MAGIC & 0xFF))
+			break;
+		at--;
 	}
-	return 0;
+	if (bpf_probe_read_kernel((__u8 *)words + 6, SIGNATURE_LENGTH, tail + at))
+		return 0;
+	if (((__u8 *)words)[6] != MAGIC >> 8 || ((__u8 *)words)[7] != (MAGIC & 0xFF))
+		return 0;
+	__u64 word = bpf_be64_to_cpu(words[1]);
+	__u64 sum = MAGIC + words_of(word) + words_of(bpf_be64_to_cpu(words[2]));
+
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	return sum == 0xFFFF && ((__u32)(word >> 48) - own->first_stream & 0xFFFF) < own->streams ? word : 0;
 }
 
 /* Reads the last bytes of a packet. Behind its headers it may be in pages of its own. */
@@ -337,6 +336,25 @@ static __always_inline int is_own(const struct place_key *key)
 	return bpf_map_lookup_elem(&own_ports, &port) != 0;
 }
 
+/* Whether the tester itself received this packet: its programs take it out of the kernel's way, which frees it. It comes
+ * first and remembers the port, because each frame that arrives in a packet passes here. What the tester sends has a
+ * socket. */
+static __always_inline int is_received(struct found *here, struct sk_buff *skb)
+{
+	struct net_device *dev = skb->dev;
+	struct place_key key = {};
+
+	if (skb->sk)
+		return 0;
+	if (here->own_port == (__u64)dev)
+		return 1;
+	at_interface(&key, dev);
+	if (!is_own(&key))
+		return 0;
+	here->own_port = (__u64)dev;
+	return 1;
+}
+
 /* Keeps an entry, with a place that is new if it is. */
 static __always_inline void keep(struct control *own, __u64 word, struct place_key *key, struct place *made)
 {
@@ -376,7 +394,7 @@ int freed(__u64 *context)
 	struct found *here;
 	__u8 tail[TAIL];
 
-	if (!own || !(here = found_here()))
+	if (!own || !(here = found_here()) || is_received(here, skb))
 		return 0;
 	if (read_end(tail, skb)) {
 		__sync_fetch_and_add(&own->unread, 1);
@@ -394,9 +412,6 @@ int freed(__u64 *context)
 	struct place made = {};
 
 	at_interface(&key, skb->dev);
-	/* What the tester's port has received and nobody wanted was not lost. */
-	if (skb->skb_iif == key.interface && is_own(&key))
-		return 0;
 	if (WRITTEN(HAS_REASONS))
 		key.reason = context[2];
 	bpf_probe_read_kernel_str(made.interface, sizeof(made.interface), skb->dev->name);
