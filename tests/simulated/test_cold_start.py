@@ -42,8 +42,8 @@ MOST = {
     "replay": 700,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 605
-WHOLE_TRIAL = 700
+FIRST_FRAME = 600
+WHOLE_TRIAL = 695
 COUNTED = """
 import atexit, sys
 counts = {}

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from keisoku import _core
 from keisoku.errors import EngineError
 
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -104,3 +105,11 @@ def _difference(clock: int) -> tuple[int, int]:
         after = time.monotonic_ns()
         low, high = max(low, shown - after), min(high, shown - before)
     return min(low, high), max(low, high)
+
+
+def counter(host: HostClocks) -> tuple[str, bool]:
+    """The counter's name, and whether the kernel keeps time by it. Raises EngineError if there is none to calibrate."""
+    found = _core.clock_counter(host.clock_source)
+    if found is None:
+        raise EngineError("this processor has no counter that promises one rate: there is nothing to calibrate")
+    return found

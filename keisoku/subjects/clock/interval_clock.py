@@ -14,10 +14,9 @@ from keisoku.errors import EngineError
 from keisoku.ground.host.context import host_context
 from keisoku.subjects.clock import frequency, oscillator
 from keisoku.subjects.clock.difference_clock import DifferenceClock
-from keisoku.subjects.clock.host_clocks import host_clocks
+from keisoku.subjects.clock.host_clocks import counter, host_clocks
 from keisoku.subjects.clock.rate import Rate
 from keisoku.subjects.clock.reference.local import brackets
-from keisoku.subjects.clock.reference.opening import counter
 
 _INTERVAL_CLOCK = "CLOCK_MONOTONIC"
 

@@ -19,11 +19,11 @@ from keisoku.subjects.clock.calibration import table
 from keisoku.subjects.clock.calibration.analysis import NAME, SPOILING, Measured, best_frequency, residuals
 from keisoku.subjects.clock.calibration.analysis import analyse as analyse_readings
 from keisoku.subjects.clock.calibration.plot import residual_plot
-from keisoku.subjects.clock.host_clocks import HostClocks, host_clocks
+from keisoku.subjects.clock.host_clocks import HostClocks, counter, host_clocks
 from keisoku.subjects.clock.reading import Reading
 from keisoku.subjects.clock.reference.kinds import Reference, flags
 from keisoku.subjects.clock.reference.local import TRIES, brackets
-from keisoku.subjects.clock.reference.opening import choose, counter, open_reference
+from keisoku.subjects.clock.reference.opening import choose, open_reference
 
 KEEP_EVERY_S = 1.0
 """How often readings are written to the disk, and the kernel's clocks are checked."""

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from keisoku import _core
-from keisoku.errors import EngineError, KeisokuError
-from keisoku.subjects.clock.host_clocks import HostClocks
+from keisoku.errors import KeisokuError
+from keisoku.subjects.clock.host_clocks import HostClocks, counter
 from keisoku.subjects.clock.reference.http import date_server
 from keisoku.subjects.clock.reference.kinds import KERNEL, Chosen, Reference, automatic, is_real, parse
 from keisoku.subjects.clock.reference.local import TRIES, hardware_clock, kernel_clock, pulse
 from keisoku.subjects.clock.reference.ntp import ntp_server
 from keisoku.subjects.clock.reference.ptp.reference import ptp_master
-
-
-def counter(host: HostClocks) -> tuple[str, bool]:
-    """The counter's name, and whether the kernel keeps time by it. Raises EngineError if there is none to calibrate."""
-    found = _core.clock_counter(host.clock_source)
-    if found is None:
-        raise EngineError("this processor has no counter that promises one rate: there is nothing to calibrate")
-    return found
 
 
 def choose(text: str, host: HostClocks) -> Chosen:

@@ -11,11 +11,11 @@ from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Flag, translatable_flag
 from keisoku.language import phrase, plural
-from keisoku.subjects.clock.host_clocks import HostClocks, host_clocks
+from keisoku.subjects.clock.host_clocks import HostClocks, counter, host_clocks
 from keisoku.subjects.clock.reading import Reading, narrowest
 from keisoku.subjects.clock.reference.kinds import KERNEL, Chosen, Reference, flags
 from keisoku.subjects.clock.reference.local import CLOCKS, bracket
-from keisoku.subjects.clock.reference.opening import choose, counter, open_reference
+from keisoku.subjects.clock.reference.opening import choose, open_reference
 from keisoku.subjects.clock.stability.analysis import NAME, UNITS, Clock, stability
 from keisoku.subjects.clock.stability.averaging import OCTAVE
 from keisoku.subjects.clock.stability.log import NS_PER_S, Logger, host_flags, logged, place
