@@ -314,7 +314,8 @@ def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_pat
 def test_a_criterion_that_is_missed_is_exit_code_1_and_one_that_cannot_be_is_told_before(
     tmp_path: Path,
 ) -> None:
-    arguments = ("clock", "stability", "--duration", "0.1s", "--every", "5ms", "--reference", "raw", "--out")
+    # Long enough for eight readings on a host that stops for some 100 ms.
+    arguments = ("clock", "stability", "--duration", "1s", "--every", "5ms", "--reference", "raw", "--out")
     code, _ = invoked(*arguments, str(tmp_path / "run"), "--require", "adev[0.005 s] < 0 ppb")
     assert code == 1
     with pytest.raises(PlanError, match="'capacity of' is not measured"):
