@@ -13,9 +13,9 @@ from keisoku._core import DropWatch as CoreWatch
 from keisoku.errors import PlanError
 from keisoku.ground.host.kernel_symbols import KernelSymbols
 from keisoku.ground.host.namespace import FOLDER
+from keisoku.subjects.device.engine.drop_places import Watched, with_places
 from keisoku.subjects.device.engine.wired_port import WiredPort
-from keisoku.subjects.device.record.dropped import Watched, with_places
-from keisoku.subjects.device.record.gaps import DropPlace
+from keisoku.subjects.device.record.drops import DropPlace
 from keisoku.subjects.device.record.trial import Facts
 
 FIELD = "why_lost"
@@ -31,6 +31,7 @@ class DropWatch:
         own = [(str(port.namespace) if port.namespace else None, port.interface) for port in ports]
         self._own = {port.interface for port in ports}
         self._namespaces = {_inode(port.namespace) for port in ports}
+        self._functions: dict[int, str] = {}
         try:
             self._watch = CoreWatch(own)
         except RuntimeError as error:
@@ -45,10 +46,10 @@ class DropWatch:
         """The facts with the places, since `begin`; the first frame was due at `start_ns` (CLOCK_MONOTONIC)."""
         told, entries = self._watch.end()
         found = json.loads(told)
-        symbols = KernelSymbols(FIELD) if any(place["location"] for place in found["places"]) else None
+        self._name({place["location"] for place in found["places"] if place["location"]})
         namespaces = _namespaces()
         watched = Watched(
-            places={place["number"]: self._place(place, symbols, namespaces) for place in found["places"]},
+            places={place["number"]: self._place(place, namespaces) for place in found["places"]},
             frames={place["number"]: place["frames"] for place in found["places"]},
             entries=entries,
             unread=found["unread"],
@@ -61,7 +62,13 @@ class DropWatch:
         """Ends all programs; more than once is no error."""
         self._watch.close()
 
-    def _place(self, told: dict[str, Any], symbols: KernelSymbols | None, namespaces: dict[int, str]) -> DropPlace:
+    def _name(self, locations: set[int]) -> None:
+        """Keeps the names of the functions at these addresses: the kernel's table of them is read for new ones only."""
+        if new := locations - self._functions.keys():
+            symbols = KernelSymbols(FIELD)
+            self._functions |= {location: symbols.name(location) for location in new}
+
+    def _place(self, told: dict[str, Any], namespaces: dict[int, str]) -> DropPlace:
         kind = _KINDS[told["kind"]]
         reason = told["reason"].removeprefix("SKB_DROP_REASON_")
         if kind == "program":
@@ -79,7 +86,7 @@ class DropWatch:
         return DropPlace(
             kind=kind,
             reason=reason,
-            function=symbols.name(told["location"]) if symbols is not None and told["location"] else "",
+            function=self._functions.get(told["location"], ""),
             interface=told["name"] or (f"CPU {told['interface']}" if kind == "cpumap" else ""),
             namespace=namespaces.get(told["namespace"], f"net:[{told['namespace']}]") if told["namespace"] else "",
             qdisc=told["qdisc"],
@@ -99,7 +106,7 @@ def _namespaces() -> dict[int, str]:
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
             with suppress(OSError):
-                found.setdefault(_inode(process / "ns/net"), f"{(process / 'comm').read_text().strip()}")
+                found.setdefault(_inode(process / "ns/net"), (process / "comm").read_text().strip())
     with suppress(OSError):
         found |= {_inode(path): path.name for path in FOLDER.iterdir()}
     found[_inode(None)] = ""

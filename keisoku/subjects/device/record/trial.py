@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku.subjects.device.record.changes import StreamChanges
 from keisoku.subjects.device.record.counts import Marked, Sent, Tracked
+from keisoku.subjects.device.record.drops import Drops
 from keisoku.subjects.device.record.event import Event, Happened
-from keisoku.subjects.device.record.gaps import Drops
 from keisoku.subjects.device.record.interference import Interference, PortCounters
 from keisoku.subjects.device.record.opening import Opened, Opening
 from keisoku.subjects.device.record.stacks import Stacks

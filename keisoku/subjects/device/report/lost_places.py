@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keisoku.ground.report import digits
 from keisoku.language import join_texts, phrase, plural
-from keisoku.subjects.device.record.gaps import DropPlace
+from keisoku.subjects.device.record.drops import DropPlace
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 
 PLACES_SAID = 3

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.subjects.device.record.gaps import DroppedFrames, DropPlace, Drops
-
-if TYPE_CHECKING:
-    from keisoku.subjects.device.record.trial import StreamFacts
+from keisoku.subjects.device.record.drops import DroppedFrames, DropPlace, Drops
+from keisoku.subjects.device.record.trial import StreamFacts
 
 _ENTRY = np.dtype([("frame", "<u8"), ("when", "<u8")])
 _NUMBER_BITS, _PLACE_BITS = 48, 16

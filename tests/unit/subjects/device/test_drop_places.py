@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from keisoku.subjects.device.record.dropped import Watched, with_places
-from keisoku.subjects.device.record.gaps import DroppedFrames, DropPlace, Gap, Gaps
+from keisoku.subjects.device.engine.drop_places import Watched, with_places
+from keisoku.subjects.device.record.drops import DroppedFrames, DropPlace
+from keisoku.subjects.device.record.gaps import Gap, Gaps
 from keisoku.subjects.device.record.packed import STORED
 
 FIRST, START_NS = 65_500, (1 << 48) - 1000
