@@ -43,6 +43,8 @@ EVENLY = 0.9
 
 TIME_OVER = phrase("this size's share of the time was over before the resolution was reached")
 """Why a search ended that had a time."""
+_PURPOSES = ("search", "final", "confirm", "maximum")
+"""How the purposes of trials begin that look for a load."""
 NO_LOAD_PASSES = phrase("no load is known to pass without loss: not measured")
 """Remark of a row of a procedure that needs the throughput, where there is none."""
 
@@ -105,6 +107,11 @@ def search(
     return SearchOutcome(
         frame_bytes, bracket.high_fps, bracket.high_by, bracket.passed, bracket.unsteady, bracket.given_up
     )
+
+
+def is_of_search(record: TrialRecord) -> bool:
+    """Whether the trial looked for a load, and measured nothing else."""
+    return record.trial.purpose.startswith(_PURPOSES)
 
 
 def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | Relative | None) -> float:

@@ -17,11 +17,10 @@ from keisoku.subjects.device.method.assumption.latency_course import course
 from keisoku.subjects.device.method.assumption.loss_place import chance_of_loss, place_of_loss, stream_of_loss
 from keisoku.subjects.device.method.assumption.outflow import outflow
 from keisoku.subjects.device.method.evidence import between
+from keisoku.subjects.device.method.search import is_of_search
 from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
-_OF_SEARCHES = ("search", "final", "confirm", "maximum")
-"""How the purposes of trials begin that look for a load."""
 _LATENCIES = {"min", "mean", "max", "typical", "worst_case"}
 _ALL_BUT = 0.025
 
@@ -100,7 +99,7 @@ def _contradicted(
     row = _said(*checked_buffer(row, own))
     if shown is not None and row.figures.keys() & _LATENCIES:
         load = shown.trial.frames_per_second
-        trials = [one for one in own if one.trial.frames_per_second == load and not _searches(one)]
+        trials = [one for one in own if one.trial.frames_per_second == load and not is_of_search(one)]
         row = _said(row, course(trials, same))
     return row
 
@@ -138,11 +137,7 @@ def _said(row: Row, remark: str) -> Row:
 
 def _lost(records: Sequence[TrialRecord]) -> float:
     """The highest loss ratio of trials that are no part of a search."""
-    return max((one.loss_ratio for one in records if not _searches(one)), default=0.0)
-
-
-def _searches(record: TrialRecord) -> bool:
-    return record.trial.purpose.startswith(_OF_SEARCHES)
+    return max((one.loss_ratio for one in records if not is_of_search(one)), default=0.0)
 
 
 def _growing(row: Row, record: TrialRecord) -> Row:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, device_colour, hover, label
 from keisoku.language import phrase
+from keisoku.subjects.device.method.search import is_of_search
 from keisoku.subjects.device.plot.device import Device, frame_sizes
 
 METHOD = "throughput"
@@ -17,7 +18,9 @@ def search_plot(devices: Sequence[Device]) -> Plot | None:
     if len(frame_sizes(devices, METHOD)) != 1:
         return None
     found = {
-        device: [one for one in device.run.records if one.method == METHOD] for device in devices if device.run.records
+        device: [one for one in device.run.records if one.method == METHOD and is_of_search(one)]
+        for device in devices
+        if device.run.records
     }
     rates = [record.offered_fps for records in found.values() for record in records]
     if len(rates) < 2:
@@ -26,8 +29,8 @@ def search_plot(devices: Sequence[Device]) -> Plot | None:
     plot = Plot(
         name="search",
         caption=phrase(
-            "Load of every trial in the order of time: a cross where frames were lost, a circle where none was, a"
-            " square where the tester itself fell short."
+            "Load of every trial of the search in the order of time: a cross where frames were lost, a circle where"
+            " none was, a square where the tester itself fell short."
         ),
         axes={
             "xaxis": {"title": {"text": phrase("trial")}},
