@@ -107,13 +107,12 @@ class Controller:
         """The configuration with its owner and live counters, for whoever only looks."""
         with self._lock:
             session = self._ports.session
-            told = self._monitor.telemetry(SESSIONS)() if session.configuration.ports else None
-            counters = {} if told is None else {"ports": told.ports, "flows": told.flows, "lags": told.lags}
+            counters = {}
+            if session.configuration.ports:
+                told = self._monitor.telemetry(SESSIONS)()
+                counters = {"ports": told.ports, "flows": told.flows, "lags": told.lags, **told.protocols}
             return Configured(
-                self._ownership.owner,
-                bool(session.transmitting),
-                session.configuration.document,
-                {**counters, **({} if told is None else told.protocols)},
+                self._ownership.owner, bool(session.transmitting), session.configuration.document, counters
             )
 
     def set_config(self, document: Document) -> Document:

@@ -99,7 +99,7 @@ def _flow(flow: Mapping[str, Any]) -> dict[str, Any]:
         if "tx_name" in chosen
         else [", ".join(chosen.get(name, ())) for name in ("tx_names", "rx_names")]
     )
-    if isinstance(chosen, Mapping) and not ends[1]:
+    if not ends[1]:
         ends[1] = ", ".join(chosen.get("rx_names", ()))
     return {
         "name": flow.get("name"),
@@ -115,13 +115,9 @@ def _chosen(of: Mapping[str, Any]) -> str | None:
     if kind is None:
         return None
     value = of.get(kind)
-    return (
-        f"{kind} {json.dumps(value)}"
-        if isinstance(value, Mapping)
-        else f"{value:,} {kind}"
-        if isinstance(value, int | float)
-        else f"{kind} {value}"
-    )
+    if isinstance(value, int | float):
+        return f"{value:,} {kind}"
+    return f"{kind} {json.dumps(value) if isinstance(value, Mapping) else value}"
 
 
 def _protocols(device: Mapping[str, Any]) -> str:

@@ -144,8 +144,8 @@ class _Site:
         """One run: its state, how it goes, and what it found."""
         runs = self._ports.runs
         run = listed_run(runs.folder, request.path_params["run"], runs.statuses())
-        files = downloads.offered(directory(runs.folder, run.name)) if run.has_report else {}
         measured = directory(runs.folder, run.name) if run.state not in ("running", "damaged") else None
+        files = downloads.offered(measured) if measured is not None and run.has_report else {}
         found = None if measured is None else again(measured.measurement, measured.plan)
         course = runs.course(run.name) if run.status is not None else []
         return self._page(
