@@ -49,7 +49,7 @@ class Graph:
         # Whoever draws is another thread: these lists are replaced, and never changed.
         self._over: list[Moment] = []
         self._going: list[Moment] = []
-        self._offered, self._forwarded, self._at_s = 0, 0, 0.0
+        self._before: Progress | None = None
 
     @property
     def moments(self) -> list[Moment]:
@@ -58,20 +58,15 @@ class Graph:
 
     def counted(self, progress: Progress) -> None:
         """Of the time since the last counters, if frames were sent in it."""
-        took_s, sent = progress.elapsed_s - self._at_s, progress.offered_frames - self._offered
-        if took_s > 0 and sent > 0:
-            now = Moment((progress.forwarded_frames - self._forwarded) / took_s)
-            self._going = [*self._going, now][-MOST:]
-        self._offered, self._forwarded, self._at_s = (
-            progress.offered_frames,
-            progress.forwarded_frames,
-            progress.elapsed_s,
-        )
+        before, self._before = self._before, progress
+        sent = progress.offered_frames - (0 if before is None else before.offered_frames)
+        if sent > 0 and (forwarded := progress.forwarded_fps(before)) is not None:
+            self._going = [*self._going, Moment(forwarded)][-MOST:]
 
     def recorded(self, record: TrialRecord) -> None:
         """The trial is over; it keeps the columns that it had, at least one."""
         self._over, self._going = [*self._over, *_recorded(record, max(1, len(self._going)))][-MOST:], []
-        self._offered, self._forwarded, self._at_s = 0, 0, 0.0
+        self._before = None
 
     def lines(self, width: int) -> list[str]:
         """Three lines of at most `width` letters; none before there are two moments, or where they do not fit."""

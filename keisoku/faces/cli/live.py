@@ -116,11 +116,13 @@ class Live(Lines):
             self.console.print(Text(line(record), style="dim"))
 
     def _drawn(self) -> RenderableType:
-        parts: list[RenderableType] = [self._cells()] if self.standings else []
+        course = self._course()
+        room = self.console.size.height - _AROUND - len(course)
+        parts: list[RenderableType] = [self._cells(room)] if self.standings else []
         rows = list(self.rows.found.values())
         if rows:
-            parts.append(self._table(rows))
-        parts += [Text(line, no_wrap=True, style="cyan") for line in self._course()]
+            parts.append(self._table(rows, room))
+        parts += [Text(line, no_wrap=True, style="cyan") for line in course]
         # What was told last, the counts of the trial, and what the share is of: each in its own line.
         said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
         parts += [
@@ -137,7 +139,7 @@ class Live(Lines):
         """Whether it is known how much is left."""
         return self._share is not None or self._expected is not None
 
-    def _table(self, rows: list[Row]) -> Table:
+    def _table(self, rows: list[Row], room: int) -> Table:
         heads = [translated(head) for head in (phrase("Procedure"), phrase("Byte"), phrase("Trials"))]
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(heads[0], no_wrap=True)
@@ -145,7 +147,7 @@ class Live(Lines):
         table.add_column(translated(phrase("State")), no_wrap=True, ratio=1)
         table.add_column(heads[2], no_wrap=True)
         at = rows.index(self.rows.now) if self.rows.now in rows else 0
-        shown = rows[self._shown(len(rows), at)]
+        shown = rows[self._shown(len(rows), at, room)]
         figures = [heads, *([row.method, str(row.frame_bytes), translated(row.trials)] for row in shown)]
         taken = sum(max(cell_len(cells[column]) for cells in figures) + 2 for column in range(len(heads)))
         for row in shown:
@@ -160,20 +162,19 @@ class Live(Lines):
         fits = self.console.size.height >= _AROUND + _LEAST_ROWS + LINES and self.console.encoding.startswith("utf")
         return self._graph.lines(self.console.width) if fits else []
 
-    def _cells(self) -> Table:
+    def _cells(self, room: int) -> Table:
         """How far the cells of a campaign have come: those around the one that is measured."""
         table = Table(box=None, pad_edge=False, expand=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(translated(phrase("Runs of")), no_wrap=True, overflow="ellipsis")
         table.add_column(translated(phrase("State")), no_wrap=True, overflow="ellipsis", ratio=1)
         at = next((place for place, each in enumerate(self.standings) if each.now), 0)
-        for each in self.standings[self._shown(len(self.standings), at)]:
+        for each in self.standings[self._shown(len(self.standings), at, room)]:
             style = "bold" if each.now else "dim" if each.finished == each.wanted else ""
             table.add_row(each.cell.name, translated(standing(each)), style=style)
         return table
 
-    def _shown(self, rows: int, at: int) -> slice:
+    def _shown(self, rows: int, at: int, room: int) -> slice:
         """Those rows of a table around row `at` for which there is room; a campaign has two tables."""
-        room = self.console.size.height - _AROUND - len(self._course())
         most = max(_LEAST_ROWS, room // 2 - 1 if self.standings else room)
         first = max(0, min(at - most // 2, rows - most))
         return slice(first, first + most)

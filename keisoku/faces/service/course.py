@@ -49,9 +49,8 @@ class Course:
     def moved(self, progress: Progress) -> None:
         """A trial is under way."""
         before, self._before = self._before, progress
-        if before is None or self._trial is None or progress.elapsed_s <= before.elapsed_s:
+        if before is None or self._trial is None or (forwarded := progress.forwarded_fps(before)) is None:
             return
-        forwarded = (progress.forwarded_frames - before.forwarded_frames) / (progress.elapsed_s - before.elapsed_s)
         offered = before.offered_frames
         missing = max(0, offered - progress.forwarded_frames)
         loss = 100 * missing / offered if offered else None

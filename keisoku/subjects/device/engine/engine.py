@@ -54,6 +54,12 @@ class Progress(_Model):
     """In the order of the trial's flows; empty where they are not started and stopped one by one, and before the load
     begins."""
 
+    def forwarded_fps(self, before: Progress | None) -> float | None:
+        """Frames/s that came out since an earlier state (None: since the trial began); None if no time has passed."""
+        took_s = self.elapsed_s - (0.0 if before is None else before.elapsed_s)
+        frames = self.forwarded_frames - (0 if before is None else before.forwarded_frames)
+        return frames / took_s if took_s > 0 else None
+
 
 class FrameSink(Protocol):
     """Receives a row for each arrival while a trial runs (`keisoku/subjects/device/record/frames.py`)."""
