@@ -11,7 +11,7 @@ PROCESSORS := $(shell uname -m)
 ALL_PROCESSORS := x86_64 aarch64
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb test-install release audit oldest
+.PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb deb-source test-install release audit oldest
 
 setup: $(BUILT)
 
@@ -162,8 +162,15 @@ wheel: $(BUILT)
 	@ls -l dist/keisoku-*.whl
 
 # Debian packages of the wheel with the Python packages that it needs, for this machine's processor.
-deb: wheel
-	@packaging/deb.sh
+deb: $(BUILT)
+	@./setup.sh deb
+	@log=$$(debian/rules clean binary 2>&1) || { echo "$$log"; exit 1; }
+	@ls -l dist/keisoku*.deb
+
+# The Debian source package of what is committed.
+deb-source:
+	@./setup.sh deb
+	@packaging/source_package.sh
 
 # Installs the wheel and the Debian package in clean Debian roots, without a compiler, and measures there.
 test-install:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|install|release|bench
+# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|deb|install|release|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -168,6 +168,9 @@ wheel)
         rustc --print target-libdir --target "$target" | xargs test -d ||
             { say "adding Rust's library for $target"; rustup target add "$target"; }
     done
+    ;;
+deb)
+    debian "no Debian package is made" debhelper dpkg-dev lintian xz-utils
     ;;
 install)
     debian "wheel and package are not tried in a clean Debian root" debootstrap buildah qemu-user-static

@@ -84,7 +84,7 @@ def check(version: str) -> None:
     said = {wheel.name: _version_of_wheel(wheel) for wheel in wheels}
     for name in ("keisoku", "keisoku-extra"):
         (package,) = DIST.glob(f"{name}_*.deb")
-        said[package.name] = _run("dpkg-deb", "--field", package, "Version").strip()
+        said[package.name] = _run("dpkg-deb", "--field", package, "Version").rpartition("-")[0]
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
     said["Cargo.lock"] = next(each["version"] for each in locked if each["name"] == "keisoku")
     said |= {path.name: path.name.split("-")[1] for path in DIST.glob("*-image-*.tar")}

@@ -43,7 +43,7 @@ def test_a_package_that_an_extra_has_is_asked_for_by_the_name_of_the_extra(
 def test_the_debian_package_has_a_package_of_its_own_for_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "DEBIAN", Path(entry.__file__).parents[3])
     assert "keisoku-extra" in entry._installing("fit")
-    assert "keisoku-extra" in (Path(__file__).parents[4] / "packaging" / "deb.sh").read_text()
+    assert "\nPackage: keisoku-extra\n" in (Path(__file__).parents[4] / "debian" / "control").read_text()
     assert entry._installing("cluster") == "pip install 'keisoku[cluster]'"
 
 
