@@ -52,6 +52,26 @@ def test_a_port_without_a_carrier_is_named_and_one_that_has_it_is_not(veth: tupl
     assert "driver veth" in seen
 
 
+def test_the_other_end_of_a_veth_that_does_not_poll_is_named_with_the_command_that_makes_it(
+    veth: tuple[str, str],
+) -> None:
+    """`keisoku cost` once refused a bridge of the user's own in a namespace, and doctor expected the engine xdp."""
+    home = ["ip", "netns", "exec", "doc-far"]
+    subprocess.run(["ip", "netns", "add", "doc-far"], check=True)
+    try:
+        subprocess.run(["ip", "link", "set", "doc-b", "netns", "doc-far"], check=True)
+        subprocess.run(["ip", "link", "set", "doc-a", "up"], check=True)
+        subprocess.run([*home, "ip", "link", "set", "doc-b", "up"], check=True)
+        seen = part(doctor().stdout, "doc-a")
+        remedy = "sudo ip netns exec doc-far ethtool -K doc-b gro on"
+        assert "the engine xdp cannot send here" in seen and remedy in seen
+        subprocess.run(remedy.split()[1:], check=True)
+        seen = part(doctor().stdout, "doc-a")
+        assert "engine xdp is expected" in seen and "cannot send here" not in seen
+    finally:
+        subprocess.run(["ip", "netns", "del", "doc-far"], check=False)
+
+
 def test_a_user_without_rights_is_told_which_are_absent() -> None:
     said = doctor(
         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"

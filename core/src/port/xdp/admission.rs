@@ -62,7 +62,7 @@ pub fn check(place: &Place, index: u32) -> Result<()> {
             takes_frames: false,
             ..
         }) => Err(EngineError(format!(
-            "{0}: the driver takes no XDP frames (a veth does only while its peer has an XDP program, or GRO that was set while the peer was up); use `packet:{0}`",
+            "{0}: the driver takes no XDP frames (a veth does only while its peer has an XDP program, or GRO that was set while the peer was up): `keisoku doctor` says how to change that; or use `packet:{0}`",
             place.interface
         ))),
         Ok(_) | Err(_) => Ok(()),

@@ -56,7 +56,8 @@ _NO_NIC_SENDS: dict[Ability, str] = {
 _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
     "cost": (
         "takes the CPU time of a device that works on this host, from XDP ports",
-        "use a lab: device, or veth or tap interfaces as xdp:NAME; elsewhere compare 'throughput' or 'latency'",
+        "use a lab: device, or veth or tap interfaces that 'keisoku doctor' finds fit for the engine xdp; elsewhere"
+        " compare 'throughput' or 'latency'",
     ),
     "multicast": ("counts each frame at several ports", "use ports of a host, a lab device or a simulated one"),
     "compare": ("compares the headers of frames", "receive with xdp, afxdp or packet"),

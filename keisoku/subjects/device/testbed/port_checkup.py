@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from keisoku.errors import PlanError
 from keisoku.ground.host import ethtool
 from keisoku.ground.host.checkup.finding import Finding, Mend
+from keisoku.ground.host.veth import far_end
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.testbed.host_port import PortAddress
 from keisoku.subjects.device.testbed.host_port_list import HostPort
@@ -66,7 +67,10 @@ def _engine(port: HostPort) -> Iterator[Finding]:
         engine=engine,
         why=_WHY[engine],
     )
-    yield Finding(port.name, "good", join_texts(": ", [said, proposed]))
+    if engine == "xdp" and (found := _without_polling(port, said)):
+        yield found
+    else:
+        yield Finding(port.name, "good", join_texts(": ", [said, proposed]))
     stamps = port.stamps.text()
     if "hardware" in stamps:
         yield Finding(port.name, "good", phrase("stamps: {stamps}", stamps=stamps))
@@ -76,6 +80,27 @@ def _engine(port: HostPort) -> Iterator[Finding]:
             stamps=stamps,
         )
         yield Finding(port.name, "note", said)
+
+
+def _without_polling(port: HostPort, about: str) -> Finding | None:
+    """A veth drops XDP frames whose other end does not poll, which GRO or an XDP program there makes it do. A tester's
+    own port at that end has one."""
+    if port.driver != "veth" or port.xdp is None or "transmit" in port.xdp:
+        return None
+    end = far_end(port.name)
+    if end is not None and end.namespace is None and not end.enslaved:
+        return None
+    where = phrase("its other end") if end is None else phrase("its other end, {name},", name=end.name)
+    text = phrase(
+        "the engine xdp cannot send here, and 'keisoku cost' measures nothing, until {where} has GRO or an XDP program",
+        where=where,
+    )
+    remedy = (
+        phrase("switch GRO on at the other end, by ethtool -K")
+        if end is None
+        else end.command("ethtool", "-K", end.name, "gro", "on")
+    )
+    return Finding(port.name, "note", join_texts(": ", [about, text]), remedy)
 
 
 def _line(port: HostPort) -> Iterator[Finding]:

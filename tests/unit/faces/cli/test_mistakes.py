@@ -46,7 +46,8 @@ MISTAKES = {
     "connection-rate --tx eth1 --rx eth2": "--force: connection_rate opens connections as a SYN flood does; use a lab"
     " or a simulated device, or add --force if everything behind these ports is yours",
     f"cost {SIM}": "cost: takes the CPU time of a device that works on this host, from XDP ports, which the engine"
-    " simulated cannot; use a lab: device, or veth or tap interfaces as xdp:NAME; elsewhere compare 'throughput' or"
+    " simulated cannot; use a lab: device, or veth or tap interfaces that 'keisoku doctor' finds fit for the engine"
+    " xdp; elsewhere compare 'throughput' or"
     " 'latency'",
     # sizes and headers
     f"throughput {SIM} --size 20": "--size: 20 byte is too small for the headers and the signature;"
