@@ -85,7 +85,7 @@ class Rows:
             row.state = phrase("{now} after {last}", now=row.state, last=row.last)
         if before is None or before is row:
             return None
-        before.state = _done(before) if before.last else phrase("done")
+        before.state = phrase("done")
         return before
 
     def finished(self, record: TrialRecord) -> None:
@@ -96,6 +96,8 @@ class Rows:
             row.state = phrase("repeats: {why}", why=join_texts("; ", record.invalid_because))
             return
         row.valid += 1
+        if record.trial.on_cable:  # it shows the tester, and not the device
+            return
         lost = record.facts.tracked.lost_frames
         # What was offered is less than what was asked for, where the tester can send no more.
         at = rate(record.load_fps if record.senders else record.trial.frames_per_second)
@@ -108,7 +110,7 @@ class Rows:
     def ended(self) -> None:
         """Nothing is measured any more."""
         if self.now is not None:
-            self.now.state = _done(self.now) if self.now.last else phrase("ended")
+            self.now.state = phrase("done") if self.now.last else phrase("ended")
             self.now = None
 
     @property
@@ -246,10 +248,6 @@ def standing(of: Standing) -> str:
         if of.failed
         else said
     )
-
-
-def _done(row: Row) -> str:
-    return phrase("done, last trial: {last}", last=row.last)
 
 
 def _counted(valid: int, repeated: int) -> str:

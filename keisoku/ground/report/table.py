@@ -256,7 +256,10 @@ def all_tables(result: Result) -> list[Table]:
 
 
 def main_table(result: Result, figure: str) -> tuple[Table, int] | None:
-    """The first table of a result with its main figure, and the figure's column; else its first table."""
+    """The first table of a result with its main figure, and the figure's column; else its first table. None if nothing
+    was measured."""
+    if not result.line and not any(row.figures for row in result.rows):
+        return None
     every, named = all_tables(result), {head(figure), head(figure, of_frames=False)}
     for table in every:
         for column, each in enumerate(table.heads):
