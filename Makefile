@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processors for which wheels are made.
 PROCESSORS := $(shell uname -m)
 ALL_PROCESSORS := x86_64 aarch64
-RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
+RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs far/Cargo.toml far/build.sh $(shell find core/src core/bpf far/src -type f)
 
 .PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb deb-source test-install release audit oldest
 
@@ -23,6 +23,7 @@ $(VENV)/.installed: requirements.lock setup.sh
 $(BUILT): $(VENV)/.installed $(RUST) pyproject.toml
 	@echo "keisoku: building the core"
 	@log=$$($(VENV)/bin/maturin develop --release --locked 2>&1) || { echo "$$log"; exit 1; }
+	@far/build.sh
 	@touch $@
 
 demo: $(BUILT)
@@ -155,9 +156,11 @@ wheel: $(BUILT)
 	@./setup.sh wheel
 	@./setup.sh web
 	@for processor in $(PROCESSORS); do \
+		far/build.sh $$processor || exit 1; \
 		PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --strip --quiet --zig \
 			--compatibility manylinux2014 --target $$processor-unknown-linux-gnu --out dist || exit 1; \
 	done
+	@far/build.sh
 	@$(PY) docs/site/manual.py dist/keisoku-*.whl
 	@ls -l dist/keisoku-*.whl
 

@@ -44,3 +44,4 @@ cat >"$root/usr/bin/keisoku" <<'SCRIPT'
 PYTHONPATH=/usr/lib/keisoku${PYTHONPATH:+:$PYTHONPATH} exec /usr/bin/python3 -m keisoku "$@"
 SCRIPT
 chmod 755 "$root/usr/bin/keisoku"
+ln -s ../lib/keisoku/keisoku/keisoku-far "$root/usr/bin/keisoku-far"

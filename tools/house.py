@@ -36,20 +36,21 @@ def main() -> int:
     parser.add_argument("--small", type=int, help="lists Python files of fewer lines that one other file imports")
     given = parser.parse_args()
     root: Path = given.root
-    python, rust = python_graph(root / "keisoku"), rust_graph(root / "core/src")
+    python, rust, far = python_graph(root / "keisoku"), rust_graph(root / "core/src"), rust_graph(root / "far/src")
     print(f"Python    {_lines(root, 'keisoku', '*.py'):>7} lines{_measures(python, '.')}")
     print(f"Rust      {_lines(root, 'core/src', '*.rs'):>7} lines{_measures(rust, '::')}")
+    print(f"far end   {_lines(root, 'far/src', '*.rs'):>7} lines{_measures(far, '::')}")
     print(f"RTL       {_lines(root, 'fpga', '*.sv'):>7} lines")
     print(f"tests     {_lines(root, 'tests', '*.py') + _lines(root, 'fpga', '*.py'):>7} lines")
     print(f"docs      {_words(root):>7} words")
     if given.small:
         for importer, module, lines in small(root, python, given.small):
             print(f"small: {module} ({lines} lines), which {importer} imports")
-    circles = {"Python": circles_of(python), "Rust": circles_of(rust)}
+    circles = {"Python": circles_of(python), "Rust": circles_of(rust), "the far end": circles_of(far)}
     for language, found in circles.items():
         for size, way in found:
             print(f"circle in {language}, of {size} modules: {' → '.join([*way, way[0]])}")
-    return 1 if circles["Python"] or circles["Rust"] else 0
+    return 1 if any(circles.values()) else 0
 
 
 def python_graph(package: Path) -> Graph:
@@ -93,7 +94,7 @@ def _nearest(name: str, modules: Mapping[str, object]) -> str | None:
 
 
 def rust_graph(source: Path) -> Graph:
-    """The modules of a crate, `crate` being its `lib.rs`, and what the paths in each of them name."""
+    """The modules of a crate, `crate` being its `lib.rs` or `main.rs`, and what the paths in each of them name."""
     files = {_rust_module(path, source): path for path in sorted(source.rglob("*.rs")) if path.stem != "tests"}
     graph: Graph = {}
     for module, path in files.items():
@@ -106,7 +107,7 @@ def rust_graph(source: Path) -> Graph:
 
 def _rust_module(path: Path, source: Path) -> str:
     parts = ["crate", *path.relative_to(source).with_suffix("").parts]
-    return "::".join(parts[:-1] if parts[-1] in ("lib", "mod") else parts)
+    return "::".join(parts[:-1] if parts[-1] in ("lib", "main", "mod") else parts)
 
 
 def _code(text: str) -> str:

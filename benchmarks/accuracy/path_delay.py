@@ -2,7 +2,7 @@
 
 `python benchmarks/accuracy/path_delay.py virtual [RUNS] [FIRST]` draws clocks (offset and rate), queues and delays that
 are alike or differ by up to a hundred times. `... loopback [RUNS]` and `... namespace [RUNS]` (root) ask our own
-reflector, which may hold answers back for 0.3 ms after it wrote T3. There the clock is the same, so T2 − T1 and
+reflector, whose answers may be held back on the way for 0.3 ms. There the clock is the same, so T2 − T1 and
 T4 − T3 are the truth, while the analysis is told that no clock is synchronised. Prints a table; judges nothing. Not
 part of `make bench`.
 """
@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.serving import serving
 from support.veth_pair import veth_pair
 
+from keisoku._core import StampedSocket
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.run.result import Result
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.path.stamp.analysis import analyse
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 
@@ -100,36 +100,55 @@ def sessions(kind: str, alike: bool) -> Iterator[Callable[[int, int], tuple[pa.T
     if kind == "virtual":
         yield lambda packets, seed: virtual(packets, alike, seed)
     elif kind == "loopback":
-        with serving(reflector(Place("127.0.0.1"), alike)) as port:
+        with reflecting(Place("127.0.0.1"), alike) as port:
             session = partial(real, Place("127.0.0.1"), port)
             yield lambda packets, _: session(packets)
     else:
-        with veth_pair() as pair, serving(reflector(Place(pair.far_address, pair.far), alike)) as port:
+        with veth_pair() as pair, reflecting(Place(pair.far_address, pair.far), alike) as port:
             session = partial(real, Place(pair.far_address, pair.near), port)
             yield lambda packets, _: session(packets)
 
 
-def reflector(place: Place, alike: bool) -> Reflector:
-    """Ours; it holds answers back if the ways are not `alike`."""
-    made = Reflector(place, 0)
-    if not alike:
-        made._socket = _Holding(made._socket)  # type: ignore[assignment]
-    return made
+@contextmanager
+def reflecting(place: Place, alike: bool) -> Iterator[int]:
+    """The port of ours; of what holds its answers back if the ways are not `alike`."""
+    with FarEnd("reflect", place) as far:
+        if alike:
+            yield far.port
+            return
+        holder = Holder(place, far.port)
+        with serving(holder):
+            yield holder.port
 
 
-class _Holding:
-    """A socket that sends later than it is told to."""
+class Holder:
+    """Passes packets on to a port of its own host, and their answers back later than they came."""
 
-    def __init__(self, socket: Any) -> None:
-        self._socket = socket
+    def __init__(self, place: Place, port: int) -> None:
+        self._far = (place.host, port)
+        self._socket = StampedSocket("udp", (place.host, 0), namespace=place.path)
+        self._stopped = False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._socket, name)
+    @property
+    def port(self) -> int:
+        """The UDP port."""
+        return self._socket.address[1]
 
-    def send(self, *what: Any) -> Any:
-        """After a while."""
-        time.sleep(HELD_S)
-        return self._socket.send(*what)
+    def serve(self) -> None:
+        """Until `stop`."""
+        sender: tuple[str, int] | None = None
+        while not self._stopped:
+            for packet in self._socket.receive(time.monotonic_ns() + 100_000_000)[0]:
+                if packet.source != self._far:
+                    sender = packet.source
+                    self._socket.send([(packet.data, self._far, packet.ttl)], 0)
+                elif sender is not None:
+                    time.sleep(HELD_S)
+                    self._socket.send([(packet.data, sender, packet.ttl)], 0)
+
+    def stop(self) -> None:
+        """Ends `serve` within 100 ms."""
+        self._stopped = True
 
 
 def main(kind: str = "virtual", runs: str = "100", first: str = "5000") -> None:

@@ -8,6 +8,7 @@ pub mod bpf_ring;
 pub mod find;
 pub mod packet_source;
 pub mod pcapng;
+#[cfg(feature = "python")]
 pub mod python;
 pub mod reader;
 pub mod recorder;

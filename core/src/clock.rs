@@ -10,6 +10,7 @@ mod counter;
 mod cross_core;
 pub mod map;
 pub mod offset;
+#[cfg(feature = "python")]
 pub mod python;
 mod single_shot;
 mod source;

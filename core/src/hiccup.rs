@@ -153,6 +153,7 @@ fn sleep(cpu: usize, begun_ns: u64, stop: &AtomicBool) -> Lateness {
 }
 
 /// Python's `keisoku._core.Hiccups`.
+#[cfg(feature = "python")]
 pub mod python {
     use std::sync::{Mutex, PoisonError};
 

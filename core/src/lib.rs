@@ -2,30 +2,44 @@
 //!
 //! It never decides what is measured and never computes a result. Values cross to Python as JSON of the types in
 //! `trial`, `account::record` and `simulated`. The interpreter lock is released in every loop.
+//!
+//! Without the feature `python` it is a library of Rust alone, for the far end (`far/`): no interpreter, no programs for the
+//! kernel.
+
+#![cfg_attr(
+    not(feature = "python"),
+    allow(dead_code, reason = "what only Python calls")
+)]
 
 pub mod account;
 pub mod capture;
 pub mod chance;
 pub mod clock;
+#[cfg(feature = "python")]
 pub mod drops;
 pub mod error;
 pub mod frame;
 pub mod hiccup;
 pub mod host;
 pub mod interface;
+#[cfg(feature = "python")]
 pub mod lab;
 pub mod latency;
 pub mod marker;
 pub mod port;
 pub mod reordering;
+#[cfg(feature = "python")]
 pub mod simulated;
 pub mod stamped_socket;
 pub mod stream;
+#[cfg(feature = "python")]
 pub mod system;
 pub mod transaction;
 pub mod trial;
+#[cfg(feature = "python")]
 pub mod wire;
 
+#[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
     /// Whether the programs for the kernel are built in, and with them the engines `xdp` and `afxdp`.
@@ -37,9 +51,9 @@ mod _core {
     #[pymodule_export]
     use crate::capture::ring::CaptureRing;
     #[pymodule_export]
-    use crate::clock::cost::clock_costs;
-    #[pymodule_export]
-    use crate::clock::python::{clock_brackets, clock_counter, clock_read_costs, clock_ticks};
+    use crate::clock::python::{
+        clock_brackets, clock_costs, clock_counter, clock_read_costs, clock_ticks,
+    };
     #[pymodule_export]
     use crate::drops::python::DropWatch;
     #[pymodule_export]
@@ -80,6 +94,6 @@ mod _core {
     /// Finds the class of errors now, so that a program that gave up its rights since can still be told what went wrong.
     #[pymodule_init]
     fn init(module: &pyo3::Bound<pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        crate::error::find_class(pyo3::Bound::py(module))
+        crate::error::python::find_class(pyo3::Bound::py(module))
     }
 }

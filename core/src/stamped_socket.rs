@@ -8,6 +8,7 @@ mod clocks;
 pub(crate) mod control;
 mod error_queue;
 mod options;
+#[cfg(feature = "python")]
 pub mod python;
 mod receiving;
 mod sending;

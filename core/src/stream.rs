@@ -6,6 +6,7 @@
 pub mod arrivals;
 pub mod end;
 pub mod pace;
+#[cfg(feature = "python")]
 pub mod python;
 pub mod report;
 pub mod send_buffer;

@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod client;
+#[cfg(feature = "python")]
 pub mod python;
 mod row;
 pub mod server;

@@ -19,10 +19,10 @@ from support.every_kind import OTHERS, PROCEDURES
 from support.serving import serving
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.table import PROCEDURES as TABLE
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.stream.serve import StreamServer
 
@@ -74,9 +74,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     files = {"switch": "switch.toml", "phase": "phase.txt", "file": "file.bin", "imported": "trex.json"}
     with ExitStack() as stack:
         streams = StreamServer(HERE, 0, files=tmp_path_factory.mktemp("came"), capacity_port=0)
-        servers: dict[str, Reflector | Server | StreamServer]
-        servers = {"delay": Reflector(HERE, 0), "train": Server(HERE, 0), "stream": streams}
+        servers: dict[str, Server | StreamServer] = {"train": Server(HERE, 0), "stream": streams}
         ports = {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
+        ports["delay"] = str(stack.enter_context(FarEnd("reflect", HERE)).port)
         assert streams.capacity is not None
         yield (
             {name: str(folder / file) for name, file in files.items()}

@@ -23,9 +23,9 @@ from keisoku.faces.otg.serving.server import Server as OtgServer
 from keisoku.faces.service.web import places
 from keisoku.faces.service.web.form import every_entry
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.testbed.host_port_list import HostPort
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server as TrainServer
 from keisoku.subjects.stream.serve import StreamServer
 
@@ -61,7 +61,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "stream capacity": str(streams.capacity.port),
             "path packet-pair": train,
             "path clocks": train,
-            "path delay": str(stack.enter_context(serving(Reflector(HERE, 0)))),
+            "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),
         }
 
 

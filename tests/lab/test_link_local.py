@@ -13,10 +13,10 @@ from support.veth_pair import VethPair, veth_pair
 
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.path.nat.behaviour import behaviour
 from keisoku.subjects.path.nat.sockets import NatProbing
 from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.train.probe import TrainPlan
@@ -59,9 +59,8 @@ def _add(interface: str, address: str) -> None:
 
 
 def test_probes_and_their_answers_keep_the_interface(pair: VethPair, far: Place) -> None:
-    reflector = Reflector(Place("::", pair.far), 0)
-    with serving(reflector) as port:
-        wanted = DelaySettings(host=far.host, port=port, packets=5, interval_s=0.01, wait_s=5.0)
+    with FarEnd("reflect", Place("::", pair.far)) as reflector:
+        wanted = DelaySettings(host=far.host, port=reflector.port, packets=5, interval_s=0.01, wait_s=5.0)
         assert DelaySender(far, wanted).measure()["answers"].to_pylist() == [1] * 5
     assert payload_bytes(far) == 1500 - 48
     with HopSockets(far, 33434) as hop:
@@ -106,6 +105,8 @@ def test_a_test_of_capacity_keeps_the_interface(pair: VethPair, far: Place) -> N
 
 def test_the_address_of_a_listener_may_be_of_one_link(pair: VethPair, far: Place) -> None:
     own = Place("fe80::7:2%far", pair.far)
-    for server in (StreamServer(own, 0), CapacityServer(own, 0), Reflector(own, 0)):
+    for server in (StreamServer(own, 0), CapacityServer(own, 0)):
         assert server.port
         server.stop()
+    with FarEnd("reflect", own) as reflector:
+        assert reflector.port

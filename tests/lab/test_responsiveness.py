@@ -11,6 +11,7 @@ from support.serving import serving
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.outcome import Outcome
@@ -20,7 +21,6 @@ from keisoku.running.measurement.carry_out import analyse, carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.subjects.line.responsiveness.probing import DELAYS, PHASES, begin
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.stream.serve import StreamServer
@@ -95,7 +95,7 @@ def test_the_server_answers_probes_until_their_end_and_a_reflector_its_peer_only
         session.control.ask({"do": "probes-end"})
         with pytest.raises(EngineError, match="refuses"):
             DelaySender(Place("127.0.0.1"), wanted).measure()
-    reflector = Reflector(Place("127.0.0.1"), 0, peer="127.0.0.2")
-    with serving(reflector), pytest.raises(EngineError, match="answered none"):
+    of_another = FarEnd("reflect", Place("127.0.0.1"), "--peer", "127.0.0.2")
+    with of_another as reflector, pytest.raises(EngineError, match="answered none"):
         DelaySender(Place("127.0.0.1"), wanted.model_copy(update={"port": reflector.port})).measure()
-    assert reflector.reflected == 0
+    assert reflector.says == ["reflected 0 packets, refused 0"]

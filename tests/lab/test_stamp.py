@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from support.veth_pair import VethPair, veth_pair
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.path.stamp.analysis import analyse
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 
@@ -29,16 +28,11 @@ def pair() -> Iterator[VethPair]:
         yield made
 
 
-@contextmanager
-def _reflecting(pair: VethPair, key: bytes | None = None) -> Iterator[Reflector]:
-    reflector = Reflector(Place(pair.far_address, pair.far), 0, key)
-    thread = threading.Thread(target=reflector.serve)
-    thread.start()
-    try:
-        yield reflector
-    finally:
-        reflector.stop()
-        thread.join()
+def _reflecting(pair: VethPair, folder: Path, key: bytes | None = None) -> FarEnd:
+    if key is None:
+        return FarEnd("reflect", Place(pair.far_address, pair.far))
+    (folder / "key").write_bytes(key)
+    return FarEnd("reflect", Place(pair.far_address, pair.far), "--key-file", str(folder / "key"))
 
 
 def _sender(pair: VethPair, port: int, key: bytes | None = None, **more: object) -> DelaySender:
@@ -50,8 +44,10 @@ def _sender(pair: VethPair, port: int, key: bytes | None = None, **more: object)
 
 @pytest.mark.parametrize("key", [None, b"shared"])
 @pytest.mark.parametrize("size_bytes", [0, 1000])
-def test_every_packet_is_answered_and_time_runs_forward(pair: VethPair, key: bytes | None, size_bytes: int) -> None:
-    with _reflecting(pair, key) as reflector:
+def test_every_packet_is_answered_and_time_runs_forward(
+    pair: VethPair, key: bytes | None, size_bytes: int, tmp_path: Path
+) -> None:
+    with _reflecting(pair, tmp_path, key) as reflector:
         sender = _sender(pair, reflector.port, key, size_bytes=size_bytes)
         rows = sender.measure()
     assert sender.ip_bytes == (size_bytes or (140 if key else 72))
@@ -64,11 +60,10 @@ def test_every_packet_is_answered_and_time_runs_forward(pair: VethPair, key: byt
     assert {row.case for row in found.rows} == {"packets", "two-way", "forward", "reverse"}
 
 
-def test_packets_of_another_key_are_not_answered(pair: VethPair) -> None:
-    with _reflecting(pair, b"one") as reflector:
-        with pytest.raises(EngineError, match="answered none of 30"):
-            _sender(pair, reflector.port, b"two", wait_s=0.2).measure()
-        assert reflector.refused == 30 and reflector.reflected == 0
+def test_packets_of_another_key_are_not_answered(pair: VethPair, tmp_path: Path) -> None:
+    with _reflecting(pair, tmp_path, b"one") as reflector, pytest.raises(EngineError, match="answered none of 30"):
+        _sender(pair, reflector.port, b"two", wait_s=0.2).measure()
+    assert reflector.says == ["reflected 0 packets, refused 30"]
 
 
 def test_a_reflector_made_with_scapy_is_understood(pair: VethPair) -> None:

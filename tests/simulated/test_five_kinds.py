@@ -15,7 +15,7 @@ from support.serving import serving
 
 import keisoku as ks
 from keisoku.ground.host.place import Place
-from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
@@ -78,8 +78,8 @@ KINDS = {
 def ports() -> Iterator[dict[str, str]]:
     """Far ends on the loopback."""
     with ExitStack() as stack:
-        servers: dict[str, Reflector | StreamServer] = {"path": Reflector(HERE, 0), "stream": StreamServer(HERE, 0)}
-        yield {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
+        streams = stack.enter_context(serving(StreamServer(HERE, 0)))
+        yield {"path": str(stack.enter_context(FarEnd("reflect", HERE)).port), "stream": str(streams)}
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,13 @@
 #[cfg(bpf)]
 use std::sync::Mutex;
 
-use pyo3::prelude::*;
-
 #[cfg(bpf)]
 use crate::capture::source::{Direction, PortRing};
 #[cfg(bpf)]
 use crate::interface::place::Place;
 
 /// The frames of some ports that packet sockets do not see. The ports create it, and it is given to one `Capture`.
-#[pyclass(frozen)]
+#[cfg_attr(feature = "python", pyo3::pyclass(frozen))]
 pub struct CaptureRing {
     #[cfg(bpf)]
     pub(super) served: Mutex<Option<Served>>,

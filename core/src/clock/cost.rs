@@ -5,7 +5,6 @@
 
 use std::hint::black_box;
 
-use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::clock::calibrated::{Clock, ClockFacts};
@@ -51,13 +50,4 @@ pub(super) fn cost(mut read: impl FnMut() -> u64) -> f64 {
     };
     let least_ns = std::iter::repeat_with(run).take(RUNS).min().unwrap_or(0);
     least_ns as f64 / READS as f64
-}
-
-/// `Costs` as JSON, measured in about 5 ms.
-#[pyfunction]
-#[pyo3(name = "clock_costs")]
-pub fn clock_costs(py: Python<'_>) -> PyResult<String> {
-    let costs = py.detach(costs);
-    serde_json::to_string(&costs)
-        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
 }

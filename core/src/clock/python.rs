@@ -13,7 +13,7 @@ use super::cross_core::{CrossCore, cross_core};
 use super::single_shot::{Measurement, SourceCost, empty};
 use super::stall::{Stalls, stalls};
 use super::tally::Tally;
-use super::{counter, source};
+use super::{cost, counter, source};
 
 /// Time over which the rate is measured where it is only used to show ticks as ns.
 const RATE_NS: u64 = 20_000_000;
@@ -113,4 +113,13 @@ pub fn clock_brackets(
 #[pyfunction]
 pub fn clock_ticks() -> u64 {
     counter::fenced_ticks()
+}
+
+/// `Costs` as JSON, measured in about 5 ms.
+#[pyfunction]
+#[pyo3(name = "clock_costs")]
+pub fn clock_costs(py: Python<'_>) -> PyResult<String> {
+    let costs = py.detach(cost::costs);
+    serde_json::to_string(&costs)
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
 }

@@ -55,6 +55,7 @@ fn watch(cpu: usize, span_ns: u64, least_ns: u64) -> Watched {
 }
 
 /// Python's `keisoku._core.look_at_cpus`.
+#[cfg(feature = "python")]
 pub mod python {
     use pyo3::prelude::*;
 

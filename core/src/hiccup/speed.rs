@@ -108,6 +108,7 @@ pub fn speed_of(cpu: usize, span_ns: u64) -> Speed {
 }
 
 /// Python's `keisoku._core.speed_of_cpu`.
+#[cfg(feature = "python")]
 pub mod python {
     use pyo3::prelude::*;
 

@@ -35,8 +35,8 @@ impl Epoll {
     /// before Linux 5.11, which has no timeouts in ns.
     pub fn wait(&self, ns: Option<u64>, events: &mut [libc::epoll_event]) -> io::Result<usize> {
         let timeout = ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+            tv_sec: (ns / 1_000_000_000) as _,
+            tv_nsec: (ns % 1_000_000_000) as _,
         });
         let time = timeout
             .as_ref()

@@ -9,7 +9,7 @@
 //! waits; others give these 50 ms to programs that wait, in one piece. So another thread takes a sender out of its class
 //! for moments: so short that a sender whose CPU is taken in them catches up.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -43,7 +43,9 @@ unsafe fn set_class(thread: libc::pthread_t, real_time: bool) -> bool {
     } else {
         (libc::SCHED_OTHER, 0)
     };
-    let parameters = libc::sched_param { sched_priority };
+    // SAFETY: plain integers, for which all zero is a value; libraries of C differ in what else there is.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = sched_priority;
     // SAFETY: the structure outlives the call.
     unsafe { libc::pthread_setschedparam(thread, class, &raw const parameters) == 0 }
 }
@@ -65,7 +67,7 @@ fn version(release: &str) -> (u32, u32) {
 #[derive(Default)]
 pub struct First {
     /// The thread; 0 while it has no real-time class.
-    thread: AtomicU64,
+    thread: AtomicUsize,
 }
 
 impl First {
@@ -74,7 +76,7 @@ impl First {
         if go_first() {
             // SAFETY: it has no preconditions.
             let own = unsafe { libc::pthread_self() };
-            self.thread.store(own, Ordering::Release);
+            self.thread.store(own as usize, Ordering::Release);
         }
     }
 
@@ -85,7 +87,7 @@ impl First {
         let thread = self.thread.load(Ordering::Acquire);
         if thread != 0 {
             // SAFETY: the caller promises what is asked for.
-            unsafe { set_class(thread, real_time) };
+            unsafe { set_class(thread as libc::pthread_t, real_time) };
         }
     }
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::error::{EngineError, Result};
 use crate::interface::place::Place;
 
-use hosts::{Hosts, mac_text, parse_mac};
+use hosts::{Hosts, mac_text};
 use interface::Own;
 use message::{Mac, Message, Party};
 
@@ -260,6 +260,7 @@ impl Shared {
 }
 
 /// Python's `keisoku._core.Neighbours`.
+#[cfg(feature = "python")]
 pub mod python {
     use std::net::IpAddr;
     use std::sync::{Arc, Mutex, PoisonError};
@@ -267,7 +268,8 @@ pub mod python {
 
     use pyo3::prelude::*;
 
-    use super::{Host, Party, mac_text, parse_mac};
+    use super::hosts::parse_mac;
+    use super::{Host, Party, mac_text};
     use crate::error::{EngineError, Result};
 
     /// Answers ARP and neighbour solicitations at the port `place_json` for the hosts of `hosts_json`, a list of

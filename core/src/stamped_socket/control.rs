@@ -72,11 +72,11 @@ impl<'a> Writer<'a> {
 
     fn add(&mut self, level: i32, kind: i32, value: &[u8]) {
         const HEADER: usize = size_of::<libc::cmsghdr>();
-        let header = libc::cmsghdr {
-            cmsg_len: (HEADER + value.len()) as _,
-            cmsg_level: level,
-            cmsg_type: kind,
-        };
+        // SAFETY: plain integers, for which all zero is a value; libraries of C differ in what else there is.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = (HEADER + value.len()) as _;
+        header.cmsg_level = level;
+        header.cmsg_type = kind;
         // SAFETY: a header is integers only, and as long as the array it is copied to.
         let bytes: [u8; HEADER] = unsafe { std::mem::transmute(header) };
         self.room.0[self.used..self.used + HEADER].copy_from_slice(&bytes);

@@ -27,9 +27,9 @@ impl Drop for Urgent {
 }
 
 fn set(policy: i32, priority: i32) -> bool {
-    let parameter = libc::sched_param {
-        sched_priority: priority,
-    };
+    // SAFETY: plain integers, for which all zero is a value; libraries of C differ in what else there is.
+    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameter.sched_priority = priority;
     // SAFETY: the parameter outlives the call, which only reads it.
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
 }

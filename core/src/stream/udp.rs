@@ -297,7 +297,7 @@ impl Batch {
                 header.msg_hdr.msg_iov = part;
                 header.msg_hdr.msg_iovlen = 1;
                 header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-                header.msg_hdr.msg_controllen = size_of_val(control);
+                header.msg_hdr.msg_controllen = size_of_val(control) as _;
                 header
             })
             .collect();
@@ -308,7 +308,7 @@ impl Batch {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 BATCH as libc::c_uint,
-                libc::MSG_WAITFORONE,
+                libc::MSG_WAITFORONE as _,
                 std::ptr::null_mut(),
             )
         };

@@ -5,13 +5,12 @@ It measures nothing.
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
 from keisoku.ground.host.place import Place
-from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.stream.transaction.far import answering
 from keisoku.subjects.stream.transaction.trial import TransactionTrial
 
@@ -28,11 +27,8 @@ class Responder:
             self._port, self._token, _ = self._stack.enter_context(
                 answering(self._trial, self._place, self._address, self._host)
             )
-            reflector = Reflector(Place(self._address, self._place.namespace), 0, peer=self._host)
-            thread = threading.Thread(target=reflector.serve, daemon=True)
-            thread.start()
-            self._stack.callback(thread.join)
-            self._stack.callback(reflector.stop)
+            here = Place(self._address, self._place.namespace)
+            reflector = self._stack.enter_context(FarEnd("reflect", here, "--peer", self._host))
         except BaseException:
             self._stack.close()
             raise

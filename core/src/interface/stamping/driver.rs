@@ -72,11 +72,11 @@ impl DriverStamps {
             Some(_) => libc::SOF_TIMESTAMPING_TX_HARDWARE,
             None => libc::SOF_TIMESTAMPING_TX_SOFTWARE,
         };
-        let header = libc::cmsghdr {
-            cmsg_len: size_of::<libc::cmsghdr>() + size_of::<u32>(),
-            cmsg_level: libc::SOL_SOCKET,
-            cmsg_type: libc::SO_TIMESTAMPING,
-        };
+        // SAFETY: plain integers, for which all zero is a value; libraries of C differ in what else there is.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<u32>()) as _;
+        header.cmsg_level = libc::SOL_SOCKET;
+        header.cmsg_type = libc::SO_TIMESTAMPING;
         Ok(DriverStamps {
             request: StampRequest {
                 header,

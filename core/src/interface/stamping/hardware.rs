@@ -107,7 +107,7 @@ fn call(
     }
     message.ifr_ifru.ifru_data = (&raw mut config).cast();
     // SAFETY: message and config outlive the call; the kernel reads and writes one config.
-    if unsafe { libc::ioctl(control.as_raw_fd(), request, &raw mut message) } != 0 {
+    if unsafe { libc::ioctl(control.as_raw_fd(), request as _, &raw mut message) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(config)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import click
 
-from keisoku.ground.host.place import Place
-from keisoku.subjects.path.stamp.key import read_key
+from keisoku.ground.host.two_ended.far_end import become
 from keisoku.subjects.path.stamp.packet import PORT
-from keisoku.subjects.path.stamp.reflector import Reflector
 
 
 @click.command("reflect")
@@ -22,11 +19,9 @@ from keisoku.subjects.path.stamp.reflector import Reflector
     metavar="FILE",
     help="file with the key of the authenticated mode (RFC 8762 §4.4); a line end after it does not count",
 )
-def command(at: str, port: int, key_file: Path | None) -> None:
+@click.option("--peer", metavar="ADDRESS", help="the only host that is answered (default: any)")
+def command(at: str, port: int, key_file: Path | None, peer: str | None) -> None:
     """Reflects STAMP packets (RFC 8762) until it is interrupted."""
-    reflector = Reflector(Place.parse(at), port, read_key(key_file))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: reflector.stop())
-    click.echo(f"reflecting at UDP port {reflector.port}")
-    reflector.serve()
-    click.echo(f"reflected {reflector.reflected} packets, refused {reflector.refused}")
+    named = {"--key-file": key_file, "--peer": peer}
+    more = [word for name, value in named.items() if value is not None for word in (name, str(value))]
+    become("reflect", "--at", at, "--port", str(port), *more)

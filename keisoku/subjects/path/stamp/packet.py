@@ -1,6 +1,7 @@
 """STAMP test packets as bytes: RFC 8762 §4, unauthenticated and authenticated, with the TLVs of RFC 8972 §4.
 
-TLVs are never interpreted beyond their bounds: a reflector copies them with the flags that RFC 8972 asks for.
+What a sender needs: its own packets, and the answers of a reflector. Ours is the program `keisoku-far`
+(far/src/stamp/).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 
 PORT = 862
 """RFC 8762 §4.1."""
+TTL = 255
+"""RFC 8762 §4.2.1, so that hops can be counted."""
 BASE_BYTES, AUTHENTICATED_BYTES = 44, 112
 _HMAC_BYTES = 16
 _SENDER = struct.Struct("!IQHH28x")
@@ -18,7 +21,7 @@ _REFLECTOR = struct.Struct("!IQHHQIQH2xB3x")
 _AUTH_SENDER = struct.Struct("!I12xQHH68x")
 _AUTH_REFLECTOR = struct.Struct("!I12xQHH4xQ8xI12xQH6xB15x")
 _TLV = struct.Struct("!BBH")
-_UNRECOGNIZED, _MALFORMED, _INTEGRITY = 0x80, 0x40, 0x20
+_UNRECOGNIZED = 0x80
 _EXTRA_PADDING = 1
 _NTP_EPOCH_S = 2_208_988_800
 """From 1900 to 1970."""
@@ -86,15 +89,6 @@ class SenderPacket:
             return _SENDER.pack(*fields) + self.tlvs
         return _signed(_AUTH_SENDER.pack(*fields), key) + self.tlvs
 
-    @classmethod
-    def parse(cls, data: bytes, key: bytes | None = None) -> SenderPacket:
-        """Raises StampFormatError."""
-        layout, tlvs = (_SENDER, BASE_BYTES) if key is None else (_AUTH_SENDER, AUTHENTICATED_BYTES)
-        _check(data, tlvs, key)
-        sequence, stamp, word, ssid = layout.unpack_from(data)
-        error = ErrorEstimate.from_word(word)
-        return cls(sequence, unix_ns(stamp, error.ptp), error, ssid, data[tlvs:])
-
 
 @dataclass(frozen=True)
 class ReflectedPacket:
@@ -111,23 +105,6 @@ class ReflectedPacket:
     sender_error: ErrorEstimate
     sender_ttl: int
     tlvs: bytes = b""
-
-    def pack(self, key: bytes | None = None) -> bytes:
-        """Authenticated with `key`."""
-        fields = (
-            self.sequence,
-            timestamp(self.time_ns, self.error.ptp),
-            self.error.word(),
-            self.ssid,
-            timestamp(self.received_ns, self.error.ptp),
-            self.sender_sequence,
-            self.sender_time,
-            self.sender_error.word(),
-            self.sender_ttl,
-        )
-        if key is None:
-            return _REFLECTOR.pack(*fields) + self.tlvs
-        return _signed(_AUTH_REFLECTOR.pack(*fields), key) + self.tlvs
 
     @classmethod
     def parse(cls, data: bytes, key: bytes | None = None) -> ReflectedPacket:
@@ -148,50 +125,6 @@ class ReflectedPacket:
             ttl,
             data[tlvs:],
         )
-
-
-def reflect(
-    data: bytes, received_ns: int, now_ns: int, ttl: int, error: ErrorEstimate, key: bytes | None = None
-) -> bytes:
-    """The answer of a stateless reflector (RFC 8762 §4.3): as long as what came, its sequence number repeated.
-
-    `now_ns` is when the answer leaves. Raises StampFormatError for what is not to be answered.
-    """
-    packet = SenderPacket.parse(data, key)
-    layout = _SENDER if key is None else _AUTH_SENDER
-    sender_time = layout.unpack_from(data)[1]
-    answer = ReflectedPacket(
-        sequence=packet.sequence,
-        time_ns=now_ns,
-        error=error,
-        ssid=packet.ssid,
-        received_ns=received_ns,
-        sender_sequence=packet.sequence,
-        sender_time=sender_time,
-        sender_error=packet.error,
-        sender_ttl=ttl,
-        tlvs=reflected_tlvs(packet.tlvs),
-    )
-    return answer.pack(key)
-
-
-def reflected_tlvs(tlvs: bytes) -> bytes:
-    """TLVs as a reflector returns them that knows Extra Padding only (RFC 8972 §4): each other one marked unrecognized.
-
-    One that does not fit is marked malformed, and all from there on is returned as it came.
-    """
-    out, place = bytearray(tlvs), 0
-    while place < len(tlvs):
-        if len(tlvs) - place < _TLV.size:
-            break  # no TLV at all: padding of RFC 8762
-        flags, kind, length = _TLV.unpack_from(tlvs, place)
-        if place + _TLV.size + length > len(tlvs):
-            out[place] = flags | _MALFORMED
-            break
-        known = kind == _EXTRA_PADDING
-        out[place] = flags & ~_UNRECOGNIZED if known else flags | _UNRECOGNIZED
-        place += _TLV.size + length
-    return bytes(out)
 
 
 def padding(count: int) -> bytes:

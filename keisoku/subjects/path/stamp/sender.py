@@ -16,8 +16,7 @@ from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.stamp.clock_state import error_estimate
-from keisoku.subjects.path.stamp.packet import AUTHENTICATED_BYTES, BASE_BYTES, SenderPacket, padding
-from keisoku.subjects.path.stamp.reflector import TTL
+from keisoku.subjects.path.stamp.packet import AUTHENTICATED_BYTES, BASE_BYTES, TTL, SenderPacket, padding
 from keisoku.subjects.path.stamp.rows import DelayRows
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.train.session import local_address

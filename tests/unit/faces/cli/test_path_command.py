@@ -14,10 +14,10 @@ from support.serving import serving
 from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.clock.rate import Part, Rate
 from keisoku.subjects.clock.rate_correction import CONTEXT
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.train.serve import Server
 
 HERE = Place("127.0.0.1")
@@ -35,8 +35,8 @@ def invoked(*arguments: str) -> tuple[int, dict[str, Any]]:
 
 def test_delay_meets_a_criterion_or_misses_it_and_is_analysed_again(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
-    with serving(Reflector(HERE, 0)) as port:
-        usual = ("path", "delay", "127.0.0.1", "--port", str(port), "--packets", "20", "--interval", "1ms", "--out")
+    with FarEnd("reflect", HERE) as far:
+        usual = ("path", "delay", "127.0.0.1", "--port", str(far.port), "--packets", "20", "--interval", "1ms", "--out")
         code, output = invoked(*usual, run, "--require", "least[two-way] < 10 s", "--require", "answered == 20")
         assert code == 0, output["criteria"]
         missed, other = invoked(*usual, str(tmp_path / "missed"), "--require", "path delay[packets].answered > 20")
@@ -53,8 +53,8 @@ def test_delay_meets_a_criterion_or_misses_it_and_is_analysed_again(tmp_path: Pa
 def test_a_shared_key_is_named_in_the_plan_and_never_kept(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_bytes(b"secret\n")
-    with serving(Reflector(HERE, 0, b"secret")) as port:
-        arguments = ("--port", str(port), "--packets", "5", "--interval", "1ms", "--key-file", str(key))
+    with FarEnd("reflect", HERE, "--key-file", str(key)) as far:
+        arguments = ("--port", str(far.port), "--packets", "5", "--interval", "1ms", "--key-file", str(key))
         code, output = invoked("path", "delay", "127.0.0.1", *arguments, "--out", str(tmp_path / "run"))
     assert code == 0
     assert "framing of RFC 8762, authenticated" in output["results"][0]["remarks"]
@@ -117,9 +117,9 @@ def test_what_cannot_be_measured_is_one_sentence_and_leaves_nothing(
 
 
 def test_runs_of_a_path_are_compared_queried_and_reported_as_any_others(tmp_path: Path) -> None:
-    with serving(Reflector(HERE, 0)) as port:
+    with FarEnd("reflect", HERE) as far:
         for name in ("one", "other"):
-            usual = ("--port", str(port), "--packets", "20", "--interval", "1ms", "--out", str(tmp_path / name))
+            usual = ("--port", str(far.port), "--packets", "20", "--interval", "1ms", "--out", str(tmp_path / name))
             assert invoked("path", "delay", "127.0.0.1", *usual)[0] == 0
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     compared = CliRunner().invoke(keisoku, ["compare", one, other], standalone_mode=False)

@@ -12,8 +12,8 @@ from support.serving import serving
 
 from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.clock.reference.ntp import NtpClient
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.stream.capacity import near
@@ -75,8 +75,8 @@ def test_every_address_of_a_name_is_tried_by_udpstp(several: None) -> None:
 
 
 def test_every_address_of_a_name_is_tried_by_stamp(several: None) -> None:
-    with serving(Reflector(HERE, 0)) as port:
-        wanted = DelaySettings(host=NAME, port=port, packets=3, interval_s=0.001, wait_s=0.5)
+    with FarEnd("reflect", HERE) as reflector:
+        wanted = DelaySettings(host=NAME, port=reflector.port, packets=3, interval_s=0.001, wait_s=0.5)
         assert DelaySender(Place(NAME), wanted).measure()["answers"].to_pylist() == [1, 1, 1]
 
 
