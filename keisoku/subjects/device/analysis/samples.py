@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keisoku.subjects.device.record.counts import Interval, Tracked
 from keisoku.subjects.device.record.gaps import Gaps
@@ -107,9 +108,11 @@ def by_count(record: TrialRecord, tracked: Tracked, waiting: bool = False) -> li
     """
     gap_ns = due_gap_ns(record)
     lost = _Lost(tracked.lost)
+    earlier = _Ramps(lost.counts, lost.arrivals(gap_ns))
     found = []
     for first, sample in _numbered(record, tracked):
-        missing = lost.before(first, sample.forwarded_frames, gap_ns)
+        # On average over the frames of the sample.
+        missing = earlier.until(first + sample.forwarded_frames, sample.forwarded_frames)
         due_s = (first if waiting else first + missing) * gap_ns / NS_PER_S
         found.append(
             replace(
@@ -181,17 +184,39 @@ class _Lost:
         self.counts = gaps.counts.astype(np.float64)
         self.first_ns = np.nan_to_num(gaps.after_ns)
         last_ns = np.where(np.isnan(gaps.before_ns), self.first_ns, gaps.before_ns)
-        self.last_ns = np.maximum(last_ns, self.first_ns + 1)
+        self.sent = _Ramps(self.counts, self.first_ns, np.maximum(last_ns, self.first_ns + 1))
         self.counted_ns = 0.0
 
     def until(self, sent_ns: float) -> float:
         """Frames lost since the last call that were sent before this time."""
-        within_ns = np.minimum(self.last_ns, sent_ns) - np.maximum(self.first_ns, self.counted_ns)
-        shares = np.maximum(within_ns, 0) / (self.last_ns - self.first_ns)
-        self.counted_ns = max(self.counted_ns, sent_ns)
-        return float((self.counts * shares).sum())
+        if sent_ns <= self.counted_ns:
+            return 0.0
+        lost = self.sent.until(sent_ns) - self.sent.until(self.counted_ns)
+        self.counted_ns = sent_ns
+        return lost
 
-    def before(self, first: int, frames: int, gap_ns: float) -> float:
-        """How many were lost before a frame, on average over `frames` that arrived after `first` others."""
-        after = self.first_ns / gap_ns + 1 - (np.cumsum(self.counts) - self.counts)
-        return float((self.counts * np.clip((first + frames - after) / frames, 0.0, 1.0)).sum())
+    def arrivals(self, gap_ns: float) -> NDArray[np.float64]:
+        """How many frames of a stream with such gaps arrived before each gap, and one."""
+        return self.first_ns / gap_ns + 1 - (np.cumsum(self.counts) - self.counts)
+
+
+class _Ramps:
+    """Counts that each rise evenly from none at `begins` to the whole at `ends`, which is later."""
+
+    def __init__(
+        self, counts: NDArray[np.float64], begins: NDArray[np.float64], ends: NDArray[np.float64] | None = None
+    ) -> None:
+        """Without `ends` all rise within a width that `until` is asked for."""
+        order = np.argsort(begins, kind="stable")
+        self._counts, self._begins = counts[order], begins[order]
+        self._ends = self._begins if ends is None else ends[order]
+        self._all_risen_at = np.maximum.accumulate(self._ends)
+        self._whole = np.concatenate([[0.0], np.cumsum(self._counts)])
+
+    def until(self, place: float, width: float = 0.0) -> float:
+        """Their sum there. Only those that rise just there are looked at one by one."""
+        first = int(np.searchsorted(self._all_risen_at, place - width, "right"))
+        rising = slice(first, max(first, int(np.searchsorted(self._begins, place))))
+        begins, ends = self._begins[rising], self._ends[rising] + width
+        shares = np.minimum((place - begins) / (ends - begins), 1.0)
+        return float(self._whole[first] + (self._counts[rising] * shares).sum())

@@ -53,9 +53,9 @@ def test_a_trial_that_is_over_shows_its_record_in_the_columns_that_it_had() -> N
 
 @pytest.mark.parametrize(("width", "shown"), [(40, 0), (80, 3), (200, 3)])
 def test_lines_fit_or_are_left_out(width: int, shown: int) -> None:
-    graph = Graph()
+    graph, record = Graph(), _with_loss()
     for _ in range(2 * MOST):
-        graph.recorded(_with_loss())
+        graph.recorded(record)
     lines = graph.lines(width)
     assert len(graph.moments) == MOST and len(lines) == shown
     assert all(len(line) <= width for line in lines)

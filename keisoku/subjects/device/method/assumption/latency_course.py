@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.percentile import percentile
 from keisoku.subjects.device.analysis.samples import samples_of
@@ -62,10 +64,14 @@ def _first_frames(own: Sequence[TrialRecord]) -> str:
 
 def _change(own: Sequence[TrialRecord]) -> str:
     """All trials change at the same time by the same step, for good."""
-    found = [_step(record) for record in own]
-    steps = [one for one in found if one is not None]
-    if len(steps) < max(_CHANGED, len(own)):
+    if len(own) < _CHANGED:
         return ""
+    steps = []
+    for record in own:
+        step = _step(record)
+        if step is None:
+            return ""
+        steps.append(step)
     places, before, after = zip(*steps, strict=True)
     jumps = [other - one for one, other in zip(before, after, strict=True)]
     if max(places) - min(places) > 1 or max(jumps) - min(jumps) > _SAME_STEP * max(map(abs, jumps)):
@@ -84,17 +90,21 @@ def _change(own: Sequence[TrialRecord]) -> str:
 def _step(record: TrialRecord) -> tuple[int, float, float] | None:
     """The interval within which means change, so that all later ones lie apart from those before, and the middle of
     both; None without one."""
-    means = [one.mean_ns for one in samples_of(record, record.facts.tracked)]
-    best: tuple[int, float, float] | None = None
-    widest = 0.0
-    for place in range(_CHANGED, len(means) - _CHANGED):
-        before, after = means[:place], means[place + 1 :]
-        apart = max(min(after) - max(before), min(before) - max(after))
-        spread = max(max(before) - min(before), max(after) - min(after))
-        if apart > max(widest, _APART * spread, _MATTERS * max(means)):
-            widest = apart
-            best = place, sum(before) / len(before), sum(after) / len(after)
-    return best
+    means = np.array([one.mean_ns for one in samples_of(record, record.facts.tracked)])
+    if len(means) <= 2 * _CHANGED:
+        return None
+    # Of each place with so many on both sides: extremes of all before it, and of all after it.
+    before, after = slice(_CHANGED - 1, -_CHANGED - 1), slice(_CHANGED + 1, len(means) - _CHANGED + 1)
+    least, most = np.minimum.accumulate(means)[before], np.maximum.accumulate(means)[before]
+    later_least = np.minimum.accumulate(means[::-1])[::-1][after]
+    later_most = np.maximum.accumulate(means[::-1])[::-1][after]
+    apart = np.maximum(later_least - most, least - later_most)
+    spread = np.maximum(most - least, later_most - later_least)
+    apart[apart <= np.maximum(_APART * spread, _MATTERS * means.max())] = 0.0
+    if not apart.any():
+        return None
+    place = _CHANGED + int(np.argmax(apart))
+    return place, float(means[:place].mean()), float(means[place + 1 :].mean())
 
 
 def _one_phase(own: Sequence[TrialRecord], run: Sequence[TrialRecord]) -> str:
