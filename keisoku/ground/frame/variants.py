@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import lcm
 
 import numpy as np
@@ -105,17 +105,28 @@ def frames(
     # Bits are added to zeros, so every field that varies is zero in the frames below.
     for modifier in found:
         modifier.target.set(0)
-    sums = checksums(headers) if found else []
+    sums, footprints = _footprints(stack, ends, modifiers_)
     base = {size: headers.frame(size) for size in set(sizes)}
     columns = [
-        _Column(measure(headers, modifier.target, sums), modifier.draw(seed, count), modifier.target)
-        for modifier in found
+        _Column(footprint, modifier.draw(seed, count), modifier.target)
+        for modifier, footprint in zip(found, footprints, strict=True)
     ]
     table = _table(sizes, count, base, columns, sums)
     lengths = np.tile(np.array(sizes, np.int64) - FCS_BYTES, count // len(sizes)).astype(np.uint16)
     made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text, headers.room_bytes)
     _compare(made, sizes, headers, columns)
     return made
+
+
+@lru_cache(maxsize=256)  # all sizes of a run have the same, and each takes some fifty frames to find
+def _footprints(stack: str, ends: Ends, modifiers_: tuple[str, ...]) -> tuple[list[Checksum], list[Footprint]]:
+    """The checksums of the headers, and the footprint of each field that varies."""
+    headers = Headers(parse(stack), ends)
+    targets = [modifier.target for modifier in modifiers(modifiers_, headers)]
+    for target in targets:
+        target.set(0)
+    sums = checksums(headers) if targets else []
+    return sums, [measure(headers, target, sums) for target in targets]
 
 
 def _varied(
