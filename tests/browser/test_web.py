@@ -26,8 +26,7 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.testbed.host_port_list import HostPort
-from keisoku.subjects.path.train.serve import Server as TrainServer
-from keisoku.subjects.stream.serve import StreamServer
+from keisoku.subjects.stream.capacity.far import CapacityServer
 
 HERE = Place("127.0.0.1")
 
@@ -52,13 +51,12 @@ def page(browser: Any, server: OtgServer) -> Any:
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Ports of the far ends at the loopback, by the measurements that need one."""
     with ExitStack() as stack:
-        streams = StreamServer(HERE, 0, files=tmp_path_factory.mktemp("came"), capacity_port=0)
-        of_streams = str(stack.enter_context(serving(streams)))
-        train = str(stack.enter_context(serving(TrainServer(HERE, 0))))
-        assert streams.capacity is not None
+        files = str(tmp_path_factory.mktemp("came"))
+        of_streams = str(stack.enter_context(FarEnd("stream", HERE, "--files", files)).port)
+        train = str(stack.enter_context(FarEnd("path", HERE)).port)
         yield {
             **dict.fromkeys((name for name in MODULES if name.partition(" ")[0] in ("stream", "line")), of_streams),
-            "stream capacity": str(streams.capacity.port),
+            "stream capacity": str(stack.enter_context(serving(CapacityServer(HERE, 0)))),
             "path packet-pair": train,
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),

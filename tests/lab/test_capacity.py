@@ -20,7 +20,6 @@ from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.stream.capacity.far import CapacityServer
-from keisoku.subjects.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
@@ -49,12 +48,8 @@ def check(result: Result) -> None:
 
 
 def test_the_rates_of_a_path_are_found(tmp_path: Path) -> None:
-    with find_path(PATH) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0, capacity_port=0)
-        assert server.capacity is not None
-        with serving(server):
-            port = server.capacity.port
-            check(measured(lab, tmp_path / "run", port=port, duration_s=3, sub_interval_s=0.5))
+    with find_path(PATH) as lab, serving(CapacityServer(Place(lab.target_address, lab.target_namespace), 0)) as port:
+        check(measured(lab, tmp_path / "run", port=port, duration_s=3, sub_interval_s=0.5))
 
 
 @with_udpst

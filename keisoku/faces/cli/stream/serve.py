@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from pathlib import Path
 
 import click
 
 from keisoku.errors import PlanError
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd, become
 from keisoku.subjects.path.stamp.key import read_key
+from keisoku.subjects.stream.capacity.far import CapacityServer, FileLock
 from keisoku.subjects.stream.capacity.pdu import PORT as CAPACITY_PORT
 from keisoku.subjects.stream.far_end import PORT
-from keisoku.subjects.stream.serve import StreamServer
 
 
 @click.command("serve")
@@ -59,19 +61,19 @@ def command(
     """
     if key_file is not None and capacity is None:
         raise PlanError("key-file", "only tests of capacity are signed", "add --capacity, or leave it out")
-    server = StreamServer(
-        Place.parse(at),
-        port,
-        lambda text: click.echo(text),
-        files=files,
-        settable=settable,
-        capacity_port=capacity,
-        capacity_key=read_key(key_file),
-        other_address=other_address,
-    )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
-    click.echo(f"listening at TCP port {server.port}")
-    if server.capacity is not None:
-        click.echo(f"measuring capacity at UDP port {server.capacity.port}")
-    server.serve()
+    more = ["--settable"] if settable else []
+    for name, value in {"--files": files, "--other-address": other_address}.items():
+        more += [name, str(value)] if value is not None else []
+    if capacity is None:
+        become("stream", "--at", at, "--port", str(port), *more)
+    place = Place.parse(at)
+    with (
+        tempfile.NamedTemporaryFile(prefix="keisoku-busy-") as busy,
+        FarEnd("stream", place, *more, "--busy", busy.name, port=port) as far,
+    ):
+        server = CapacityServer(place, capacity, lambda text: click.echo(text), read_key(key_file), FileLock(busy))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: server.stop())
+        click.echo(f"listening at TCP port {far.port}")
+        click.echo(f"measuring capacity at UDP port {server.port}")
+        server.serve()

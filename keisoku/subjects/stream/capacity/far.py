@@ -6,12 +6,14 @@ status has come back: the search begins at the first row of the table.
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
+from typing import IO
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
@@ -36,6 +38,25 @@ _Client = tuple[str, int]
 """Its address, and the number that its connections have in common."""
 
 
+class FileLock:
+    """The lock of a file (flock(2)), which other programs hold while they have a client."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def acquire(self, blocking: bool = False) -> bool:
+        """Whether nobody else has it; it is never waited for."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Gives it up."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
 class CapacityServer:
     """Listens from the moment it is made; `serve` answers until `stop`. Raises EngineError if it cannot listen.
 
@@ -48,7 +69,7 @@ class CapacityServer:
         port: int,
         told: Callable[[str], None] = lambda _: None,
         key: bytes | None = None,
-        busy: threading.Lock | None = None,
+        busy: threading.Lock | FileLock | None = None,
     ) -> None:
         self._place, self._told, self._key = place, told, key
         self._busy = busy or threading.Lock()

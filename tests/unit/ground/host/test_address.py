@@ -19,7 +19,6 @@ from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.stream.capacity import near
 from keisoku.subjects.stream.capacity.far import CapacityServer
 from keisoku.subjects.stream.capacity.pdu import Activation
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 
 NAME = "both.example"
@@ -64,7 +63,7 @@ def several(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_every_address_of_a_name_is_tried_by_tcp(several: None) -> None:
     """It said "start 'keisoku stream serve' there", although it ran."""
-    with serving(StreamServer(HERE, 0)) as port, StreamSession(Place(NAME), port) as session:
+    with FarEnd("stream", HERE) as server, StreamSession(Place(NAME), server.port) as session:
         assert session.remote == "127.0.0.1"
 
 
