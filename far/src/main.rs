@@ -3,6 +3,7 @@
 //! It serves what its table says (`table`), to whom its options say, until SIGINT or SIGTERM. It needs no rights beyond those of
 //! its ports, writes no file unless `--files` names a folder, and sends only to whoever asked it.
 
+mod capacity;
 mod clock_state;
 mod host;
 mod key;

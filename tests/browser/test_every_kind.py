@@ -16,14 +16,12 @@ from support.chromium import looked_at
 from support.command_line import keisoku
 from support.declared import undeclared
 from support.every_kind import OTHERS, PROCEDURES
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.table import PROCEDURES as TABLE
-from keisoku.subjects.stream.capacity.far import CapacityServer
 
 HERE = Place("127.0.0.1")
 SWITCH = """
@@ -72,11 +70,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     (folder / "file.bin").write_bytes(draw.randbytes(1 << 20))
     files = {"switch": "switch.toml", "phase": "phase.txt", "file": "file.bin", "imported": "trex.json"}
     with ExitStack() as stack:
-        ports = {"capacity": str(stack.enter_context(serving(CapacityServer(HERE, 0))))}
-        ports["train"] = str(stack.enter_context(FarEnd("path", HERE)).port)
         came = str(tmp_path_factory.mktemp("came"))
-        ports["stream"] = str(stack.enter_context(FarEnd("stream", HERE, "--files", came)).port)
-        ports["delay"] = str(stack.enter_context(FarEnd("reflect", HERE)).port)
+        streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", came, "--capacity=0")).ports
+        ports = {"stream": str(streams), "capacity": str(capacity)}
+        for name, service in (("train", "path"), ("delay", "reflect")):
+            ports[name] = str(stack.enter_context(FarEnd(service, HERE)).port)
         yield {name: str(folder / file) for name, file in files.items()} | ports
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from pyroute2 import IPRoute
-from support.serving import serving
 from support.veth_pair import VethPair, veth_pair
 
 from keisoku.ground.host.namespace import run_in_namespace
@@ -22,7 +21,6 @@ from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.train.probe import TrainPlan
 from keisoku.subjects.path.train.session import TrainSession
 from keisoku.subjects.stream.capacity import near
-from keisoku.subjects.stream.capacity.far import CapacityServer
 from keisoku.subjects.stream.capacity.pdu import Activation
 from keisoku.subjects.stream.path_mtu import payload_bytes
 from keisoku.subjects.stream.session import StreamSession
@@ -92,18 +90,14 @@ def test_streams_keep_the_interface(pair: VethPair, far: Place) -> None:
 
 
 def test_a_test_of_capacity_keeps_the_interface(pair: VethPair, far: Place) -> None:
-    server = CapacityServer(Place("::", pair.far), 0)
-    with serving(server) as port:
+    with FarEnd("stream", Place("::", pair.far), "--capacity=0") as server:
         for command in (1, 2):
-            found = near.measure(far, port, Activation(command=command, duration_s=1))
+            found = near.measure(far, server.ports[1], Activation(command=command, duration_s=1))
             assert found.ipv6 and found.seen and not found.silent
 
 
 def test_the_address_of_a_listener_may_be_of_one_link(pair: VethPair, far: Place) -> None:
     own = Place("fe80::7:2%far", pair.far)
-    server = CapacityServer(own, 0)
-    assert server.port
-    server.stop()
-    for service in ("path", "reflect", "stream"):
-        with FarEnd(service, own) as listener:
-            assert listener.port
+    for service, *options in (["path"], ["reflect"], ["stream", "--capacity=0"]):
+        with FarEnd(service, own, *options) as listener:
+            assert all(listener.ports)

@@ -1,15 +1,18 @@
 //! `keisoku-far stream`: what answers 'keisoku line' and 'keisoku stream' of other hosts, one at a time.
 
-use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use super::{Open, Service};
+use crate::capacity::server::CapacityServer;
 use crate::options::{Form, Options};
 use crate::stream::session::StreamSessions;
 use crate::two_ended::busy::Busy;
 use crate::two_ended::one_client::Server;
+
+const CAPACITY_PORT: u16 = 24601;
 
 pub const SERVICE: Service = Service {
     name: "stream",
@@ -27,9 +30,14 @@ pub const SERVICE: Service = Service {
             help: "let clients change MTU and offloads of the interface towards them",
         },
         Form {
-            name: "busy",
+            name: "capacity",
+            value: Some("[=PORT]"),
+            help: "also serve 'stream capacity' and other clients of UDPSTP (RFC 9946), at UDP port 24601 or another",
+        },
+        Form {
+            name: "key-file",
             value: Some("FILE"),
-            help: "file whose lock is held while a client measures, as other programs hold it for theirs",
+            help: "file with the key of clients of --capacity, whose requests must be signed",
         },
         Form {
             name: "other-address",
@@ -58,14 +66,21 @@ fn open(options: &Options) -> Result<Box<dyn Open>, String> {
             .transpose()?,
         namespace: place.namespace().map(str::to_owned),
     };
-    let busy = match options.text("busy") {
-        None => Busy::default(),
-        Some(path) => Busy::with(File::open(path).map_err(|error| {
-            format!("--busy: {path} cannot be opened: {error}; check its path")
-        })?),
+    let key = options.key()?;
+    if key.is_some() && !options.has("capacity") {
+        return Err(
+            "--key-file: only tests of capacity are signed; add --capacity, or leave it out".into(),
+        );
+    }
+    let busy = Arc::<Busy>::default();
+    let server = Server::open(place.address(options.port()?)?, busy.clone(), sessions)?;
+    let capacity = if options.has("capacity") {
+        let at = place.address(options.port_of("capacity", CAPACITY_PORT)?)?;
+        Some(CapacityServer::open(at, key, busy)?)
+    } else {
+        None
     };
-    let server = Server::open(place.address(options.port()?)?, Arc::new(busy), sessions)?;
-    Ok(Box::new(server))
+    Ok(Box::new(StreamService { server, capacity }))
 }
 
 /// One from which datagrams can be sent.
@@ -79,16 +94,34 @@ fn other_address(text: &str) -> Result<IpAddr, String> {
     Ok(ip)
 }
 
-impl Open for Server<StreamSessions> {
+/// Each has clients while the other has none.
+struct StreamService {
+    server: Server<StreamSessions>,
+    capacity: Option<CapacityServer>,
+}
+
+impl Open for StreamService {
     fn says(&self) -> String {
-        format!("listening at TCP port {}", self.port())
+        let capacity = match &self.capacity {
+            None => String::new(),
+            Some(server) => format!(", measuring capacity at UDP port {}", server.port()),
+        };
+        format!("listening at TCP port {}{capacity}", self.server.port())
     }
 
     fn serve(&self) {
-        Server::serve(self);
+        thread::scope(|scope| {
+            if let Some(capacity) = &self.capacity {
+                scope.spawn(|| capacity.serve());
+            }
+            self.server.serve();
+        });
     }
 
     fn stop(&self) {
-        Server::stop(self);
+        self.server.stop();
+        if let Some(capacity) = &self.capacity {
+            capacity.stop();
+        }
     }
 }

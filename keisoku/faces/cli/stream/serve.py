@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import tempfile
 from pathlib import Path
 
 import click
 
 from keisoku.errors import PlanError
-from keisoku.ground.host.place import Place
-from keisoku.ground.host.two_ended.far_end import FarEnd, become
-from keisoku.subjects.path.stamp.key import read_key
-from keisoku.subjects.stream.capacity.far import CapacityServer, FileLock
+from keisoku.ground.host.two_ended.far_end import become
 from keisoku.subjects.stream.capacity.pdu import PORT as CAPACITY_PORT
 from keisoku.subjects.stream.far_end import PORT
 
@@ -61,19 +56,7 @@ def command(
     """
     if key_file is not None and capacity is None:
         raise PlanError("key-file", "only tests of capacity are signed", "add --capacity, or leave it out")
-    more = ["--settable"] if settable else []
-    for name, value in {"--files": files, "--other-address": other_address}.items():
+    more = [*(["--settable"] if settable else []), *([] if capacity is None else [f"--capacity={capacity}"])]
+    for name, value in {"--files": files, "--key-file": key_file, "--other-address": other_address}.items():
         more += [name, str(value)] if value is not None else []
-    if capacity is None:
-        become("stream", "--at", at, "--port", str(port), *more)
-    place = Place.parse(at)
-    with (
-        tempfile.NamedTemporaryFile(prefix="keisoku-busy-") as busy,
-        FarEnd("stream", place, *more, "--busy", busy.name, port=port) as far,
-    ):
-        server = CapacityServer(place, capacity, lambda text: click.echo(text), read_key(key_file), FileLock(busy))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: server.stop())
-        click.echo(f"listening at TCP port {far.port}")
-        click.echo(f"measuring capacity at UDP port {server.port}")
-        server.serve()
+    become("stream", "--at", at, "--port", str(port), *more)
