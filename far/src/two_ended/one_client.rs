@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,8 @@ const GREETING: Duration = Duration::from_secs(5);
 const CHANGE: Duration = Duration::from_secs(1);
 /// Connections that are attended to at the same time, the client's own included; others are closed at once.
 const MOST_CONNECTIONS: usize = 32;
+/// Number of the first descriptor that a manager hands over.
+const FIRST_INHERITED: i32 = 3;
 /// How long a client's session may take to end when the server does.
 const END: Duration = Duration::from_secs(3);
 
@@ -54,7 +56,11 @@ struct Shared<S> {
 
 impl<S: Sessions> Server<S> {
     pub fn open(at: SocketAddr, busy: Arc<Busy>, sessions: S) -> Result<Self, String> {
-        let listener = TcpListener::bind(at).map_err(|error| {
+        let listener = match inherited() {
+            Some(listener) => Ok(listener),
+            None => TcpListener::bind(at),
+        };
+        let listener = listener.map_err(|error| {
             format!("cannot listen at {at}: {error}; choose another address or --port")
         })?;
         Ok(Server {
@@ -115,6 +121,16 @@ impl<S: Sessions> Server<S> {
         // SAFETY: shutdown takes numbers; the descriptor is the listener's, which lives.
         unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
     }
+}
+
+/// The listener that a manager such as systemd opened for this program (sd_listen_fds(3)), if it did.
+fn inherited() -> Option<TcpListener> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+    if number("LISTEN_PID")? != std::process::id() || number("LISTEN_FDS")? == 0 {
+        return None;
+    }
+    // SAFETY: the manager handed this descriptor over for this program alone, which opens one service and so takes it once.
+    Some(unsafe { TcpListener::from_raw_fd(FIRST_INHERITED) })
 }
 
 impl<S: Sessions> Shared<S> {
