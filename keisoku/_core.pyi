@@ -102,12 +102,6 @@ class StreamEnd:
 def transact(plan_json: str) -> tuple[bytes, str]:
     """Carries out transactions: their rows, and a report as JSON (core/src/transaction/python.rs)."""
 
-class TransactionServer:
-    """Answers transactions at a socket until `end` (core/src/transaction/python.rs)."""
-
-    def __init__(self, service_json: str, descriptor: int) -> None: ...
-    def end(self) -> str: ...
-
 class DropWatch:
     """Watches where the kernel drops test frames; ports are the tester's own, with the files of their namespaces
     (core/src/drops.rs).

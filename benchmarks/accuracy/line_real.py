@@ -16,10 +16,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from support.kernel_nat import KINDS, OTHER, prepare
-from support.serving import serving
 
 from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.report import digits
 from keisoku.ground.run.settings import parsed
@@ -28,7 +28,6 @@ from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.line.survey.analysis import RATE
 from keisoku.subjects.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
-from keisoku.subjects.stream.serve import StreamServer
 
 FORGETTING = (
     "masquerade",
@@ -56,8 +55,10 @@ def _one(seed: int) -> None:
     path = f"path?hops=200M,{rates['upload']:.2f}M/{rates['download']:.2f}M&queue=80k&delay=5ms&icmp=unlimited"
     with find_path(path) as lab:
         prepare(kind, lab)
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0, other_address=OTHER)
-        with serving(server), tempfile.TemporaryDirectory() as folder:
+        with (
+            FarEnd("stream", Place(lab.target_address, lab.target_namespace), "--other-address", OTHER) as server,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             measurement = find("line")
             host = f"{lab.target_address}@{lab.tester_namespace}"
             given = {"host": host, "port": server.port, "rounds": 1, "ramp_s": 0.8, "duration_s": 0.8, "within_s": 90.0}

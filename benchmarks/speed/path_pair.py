@@ -6,7 +6,6 @@ Rates in Mb/s. Run: python benchmarks/speed/path_pair.py [--repetitions 5]. Need
 from __future__ import annotations
 
 import argparse
-import threading
 import time
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ import numpy as np
 from path import off
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.cross_traffic import CrossTraffic
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
@@ -21,7 +21,6 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.path.packet_pair.analysis import analyse
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 from keisoku.subjects.path.packet_pair.stages import measure
-from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.path.train.session import TrainSession
 
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
@@ -76,23 +75,20 @@ CASES = (
 
 def once(case: Case) -> tuple[Result, float]:
     """One measurement, forward and reverse, and how long it took in s."""
-    with PathLab(case.hops, cross_traffic=case.cross) as lab, off(lab.core):
-        server = Server(Place(lab.target_address, lab.target_namespace), 0)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            settings = PacketPairSettings(host=lab.target_address, port=server.port)
-            began_s = time.monotonic()
-            with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
-                facts = measure(session, settings)
-                trains = session.log.trains()
-            noise = facts["stamp_noise_ns"]
-            assert isinstance(noise, dict)
-            found = analyse(trains, settings, noise, facts)
-            return found, time.monotonic() - began_s
-        finally:
-            server.stop()
-            thread.join()
+    with (
+        PathLab(case.hops, cross_traffic=case.cross) as lab,
+        off(lab.core),
+        FarEnd("path", Place(lab.target_address, lab.target_namespace)) as server,
+    ):
+        settings = PacketPairSettings(host=lab.target_address, port=server.port)
+        began_s = time.monotonic()
+        with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
+            facts = measure(session, settings)
+            trains = session.log.trains()
+        noise = facts["stamp_noise_ns"]
+        assert isinstance(noise, dict)
+        found = analyse(trains, settings, noise, facts)
+        return found, time.monotonic() - began_s
 
 
 def value(found: Result, figure: str) -> float:

@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,13 +25,13 @@ from pyroute2 import IPRoute
 
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.subjects.stream.analysis import bit_rate
 from keisoku.subjects.stream.confidence import Confidence
 from keisoku.subjects.stream.measure import bare_server
 from keisoku.subjects.stream.run import total_bps
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.trial import StreamTrial
 
@@ -72,15 +71,11 @@ def middle() -> Iterator[tuple[StreamSession, Namespace, str]]:
     """The bucket is in a router, whose queue drops."""
     with PathLab([Hop(LINK_BPS, bucket_bytes=BUCKET_BYTES, queue_bytes=100_000)]) as lab:
         far = Namespace(lab.target_namespace)
-        server = StreamServer(Place(lab.target_address, far.name), 0)
-        thread = threading.Thread(target=server.serve, daemon=True)
-        thread.start()
-        try:
-            with StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
-                yield session, far, far.run(_only_interface)
-        finally:
-            server.stop()
-            thread.join()
+        with (
+            FarEnd("stream", Place(lab.target_address, far.name)) as server,
+            StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session,
+        ):
+            yield session, far, far.run(_only_interface)
 
 
 def _only_interface() -> str:

@@ -87,7 +87,7 @@ mod _core {
     #[pymodule_export]
     use crate::system::udp_load::python::UdpLoad;
     #[pymodule_export]
-    use crate::transaction::python::{TransactionServer, transact};
+    use crate::transaction::python::transact;
     #[pymodule_export]
     use crate::wire::Wire;
 

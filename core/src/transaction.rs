@@ -12,7 +12,7 @@ pub mod python;
 mod row;
 pub mod server;
 mod shares;
-mod stamped;
+pub mod stamped;
 
 use std::net::{IpAddr, SocketAddr};
 

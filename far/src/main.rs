@@ -3,14 +3,19 @@
 //! It serves what its table says (`table`), to whom its options say, until SIGINT or SIGTERM. It needs no rights beyond those of
 //! its ports, writes no file unless `--files` names a folder, and sends only to whoever asked it.
 
+mod capacity;
 mod clock_state;
+mod host;
 mod key;
 mod options;
+mod path;
 mod place;
 mod running;
 mod service;
 mod stamp;
+mod stream;
 mod table;
+mod two_ended;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -45,7 +50,7 @@ fn main() -> ExitCode {
         .and_then(|options| running::run(service, &options))
     {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => refused(&format!("keisoku-far: {error}\n")),
+        Err(error) => refused(&format!("keisoku-far: {}\n", running::plain(&error))),
     }
 }
 

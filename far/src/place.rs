@@ -34,6 +34,11 @@ impl Place {
         })
     }
 
+    /// Path of the namespace's file.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
     /// Moves the calling thread into the namespace. Threads that it starts are there, too, so it is called before any is.
     pub fn enter(&self) -> Result<(), String> {
         netns::enter(self.namespace.as_deref()).map_err(|error| {

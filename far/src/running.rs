@@ -39,10 +39,23 @@ pub fn run(service: &Service, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
+/// A sentence without the numbers that Rust adds to the kernel's reasons, such as ' (os error 98)'.
+pub fn plain(text: &str) -> String {
+    const BEFORE: &str = " (os error ";
+    let mut found = text.to_owned();
+    while let Some(from) = found.find(BEFORE) {
+        let Some(length) = found[from..].find(')') else {
+            break;
+        };
+        found.replace_range(from..=from + length, "");
+    }
+    found
+}
+
 /// A line on standard output at once. A reader that has gone is no reason to end.
 pub fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
 }
 
 pub fn spawn(
@@ -78,5 +91,16 @@ impl Signals {
         let mut number = 0;
         // SAFETY: the kernel reads the set and writes the number; both live across the call.
         while unsafe { libc::sigwait(&raw const self.0, &raw mut number) } != 0 {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn numbers_of_errors_are_left_out() {
+        assert_eq!(plain("no (os error 98); go (os error 1)"), "no; go");
+        assert_eq!(plain("no (os error 98"), "no (os error 98");
     }
 }

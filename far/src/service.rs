@@ -1,6 +1,8 @@
 //! What a service is. Each is a file in `service/` and a line in `table`.
 
+pub mod path;
 pub mod reflect;
+pub mod stream;
 
 use crate::options::{Form, Options};
 

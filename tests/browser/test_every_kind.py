@@ -16,15 +16,12 @@ from support.chromium import looked_at
 from support.command_line import keisoku
 from support.declared import undeclared
 from support.every_kind import OTHERS, PROCEDURES
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.table import PROCEDURES as TABLE
-from keisoku.subjects.path.train.serve import Server
-from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 SWITCH = """
@@ -73,16 +70,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     (folder / "file.bin").write_bytes(draw.randbytes(1 << 20))
     files = {"switch": "switch.toml", "phase": "phase.txt", "file": "file.bin", "imported": "trex.json"}
     with ExitStack() as stack:
-        streams = StreamServer(HERE, 0, files=tmp_path_factory.mktemp("came"), capacity_port=0)
-        servers: dict[str, Server | StreamServer] = {"train": Server(HERE, 0), "stream": streams}
-        ports = {name: str(stack.enter_context(serving(server))) for name, server in servers.items()}
-        ports["delay"] = str(stack.enter_context(FarEnd("reflect", HERE)).port)
-        assert streams.capacity is not None
-        yield (
-            {name: str(folder / file) for name, file in files.items()}
-            | ports
-            | {"capacity": str(streams.capacity.port)}
-        )
+        came = str(tmp_path_factory.mktemp("came"))
+        streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", came, "--capacity=0")).ports
+        ports = {"stream": str(streams), "capacity": str(capacity)}
+        for name, service in (("train", "path"), ("delay", "reflect")):
+            ports[name] = str(stack.enter_context(FarEnd(service, HERE)).port)
+        yield {name: str(folder / file) for name, file in files.items()} | ports
 
 
 def commits(folder: Path, count: int) -> None:

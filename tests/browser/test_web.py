@@ -15,7 +15,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from support.chromium import CONTRAST
-from support.serving import serving
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving.server import Listening
@@ -26,8 +25,6 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.testbed.host_port_list import HostPort
-from keisoku.subjects.path.train.serve import Server as TrainServer
-from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 
@@ -52,13 +49,12 @@ def page(browser: Any, server: OtgServer) -> Any:
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Ports of the far ends at the loopback, by the measurements that need one."""
     with ExitStack() as stack:
-        streams = StreamServer(HERE, 0, files=tmp_path_factory.mktemp("came"), capacity_port=0)
-        of_streams = str(stack.enter_context(serving(streams)))
-        train = str(stack.enter_context(serving(TrainServer(HERE, 0))))
-        assert streams.capacity is not None
+        files = str(tmp_path_factory.mktemp("came"))
+        streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", files, "--capacity=0")).ports
+        train = str(stack.enter_context(FarEnd("path", HERE)).port)
         yield {
-            **dict.fromkeys((name for name in MODULES if name.partition(" ")[0] in ("stream", "line")), of_streams),
-            "stream capacity": str(streams.capacity.port),
+            **dict.fromkeys((name for name in MODULES if name.partition(" ")[0] in ("stream", "line")), str(streams)),
+            "stream capacity": str(capacity),
             "path packet-pair": train,
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),

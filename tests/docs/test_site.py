@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import clauses
@@ -16,6 +17,7 @@ import pytest
 from support.doc_blocks import PAGES, ROOT
 
 from keisoku.faces.cli.main import GROUPS, keisoku
+from keisoku.ground.host.two_ended.far_end import PROGRAM
 from keisoku.language import catalogue
 
 OTHERS = {
@@ -26,6 +28,14 @@ OTHERS = {
 LONGEST = 38
 """Words of a sentence in pages and texts of the program: readers learnt English as a second language."""
 FOR_USERS = [path for path in PAGES if path.is_relative_to(ROOT / "docs") or path == ROOT / "README.md"]
+
+
+@cache
+def of_the_far_end() -> frozenset[str]:
+    """Options of `keisoku-far` and its services."""
+    services = re.findall(r"^  (\w+) ", subprocess.check_output([PROGRAM, "--help"], text=True), flags=re.MULTILINE)
+    said = [subprocess.check_output([PROGRAM, service, "--help"], text=True) for service in services]
+    return frozenset(re.findall(r"--[a-z][\w-]*", " ".join(said)))
 
 
 def every_option(command: click.Command, context: click.Context) -> set[str]:
@@ -87,7 +97,7 @@ def test_every_command_is_in_the_reference() -> None:
 
 @pytest.mark.parametrize("path", FOR_USERS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_option_that_a_page_names_exists(path: Path) -> None:
-    known = every_option(keisoku, click.Context(keisoku, info_name="keisoku")) | OTHERS
+    known = every_option(keisoku, click.Context(keisoku, info_name="keisoku")) | OTHERS | of_the_far_end()
     prose = re.sub(r"^( *)```.*?^\1```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
     named = {
         option for code in re.findall(r"`([^`\n]+)`", prose) for option in re.findall(r"(?<!\S)--[a-z][\w-]*", code)

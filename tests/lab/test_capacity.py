@@ -8,19 +8,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.serving import serving
 
 from keisoku.ground.entry import Work
 from keisoku.ground.host.namespace import FOLDER
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import carry_out
 from keisoku.running.measurement.table import find
-from keisoku.subjects.stream.capacity.far import CapacityServer
-from keisoku.subjects.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
@@ -48,13 +46,13 @@ def check(result: Result) -> None:
         assert f"{row.case} carries" in result.sentence
 
 
+def far_of(lab: PathLab) -> Place:
+    return Place(lab.target_address, lab.target_namespace)
+
+
 def test_the_rates_of_a_path_are_found(tmp_path: Path) -> None:
-    with find_path(PATH) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0, capacity_port=0)
-        assert server.capacity is not None
-        with serving(server):
-            port = server.capacity.port
-            check(measured(lab, tmp_path / "run", port=port, duration_s=3, sub_interval_s=0.5))
+    with find_path(PATH) as lab, FarEnd("stream", far_of(lab), "--capacity=0") as server:
+        check(measured(lab, tmp_path / "run", port=server.ports[1], duration_s=3, sub_interval_s=0.5))
 
 
 @with_udpst
@@ -79,13 +77,15 @@ def test_a_server_of_ob_udpst_measures_with_us(tmp_path: Path, key: str | None) 
 @with_udpst
 @pytest.mark.parametrize("key", [None, "between us"])
 @pytest.mark.parametrize(("option", "case"), [("-u", "upload"), ("-d", "download")])
-def test_a_client_of_ob_udpst_measures_with_us(option: str, case: str, key: str | None) -> None:
+def test_a_client_of_ob_udpst_measures_with_us(option: str, case: str, key: str | None, tmp_path: Path) -> None:
+    signed = []
+    if key is not None:
+        (tmp_path / "key").write_text(key)
+        signed = ["--key-file", str(tmp_path / "key")]
     with find_path(PATH) as lab:
-        shared = None if key is None else key.encode()
-        server = CapacityServer(Place(lab.target_address, lab.target_namespace), 24601, key=shared)
         wanted = ["-a", key] if key is not None else []
         command = [*_udpst(lab.tester_namespace), *wanted, option, "-t", "5", "-f", "json", lab.target_address]
-        with serving(server):
+        with FarEnd("stream", far_of(lab), "--capacity", *signed):
             done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     said = json.loads(done.stdout)
     assert said["ErrorStatus"] == 0, done.stdout

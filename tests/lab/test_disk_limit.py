@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import subprocess
@@ -14,9 +15,9 @@ import pytest
 from keisoku.ground.host import undo
 from keisoku.ground.host.control_group import find_hierarchy
 from keisoku.ground.host.disk_limit import DiskLimit
-from keisoku.subjects.stream.file.chunks import WriteBehind, forget, read_chunks
+from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, forget, read_chunks
 
-BYTES, BPS = 8_000_000, 80e6
+BYTES, BPS = 8 * CHUNK_BYTES, 80e6
 _CHILD = """
 import sys, time
 from pathlib import Path
@@ -41,14 +42,13 @@ def place() -> str:
 def write(path: Path) -> float:
     """Seconds to have the bytes on the disk."""
     begun = time.monotonic()
-    behind = WriteBehind(path, direct=True, bps=None)
-    left = BYTES
-    while left:
-        count = min(len(behind.room), left)
-        behind.room[:count] = bytes(count)
-        behind.put(count)
-        left -= count
-    behind.finish()
+    # Past the cache whole pages are written, from memory that begins at one.
+    with mmap.mmap(-1, CHUNK_BYTES) as room:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+        for _ in range(BYTES // CHUNK_BYTES):
+            assert os.write(handle, room) == CHUNK_BYTES
+        os.fdatasync(handle)
+        os.close(handle)
     return time.monotonic() - begun
 
 

@@ -11,18 +11,26 @@ from pathlib import Path
 
 import pytest
 
+from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import PROGRAM
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
+from keisoku.subjects.path.train.probe import TrainPlan
+from keisoku.subjects.path.train.session import TrainSession
+from keisoku.subjects.stream.session import StreamSession
+from keisoku.subjects.stream.transaction.near import carry_out_trial
+from keisoku.subjects.stream.transaction.trial import TransactionTrial
+from keisoku.subjects.stream.trial import StreamTrial
 
 pytestmark = pytest.mark.lab
 NOBODY = 65534
+HERE = Place("127.0.0.1")
 
 
 @contextmanager
-def alone(root: Path, service: str, *options: str) -> Iterator[int]:
-    """Its port at the loopback. The root has nothing but the program, and the user has no right."""
+def alone(root: Path, service: str, *options: str) -> Iterator[tuple[int, int]]:
+    """Its port at the loopback, and its process. The root has nothing but the program, and the user has no right."""
     shutil.copy(PROGRAM, root / "keisoku-far")
     root.chmod(0o755)
 
@@ -37,12 +45,57 @@ def alone(root: Path, service: str, *options: str) -> Iterator[int]:
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env={}, preexec_fn=enter, text=True) as server:
         assert server.stdin is not None and server.stdout is not None
-        yield int(server.stdout.readline().split()[-1])
+        yield int(server.stdout.readline().split()[-1]), server.pid
         server.stdin.close()
     assert server.returncode == 0
 
 
 def test_it_reflects_in_an_empty_root_without_any_right(tmp_path: Path) -> None:
-    with alone(tmp_path, "reflect") as port:
+    with alone(tmp_path, "reflect") as (port, _):
         wanted = DelaySettings(host="127.0.0.1", port=port, packets=50, interval_s=0.001, wait_s=5.0)
-        assert DelaySender(Place("127.0.0.1"), wanted).measure()["answers"].to_pylist() == [1] * 50
+        assert DelaySender(HERE, wanted).measure()["answers"].to_pylist() == [1] * 50
+
+
+def test_it_measures_streams_and_transactions_in_an_empty_root_without_any_right(tmp_path: Path) -> None:
+    with alone(tmp_path, "stream") as (port, _), StreamSession(HERE, port) as session:
+        assert session.server["kernel"] == "" and session.server["versions"]["keisoku"]
+        for protocol in ("tcp", "udp"):
+            trial = StreamTrial.model_validate(
+                {"protocol": protocol, "message_bytes": 1000, "direction": "both", "bps": 1e6, "duration_s": 0.3}
+            )
+            for row in session.measure(trial):
+                assert row["error"] is None and row["sent_bytes"] == row["received_bytes"] > 0
+        for kind in ("rr", "crr", "udp-rr"):
+            rows, trial_row = carry_out_trial(session, TransactionTrial.model_validate({"kind": kind}), 0)
+            assert set(rows["failure"].to_pylist()) == {0}
+            assert trial_row["far_answered"][0].as_py() == rows.num_rows > 0
+        with pytest.raises(EngineError, match="iperf3 is needed at both ends"):
+            session.start_iperf3()
+        with pytest.raises(EngineError, match="writes no files"):
+            session.control.ask({"do": "file", "name": "a", "bytes": 1, "direct": False, "bps": None})
+
+
+def test_it_sends_trains_in_an_empty_root_without_any_right(tmp_path: Path) -> None:
+    with alone(tmp_path, "path") as (port, _), TrainSession(HERE, port) as session:
+        assert session.remote_noise()["kernel"] > 0
+        for direction in ("forward", "reverse"):
+            (train,) = session.run([TrainPlan("probe", direction, 1000, 5)], 0.001).trains()
+            assert train.complete
+
+
+def test_a_thousand_connections_and_256_streams_need_little_memory(tmp_path: Path) -> None:
+    with alone(tmp_path, "stream") as (port, process), StreamSession(HERE, port) as session:
+        many = TransactionTrial.model_validate({"kind": "rr", "connections": 1000, "duration_s": 0.5})
+        rows, _ = carry_out_trial(session, many, 0)
+        assert set(rows["failure"].to_pylist()) == {0}
+        of_connections = peak_kib(process)
+        streams = StreamTrial(protocol="tcp", message_bytes=1000, streams=256, bps=1e5, duration_s=0.5, warm_up_s=0)
+        assert all(row["error"] is None for row in session.measure(streams))
+        assert of_connections < 20 << 10 and peak_kib(process) < 100 << 10
+        print(f"\n{of_connections} KiB with 1000 connections, {peak_kib(process)} KiB with 256 streams")
+
+
+def peak_kib(process: int) -> int:
+    """The most memory that a process had so far."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))

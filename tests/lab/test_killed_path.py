@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from support.command_line import keisoku, start
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
-from keisoku.subjects.path.train.serve import Server
 
 pytestmark = pytest.mark.lab
 PATIENCE_S = 60
@@ -34,14 +31,10 @@ def test_what_was_measured_before_a_kill_is_kept(
 ) -> None:
     with PathLab([Hop(100_000_000)]) as lab:
         end = Place(lab.target_address, lab.target_namespace)
-        with ExitStack() as stack:
-            if command[0] == "delay":
-                number = stack.enter_context(FarEnd("reflect", end)).port
-            else:
-                number = stack.enter_context(serving(Server(end, 0)))
+        with FarEnd("reflect" if command[0] == "delay" else "path", end) as server:
             name, *options = command
             host = f"{lab.target_address}@{lab.tester_namespace}"
-            port = ["--port", str(number), "--out", "run"]
+            port = ["--port", str(server.port), "--out", "run"]
             child = start("path", name, host, *options, *port, cwd=tmp_path)
             until_s = time.monotonic() + PATIENCE_S
             while len(list(tmp_path.glob("run/packets/*.parquet"))) < parts and time.monotonic() < until_s:

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 from support.command_line import keisoku
 from support.kernel_nat import KINDS, prepare
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.name import find_path
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.line.survey.analysis import PACKETS, RATE
 from keisoku.subjects.line.survey.nat import ANSWERED, KEPT, NAT, UNANSWERED
 from keisoku.subjects.path.nat.observation import TABLE
-from keisoku.subjects.stream.serve import StreamServer
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
@@ -27,8 +26,7 @@ KIND = replace(KINDS["masquerade"], unanswered_s=5, answered_s=120)
 def test_a_line_is_measured_by_one_command_and_said_in_words(tmp_path: Path) -> None:
     with find_path("path?hops=100M,10M/20M,100M&queue=60k&icmp=unlimited&mtu=1500,1400,1500") as lab:
         prepare(KIND, lab)
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with serving(server):
+        with FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as server:
             host = f"{lab.target_address}@{lab.tester_namespace}"
             quick = ("--rounds", "1", "--ramp", "0.5s", "--duration", "0.4s", "--within", "100s", "--out", "run")
             done = keisoku("line", "survey", host, "--port", str(server.port), *quick, cwd=tmp_path)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from pyroute2 import IPRoute
-from support.serving import serving
 from support.veth_pair import VethPair, veth_pair
 
 from keisoku.ground.host.namespace import run_in_namespace
@@ -20,13 +19,10 @@ from keisoku.subjects.path.one_packet.probing.sockets import HopSockets
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.train.probe import TrainPlan
-from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.path.train.session import TrainSession
 from keisoku.subjects.stream.capacity import near
-from keisoku.subjects.stream.capacity.far import CapacityServer
 from keisoku.subjects.stream.capacity.pdu import Activation
 from keisoku.subjects.stream.path_mtu import payload_bytes
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.transaction.near import carry_out_trial
 from keisoku.subjects.stream.transaction.trial import TransactionTrial
@@ -68,16 +64,14 @@ def test_probes_and_their_answers_keep_the_interface(pair: VethPair, far: Place)
 
 
 def test_trains_keep_the_interface(pair: VethPair, far: Place) -> None:
-    server = Server(Place("::", pair.far), 0)
-    with serving(server) as port, TrainSession(far, port) as session:
+    with FarEnd("path", Place("::", pair.far)) as server, TrainSession(far, server.port) as session:
         for direction in ("forward", "reverse"):
             (train,) = session.run([TrainPlan("probe", direction, 200, 3)], 0.001).trains()
             assert train.complete
 
 
 def test_streams_keep_the_interface(pair: VethPair, far: Place) -> None:
-    server = StreamServer(Place("::", pair.far), 0)
-    with serving(server) as port, StreamSession(far, port) as session:
+    with FarEnd("stream", Place("::", pair.far)) as server, StreamSession(far, server.port) as session:
         for protocol in ("tcp", "udp"):
             trial = StreamTrial(protocol=protocol, message_bytes=1000, duration_s=0.3, warm_up_s=0.1, bps=1e6)
             (row,) = session.measure(trial)
@@ -96,17 +90,14 @@ def test_streams_keep_the_interface(pair: VethPair, far: Place) -> None:
 
 
 def test_a_test_of_capacity_keeps_the_interface(pair: VethPair, far: Place) -> None:
-    server = CapacityServer(Place("::", pair.far), 0)
-    with serving(server) as port:
+    with FarEnd("stream", Place("::", pair.far), "--capacity=0") as server:
         for command in (1, 2):
-            found = near.measure(far, port, Activation(command=command, duration_s=1))
+            found = near.measure(far, server.ports[1], Activation(command=command, duration_s=1))
             assert found.ipv6 and found.seen and not found.silent
 
 
 def test_the_address_of_a_listener_may_be_of_one_link(pair: VethPair, far: Place) -> None:
     own = Place("fe80::7:2%far", pair.far)
-    for server in (StreamServer(own, 0), CapacityServer(own, 0)):
-        assert server.port
-        server.stop()
-    with FarEnd("reflect", own) as reflector:
-        assert reflector.port
+    for service, *options in (["path"], ["reflect"], ["stream", "--capacity=0"]):
+        with FarEnd(service, own, *options) as listener:
+            assert all(listener.ports)

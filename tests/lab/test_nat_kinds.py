@@ -7,14 +7,13 @@ from contextlib import ExitStack
 
 import pytest
 from support.kernel_nat import KINDS, NEVER, OTHER, OUTER, Kind, prepare
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.name import find_path
 from keisoku.subjects.path.nat.behaviour import Behaviour, behaviour
 from keisoku.subjects.path.nat.observation import Observation
 from keisoku.subjects.path.nat.sockets import NatProbing
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 
 pytestmark = pytest.mark.lab
@@ -26,8 +25,10 @@ def looked_at(kind: Kind) -> Behaviour:
     rows: list[Observation] = []
     with find_path("path?hops=100M,100M") as lab:
         prepare(kind, lab)
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0, other_address=OTHER)
-        with serving(server), StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
+        with (
+            FarEnd("stream", Place(lab.target_address, lab.target_namespace), "--other-address", OTHER) as server,
+            StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session,
+        ):
             told, _ = session.control.ask({"do": "nat"})
             with ExitStack() as stack:
                 probing = NatProbing(session.place, session.local, session.remote, told, LONGEST_S)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from support.command_line import keisoku
-from support.serving import serving
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import GREETING, ControlError
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.cross_traffic import CrossTraffic
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
@@ -33,7 +33,6 @@ from keisoku.subjects.path.packet_pair.stages import measure
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.time_source import SOURCES, Source
-from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.path.train.session import TrainSession
 
 pytestmark = pytest.mark.lab
@@ -45,8 +44,7 @@ COARSE_PERCENT = 100 * 2**0.5 / COARSE
 @contextmanager
 def _served(lab: PathLab) -> Iterator[tuple[Place, int]]:
     """Where to measure from, and the port of a server at the target."""
-    server = Server(Place(lab.target_address, lab.target_namespace), 0)
-    with serving(server):
+    with FarEnd("path", Place(lab.target_address, lab.target_namespace)) as server:
         yield Place(lab.target_address, lab.tester_namespace), server.port
 
 
@@ -166,8 +164,7 @@ def test_servers_behind_nat_had_another_udp_port_for_each_client() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         udp_port = probe.getsockname()[1]
-    server = Server(Place("127.0.0.1"), 0, udp_port=udp_port)
-    with serving(server):
+    with FarEnd("path", Place("127.0.0.1"), "--udp-port", str(udp_port)) as server:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
             taken.bind(("127.0.0.1", udp_port))
             with pytest.raises(ControlError, match="another --udp-port"):

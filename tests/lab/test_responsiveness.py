@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.serving import serving
 
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
@@ -23,7 +22,6 @@ from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE
 from keisoku.subjects.line.responsiveness.probing import DELAYS, PHASES, begin
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
@@ -32,13 +30,11 @@ QUICK = {"repetitions": 1, "ramp_s": 0.5, "duration_s": 0.4}
 
 
 def carried_out(path: str, out: Path, **more: Any) -> Outcome:
-    with find_path(path) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with serving(server):
-            measurement = find("line responsiveness")
-            host = f"{lab.target_address}@{lab.tester_namespace}"
-            values = {"host": host, "port": server.port, **QUICK, **more}
-            return carry_out(Work(measurement, parsed(measurement.settings, values), out))
+    with find_path(path) as lab, FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as server:
+        measurement = find("line responsiveness")
+        host = f"{lab.target_address}@{lab.tester_namespace}"
+        values = {"host": host, "port": server.port, **QUICK, **more}
+        return carry_out(Work(measurement, parsed(measurement.settings, values), out))
 
 
 def row_of(result: Result, group: str, case: str) -> Row:
@@ -87,8 +83,7 @@ def test_codel_is_told_from_a_queue_that_fills(tmp_path: Path) -> None:
 
 
 def test_the_server_answers_probes_until_their_end_and_a_reflector_its_peer_only() -> None:
-    server = StreamServer(Place("127.0.0.1"), 0)
-    with serving(server), StreamSession(Place("127.0.0.1"), server.port) as session:
+    with FarEnd("stream", Place("127.0.0.1")) as server, StreamSession(Place("127.0.0.1"), server.port) as session:
         far = begin(session)
         wanted = DelaySettings(host="127.0.0.1", port=far.stamp_port, packets=3, wait_s=0.2)
         assert DelaySender(Place("127.0.0.1"), wanted).measure().num_rows == 3

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from support.command_line import journal_of, keisoku
-from support.serving import serving
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.ground.entry import Work
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import ControlError
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.host.undo import undo_left
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
 from keisoku.ground.lab.path.hop import Hop
@@ -32,13 +32,11 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
 from keisoku.running.measurement.carry_out import carry_out, resume
 from keisoku.running.measurement.table import find
-from keisoku.subjects.path.train.serve import Server
 from keisoku.subjects.stream.file.settings import FileSettings
 from keisoku.subjects.stream.interface_setting import InterfaceSetting
 from keisoku.subjects.stream.iperf3 import client
 from keisoku.subjects.stream.measure import bare_server
 from keisoku.subjects.stream.run import TABLE
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.settings import NONE, TcpSettings
 from keisoku.subjects.stream.trial import StreamTrial
@@ -108,11 +106,13 @@ def test_a_small_socket_drops_and_says_so_and_a_narrow_link_loses_elsewhere(sess
     lost, in_sockets, in_host = (sum(row[name] for row in rows) for name in ("lost", "socket_drops", "host_drops"))
     # The host's own count is of all that it received meanwhile, and a socket may drop a greeting sent twice.
     assert in_sockets > 0 and lost <= in_sockets + in_host
-    with PathLab([Hop(10_000_000, bucket_bytes=3000, queue_bytes=3000)]) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with serving(server), StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as narrow:
-            trial = StreamTrial(protocol="udp", message_bytes=1400, duration_s=0.3, bps=100e6)
-            (row,) = narrow.measure(trial)
+    with (
+        PathLab([Hop(10_000_000, bucket_bytes=3000, queue_bytes=3000)]) as lab,
+        FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as server,
+        StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as narrow,
+    ):
+        trial = StreamTrial(protocol="udp", message_bytes=1400, duration_s=0.3, bps=100e6)
+        (row,) = narrow.measure(trial)
     assert row["lost"] > 0 and row["socket_drops"] == 0
     assert row["offered"] == row["arrived"] + row["lost"]
 
@@ -169,11 +169,25 @@ def test_what_a_killed_process_left_set_is_set_back() -> None:
         assert not journal_of(child.pid)
 
 
+@pytest.mark.alone
+def test_what_a_killed_far_end_left_set_is_set_back() -> None:
+    with bare_server() as (lab, server):
+        far = Namespace(lab.target_namespace)
+        session = StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
+        session.set_interface({"mtu": 1100})
+        assert far.run(_mtu) == 1100 and len(journal_of(server.process)) == 1
+        os.kill(server.process, signal.SIGKILL)
+        with pytest.raises(ControlError):
+            session.set_interface({"mtu": 1200})
+        session.close()
+        assert any("set up back" in said or "set down back" in said for said in undo_left())
+        assert far.run(_mtu) == 1500 and not journal_of(server.process)
+
+
 def test_servers_of_another_kind_are_told_apart() -> None:
     with BarePath() as lab:
-        server = Server(Place(TARGET_ADDRESS, lab.target_namespace), 0)
         with (
-            serving(server),
+            FarEnd("path", Place(TARGET_ADDRESS, lab.target_namespace)) as server,
             pytest.raises(ControlError, match=r"no keisoku stream server: .*'keisoku stream serve'"),
         ):
             StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
@@ -275,8 +289,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
         else:
             lab = stack.enter_context(BarePath())
             near, far, address = lab.tester_namespace, lab.target_namespace, TARGET_ADDRESS
-        server = StreamServer(Place(address, far), 0, files=files)
-        stack.enter_context(serving(server))
+        server = stack.enter_context(FarEnd("stream", Place(address, far), "--files", str(files.absolute())))
         values |= {"host": f"{address}@{near}", "port": server.port, "source": str(source), "name": "came.bin"}
         if ftp:
             stack.enter_context(FtpServer(Namespace(far), files))
@@ -324,11 +337,12 @@ def test_a_file_is_never_written_over(tmp_path: Path, source: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     (files / "source.bin").write_text("mine")
-    with BarePath() as lab:
-        server = StreamServer(Place(TARGET_ADDRESS, lab.target_namespace), 0, files=files)
-        with serving(server):
-            host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
-            command = ("stream", "file", str(source), host, "--port", str(server.port))
-            keisoku(*command, cwd=tmp_path).refused("exists already")
+    with (
+        BarePath() as lab,
+        FarEnd("stream", Place(TARGET_ADDRESS, lab.target_namespace), "--files", str(files)) as server,
+    ):
+        host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
+        command = ("stream", "file", str(source), host, "--port", str(server.port))
+        keisoku(*command, cwd=tmp_path).refused("exists already")
     assert [path.read_text() for path in files.iterdir()] == ["mine"]
     assert TESTER_ADDRESS != TARGET_ADDRESS

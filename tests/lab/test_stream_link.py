@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 from pyroute2 import IPRoute
-from support.serving import serving
 
 from keisoku.ground.host.link_rate import link_rates
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.subjects.stream.measure import bare_server
 from keisoku.subjects.stream.run import total_bps
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.trial import StreamTrial
 
@@ -68,32 +67,31 @@ def test_streams_are_never_faster_than_their_link(protocol: str, congestion: str
     """BBR loses hundreds of segments here, so that at every time some wait for others."""
     if congestion is not None and not _available(congestion):
         pytest.skip(f"this kernel has no {congestion}")
-    with PathLab([Hop(LINK_BPS, bucket_bytes=BUCKET_BYTES, queue_bytes=100_000)]) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with (
-            serving(server),
-            StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session,
-            _busy(),
-        ):
-            for _ in range(3):
-                trial = StreamTrial.model_validate(
-                    {
-                        "protocol": protocol,
-                        "message_bytes": 1400,
-                        "streams": streams,
-                        "duration_s": 0.5,
-                        "bps": 1.2 * LINK_BPS / streams if protocol == "udp" else None,
-                        "congestion": congestion,
-                    }
-                )
-                rows = session.measure(trial)
-                assert not any(row["error"] for row in rows)
-                (window_ns,) = {row["settled_ns"] for row in rows}
-                assert window_ns > 0
-                # What the bucket holds passes at once, and one packet may be between two readings.
-                at_once = 8e9 * (BUCKET_BYTES + 3000) / window_ns
-                share = 1400 / 1442 if protocol == "udp" else 1448 / 1514
-                assert 0 < total_bps(rows) <= LINK_BPS * share + at_once
+    with (
+        PathLab([Hop(LINK_BPS, bucket_bytes=BUCKET_BYTES, queue_bytes=100_000)]) as lab,
+        FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as server,
+        StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as session,
+        _busy(),
+    ):
+        for _ in range(3):
+            trial = StreamTrial.model_validate(
+                {
+                    "protocol": protocol,
+                    "message_bytes": 1400,
+                    "streams": streams,
+                    "duration_s": 0.5,
+                    "bps": 1.2 * LINK_BPS / streams if protocol == "udp" else None,
+                    "congestion": congestion,
+                }
+            )
+            rows = session.measure(trial)
+            assert not any(row["error"] for row in rows)
+            (window_ns,) = {row["settled_ns"] for row in rows}
+            assert window_ns > 0
+            # What the bucket holds passes at once, and one packet may be between two readings.
+            at_once = 8e9 * (BUCKET_BYTES + 3000) / window_ns
+            share = 1400 / 1442 if protocol == "udp" else 1448 / 1514
+            assert 0 < total_bps(rows) <= LINK_BPS * share + at_once
 
 
 def test_the_token_bucket_of_an_end_is_known_as_what_its_link_carries() -> None:

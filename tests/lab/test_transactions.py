@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.command_line import keisoku
-from support.serving import serving
 
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
@@ -23,7 +23,6 @@ from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import analyse, carry_out, resume
 from keisoku.running.measurement.table import find
 from keisoku.subjects.stream.measure import bare_server
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.transaction.near import carry_out_trial
 from keisoku.subjects.stream.transaction.rows import TRANSACTIONS, TRIALS
@@ -152,8 +151,7 @@ def test_the_command_measures_and_its_page_has_the_distribution(tmp_path: Path, 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ipv6_is_as_good(kind: str) -> None:
-    server = StreamServer(Place("::1"), 0)
-    with serving(server), StreamSession(Place("::1"), server.port) as session:
+    with FarEnd("stream", Place("::1")) as server, StreamSession(Place("::1"), server.port) as session:
         found, trial = carried_out(session, kind=kind, connections=2)
     assert (found["failure"] == 0).all() and trial["far_answered"] == len(found["failure"]) > 0
 
@@ -166,7 +164,5 @@ def test_a_trial_beyond_its_limits_is_refused_by_the_server(session: StreamSessi
 @contextmanager
 def _far(hops: list[Hop]) -> Iterator[tuple[str, int]]:
     """HOST@NAMESPACE and port of a server behind these links."""
-    with PathLab(hops) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        with serving(server):
-            yield f"{lab.target_address}@{lab.tester_namespace}", server.port
+    with PathLab(hops) as lab, FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as server:
+        yield f"{lab.target_address}@{lab.tester_namespace}", server.port

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 from support.command_line import keisoku
 from support.declared import undeclared
-from support.serving import serving
 
 import keisoku as ks
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
-from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 
@@ -78,8 +76,8 @@ KINDS = {
 def ports() -> Iterator[dict[str, str]]:
     """Far ends on the loopback."""
     with ExitStack() as stack:
-        streams = stack.enter_context(serving(StreamServer(HERE, 0)))
-        yield {"path": str(stack.enter_context(FarEnd("reflect", HERE)).port), "stream": str(streams)}
+        services = {"path": "reflect", "stream": "stream"}
+        yield {name: str(stack.enter_context(FarEnd(service, HERE)).port) for name, service in services.items()}
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from keisoku.subjects.path.nat.far import FarEnd
 from keisoku.subjects.path.nat.message import Address
 from keisoku.subjects.path.nat.near import NearEnd
 from keisoku.subjects.path.nat.observation import Observation
+from support.virtual_far_end import VirtualFarEnd
 
 SECOND = 1_000_000_000
 INSIDE, OUTSIDE, FAR, OTHER = "192.168.0.2", "203.0.113.5", "198.51.100.1", "198.51.100.2"
@@ -78,14 +78,14 @@ class _Binding:
 
 
 class VirtualNat:
-    """Carries datagrams between a `NearEnd` and a `FarEnd`."""
+    """Carries datagrams between a `NearEnd` and a `VirtualFarEnd`."""
 
     def __init__(self, nat: Nat, seed: int) -> None:
         self.nat, self._chance = nat, random.Random(seed)
         self._now_ns = self._chance.randrange(1 << 40)
         self._far_ahead_ns = self._chance.randrange(1 << 40)
         self.far = [(FAR, 4001), (FAR, 4002), *([(OTHER, 4001), (OTHER, 4002)] if nat.two_addresses else [])]
-        self._end = FarEnd(77, OUTSIDE if nat.translates else INSIDE, len(self.far))
+        self._end = VirtualFarEnd(77, OUTSIDE if nat.translates else INSIDE, len(self.far))
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._inside: dict[Address, int] = {}

@@ -6,12 +6,12 @@ The link reports its true rate, with which every figure is compared: real packet
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
 from keisoku.ground.lab.path.truth import DirectionTruth
@@ -21,7 +21,6 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.file import PathStep
 from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import with_share
-from keisoku.subjects.path.train.serve import Server
 
 _QUEUE_BYTES = 600_000
 LATE_MOST = 0.1
@@ -56,25 +55,18 @@ def with_least_late(tried: Sequence[tuple[float, Result]]) -> Result:
 
 def _measure_once(step: PathStep, path: Path, observer: Observer) -> tuple[Result, DirectionTruth]:
     hop = Hop(step.rate_bps, mtu=step.mtu, queue_bytes=_QUEUE_BYTES)
-    with PathLab([hop]) as lab:
-        server = Server(Place(lab.target_address, lab.target_namespace), 0)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            outcome = run_step(
-                "path clocks",
-                path,
-                observer,
-                host=f"{lab.target_address}@{lab.tester_namespace}",
-                port=server.port,
-                repetitions=step.repetitions,
-                pairs=step.pairs,
-                size_bytes=step.ip_bytes,
-            )
-            truth = lab.truth().hops[0].forward
-            assert isinstance(truth, DirectionTruth)
-        finally:
-            server.stop()
-            thread.join()
+    with PathLab([hop]) as lab, FarEnd("path", Place(lab.target_address, lab.target_namespace)) as server:
+        outcome = run_step(
+            "path clocks",
+            path,
+            observer,
+            host=f"{lab.target_address}@{lab.tester_namespace}",
+            port=server.port,
+            repetitions=step.repetitions,
+            pairs=step.pairs,
+            size_bytes=step.ip_bytes,
+        )
+        truth = lab.truth().hops[0].forward
+        assert isinstance(truth, DirectionTruth)
     outcome.directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
     return with_share(outcome.results[0], "median", 8e9 * truth.in_bytes / truth.busy_ns), truth

@@ -5,13 +5,13 @@ The link's rate is known, so that a throughput can be compared with its upper li
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.thread_watch import STREAMS, ThreadWatch
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
@@ -22,7 +22,6 @@ from keisoku.running.study.file import StreamStep
 from keisoku.running.study.step import run_step
 from keisoku.running.study.truth import ETHERNET_BYTES, most_bps, with_share
 from keisoku.subjects.stream.measure import bare_server
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.settings import NONE
 
 _BUCKET_S, _QUEUE_S = 0.002, 0.02
@@ -57,12 +56,5 @@ def _way(step: StreamStep) -> Iterator[tuple[str, int]]:
         return
     bucket = max(round(step.rate_bps / 8 * _BUCKET_S), 2 * (step.mtu + ETHERNET_BYTES))
     hop = Hop(step.rate_bps, mtu=step.mtu, bucket_bytes=bucket, queue_bytes=round(step.rate_bps / 8 * _QUEUE_S))
-    with PathLab([hop]) as lab:
-        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            yield f"{lab.target_address}@{lab.tester_namespace}", server.port
-        finally:
-            server.stop()
-            thread.join()
+    with PathLab([hop]) as lab, FarEnd("stream", Place(lab.target_address, lab.target_namespace)) as far:
+        yield f"{lab.target_address}@{lab.tester_namespace}", far.port

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from keisoku.errors import EngineError
 from keisoku.ground.host.disk_limit import DiskLimit
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.ground.lab.system.ftp_server import FtpServer
 from keisoku.ground.observer import Observer
@@ -24,7 +24,6 @@ from keisoku.language import phrase
 from keisoku.running.study.file import TransferStep
 from keisoku.running.study.step import run_step
 from keisoku.subjects.stream.message import random_bytes
-from keisoku.subjects.stream.serve import StreamServer
 
 _CHUNK = 1 << 20
 _NAME, _FOLDER = "file.bin", "came"
@@ -41,11 +40,8 @@ def measure_transfer(step: TransferStep, path: Path, observer: Observer) -> Resu
         came.mkdir()
         _fill(source, step.bytes)
         lab = stack.enter_context(BarePath())
-        server = StreamServer(Place(TARGET_ADDRESS, lab.target_namespace), 0, files=came)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        stack.callback(thread.join)
-        stack.callback(server.stop)
+        here = Place(TARGET_ADDRESS, lab.target_namespace)
+        server = stack.enter_context(FarEnd("stream", here, "--files", str(came.absolute())))
         if step.over == "ftp":
             stack.enter_context(FtpServer(Namespace(lab.target_namespace), came))
         imitated, said = _slow_disk(step, folder, stack)

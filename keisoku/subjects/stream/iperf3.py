@@ -1,4 +1,4 @@
-"""iperf3 as an independent check of a throughput: its server for one client, and its client, by `--json`.
+"""iperf3 as an independent check of a throughput: its client, by `--json`. The far end starts its server.
 
 Its figures are kept beside ours and never in their place: iperf3 3.12 spends more on each call than a plain loop.
 """
@@ -8,42 +8,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from keisoku.errors import EngineError
-from keisoku.ground.host.child import Child
 from keisoku.subjects.stream.trial import StreamTrial
 
 _PATIENCE_S = 20.0
-_START_S = 5.0
 _Outcome = TypeVar("_Outcome")
 Inside = Callable[[Callable[[], Any]], Any]
 """Calls what it is given in a namespace."""
-
-
-class Iperf3Server:
-    """`iperf3 -s`, for one client, on a port of its choice. Raises EngineError where there is no iperf3."""
-
-    def __init__(self, inside: Inside, address: str, port: int) -> None:
-        self.port = port
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115
-        command = [program(), "-s", "-1", "-B", address, "-p", str(port)]
-        self._child: Child = inside(lambda: Child(command, stdout=self._output, stderr=self._output))
-        deadline = time.monotonic() + _START_S
-        while not inside(lambda: _listens(port)):
-            if self._child.ended() or time.monotonic() > deadline:
-                self.close()
-                raise EngineError("iperf3 did not start at the far end; try it there by hand")
-            time.sleep(0.01)
-
-    def close(self) -> None:
-        """End it; twice is no error."""
-        self._child.end()
-        self._output.close()
 
 
 def client(inside: Inside, address: str, port: int, trial: StreamTrial) -> dict[str, Any]:
@@ -96,15 +70,3 @@ def _bps(end: dict[str, Any], trial: StreamTrial) -> float:
 def _seconds(end: dict[str, Any], trial: StreamTrial) -> float:
     whole = end["sum"] if trial.protocol == "udp" else end["sum_received"]
     return float(whole["seconds"])
-
-
-def _listens(port: int) -> bool:
-    """By the kernel's table of sockets: a connection would be taken for the one client."""
-    wanted = f":{port:04X}"
-    tables = (Path("/proc/thread-self/net/tcp"), Path("/proc/thread-self/net/tcp6"))
-    return any(
-        line.split()[1].endswith(wanted) and line.split()[3] == "0A"
-        for table in tables
-        if table.exists()
-        for line in table.read_text().splitlines()[1:]
-    )

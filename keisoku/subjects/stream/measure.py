@@ -6,7 +6,6 @@ It does the I/O between both ends; the analysis computes the figures.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from keisoku.errors import PlanError
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.available import available
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.language import phrase
@@ -26,7 +26,6 @@ from keisoku.subjects.stream.iperf3 import client
 from keisoku.subjects.stream.outcome import cell_outcomes
 from keisoku.subjects.stream.run import ENDED, StreamRun
 from keisoku.subjects.stream.schedule import Cell, CellSchedule
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.settings import MEASURED, StreamSettings
 
@@ -158,17 +157,10 @@ def _is_first(settings: StreamSettings, name: str, level: str) -> bool:
 
 
 @contextmanager
-def bare_server(mtu: int = 1500) -> Iterator[tuple[BarePath, StreamServer]]:
+def bare_server(mtu: int = 1500) -> Iterator[tuple[BarePath, FarEnd]]:
     """A bare path of this machine with a server at its far end."""
-    with BarePath(mtu) as lab:
-        server = StreamServer(Place(TARGET_ADDRESS, lab.target_namespace), 0, settable=True)
-        thread = threading.Thread(target=server.serve, daemon=True)
-        thread.start()
-        try:
-            yield lab, server
-        finally:
-            server.stop()
-            thread.join()
+    with BarePath(mtu) as lab, FarEnd("stream", Place(TARGET_ADDRESS, lab.target_namespace), "--settable") as server:
+        yield lab, server
 
 
 def _check(settings: StreamSettings, session: StreamSession, best: Cell) -> list[dict[str, Any]]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-
 import click
 
-from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import PORT
-from keisoku.subjects.path.train.serve import Server
+from keisoku.ground.host.two_ended.far_end import become
 
 
 @click.command("serve")
@@ -23,8 +20,4 @@ from keisoku.subjects.path.train.serve import Server
 )
 def command(at: str, port: int, udp_port: int) -> None:
     """Serves 'keisoku path packet-pair' and 'path clocks' until it is interrupted; one client at a time."""
-    server = Server(Place.parse(at), port, lambda text: click.echo(text), udp_port)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
-    click.echo(f"listening at TCP port {server.port}" + (f", probes at UDP port {udp_port}" if udp_port else ""))
-    server.serve()
+    become("path", "--at", at, "--port", str(port), "--udp-port", str(udp_port))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import click
 
 from keisoku.errors import PlanError
-from keisoku.ground.host.place import Place
-from keisoku.subjects.path.stamp.key import read_key
+from keisoku.ground.host.two_ended.far_end import become
 from keisoku.subjects.stream.capacity.pdu import PORT as CAPACITY_PORT
 from keisoku.subjects.stream.far_end import PORT
-from keisoku.subjects.stream.serve import StreamServer
 
 
 @click.command("serve")
@@ -59,19 +56,7 @@ def command(
     """
     if key_file is not None and capacity is None:
         raise PlanError("key-file", "only tests of capacity are signed", "add --capacity, or leave it out")
-    server = StreamServer(
-        Place.parse(at),
-        port,
-        lambda text: click.echo(text),
-        files=files,
-        settable=settable,
-        capacity_port=capacity,
-        capacity_key=read_key(key_file),
-        other_address=other_address,
-    )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
-    click.echo(f"listening at TCP port {server.port}")
-    if server.capacity is not None:
-        click.echo(f"measuring capacity at UDP port {server.capacity.port}")
-    server.serve()
+    more = [*(["--settable"] if settable else []), *([] if capacity is None else [f"--capacity={capacity}"])]
+    for name, value in {"--files": files, "--key-file": key_file, "--other-address": other_address}.items():
+        more += [name, str(value)] if value is not None else []
+    become("stream", "--at", at, "--port", str(port), *more)

@@ -76,6 +76,11 @@ class FarEnd:
         """The first one."""
         return self.ports[0]
 
+    @property
+    def process(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:

@@ -7,7 +7,6 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -38,15 +37,15 @@ class Effort:
     """Datagrams that this host had no room for."""
 
 
-def carry_out(end: End, made: socket.socket, effort: Effort, stopped: Callable[[], bool] = lambda: False) -> None:
-    """Until the test is over, or `stopped`. Raises OSError if the socket fails for good."""
+def carry_out(end: End, made: socket.socket, effort: Effort) -> None:
+    """Until the test is over. Raises OSError if the socket fails for good."""
     made.setblocking(False)
     made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     poll = select.poll()
     poll.register(made, select.POLLIN)
     since_ns, now_ns, read_ns = wall_ns(), 0, 0
     rare = isinstance(end, SendingEnd)
-    while not end.over and not stopped():
+    while not end.over:
         anything = False
         if not rare or now_ns - read_ns >= _RARE_NS:
             # First, as what came while this thread was held up came before what leaves now.

@@ -1,11 +1,10 @@
-"""Reads a file ahead of its sender and writes it behind its receiver, so that disk and network work in parallel.
+"""Reads a file ahead of its sender, so that disk and network work in parallel.
 
-Either may be limited to a rate, to imitate a slow disk. It knows no network.
+It may be limited to a rate, to imitate a slow disk. It knows no network. The far end writes (far/src/stream/chunks.rs).
 """
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import queue
@@ -18,8 +17,6 @@ from keisoku.errors import EngineError
 
 CHUNK_BYTES = 1 << 20
 _AHEAD = 4
-_BLOCK = 4096
-"""Alignment of offsets and lengths for O_DIRECT."""
 
 
 class Hold:
@@ -90,7 +87,7 @@ def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryv
     try:
         while (chunk := full.get()) is not None:
             if isinstance(chunk, OSError):
-                raise _refused(path, chunk, direct, "read")
+                raise _refused(path, chunk, direct)
             number, count = chunk
             yield memoryview(rooms[number])[:count]
             free.put(number)
@@ -100,89 +97,6 @@ def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryv
         thread.join()
 
 
-class WriteBehind:
-    """Chunks written to a new file by a thread of its own. `finish` returns when all is on the disk."""
-
-    def __init__(self, path: Path, direct: bool, bps: float | None) -> None:
-        """Raises EngineError if the file cannot be made."""
-        self._path, self._direct = path, direct
-        self._full: queue.Queue[tuple[int, int] | None] = queue.Queue()
-        self._free: queue.Queue[int] = queue.Queue()
-        self._rooms = [mmap.mmap(-1, CHUNK_BYTES) for _ in range(_AHEAD)]
-        for number in range(_AHEAD):
-            self._free.put(number)
-        self._error: OSError | None = None
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | (os.O_DIRECT if direct else 0)
-            self._handle = os.open(path, flags, 0o644)
-        except OSError as error:
-            raise _refused(path, error, direct, "written") from error
-        self._hold = Hold(bps)
-        self._thread = threading.Thread(target=self._write, name="keisoku-write")
-        self._thread.start()
-        self._number = self._free.get()
-        self._filled = 0
-
-    @property
-    def room(self) -> memoryview:
-        """Where the next bytes are to be put."""
-        return memoryview(self._rooms[self._number])[self._filled :]
-
-    def put(self, count: int) -> None:
-        """So many bytes were put into `room`."""
-        self._filled += count
-        if self._filled == CHUNK_BYTES:
-            self._hand_over()
-            self._number, self._filled = self._free.get(), 0
-
-    def finish(self) -> None:
-        """Writes the rest and waits until it is on the disk. Raises EngineError if writing fails."""
-        if self._filled:
-            self._hand_over()
-        self._end()
-        if self._error is None:
-            try:
-                os.fdatasync(self._handle)
-            except OSError as error:
-                self._error = error
-        os.close(self._handle)
-        if self._error is not None:
-            raise _refused(self._path, self._error, self._direct, "written") from self._error
-
-    def abandon(self) -> None:
-        """Ends without waiting for the disk."""
-        self._hold.release()
-        self._end()
-        os.close(self._handle)
-
-    def _end(self) -> None:
-        self._full.put(None)
-        self._thread.join()
-
-    def _hand_over(self) -> None:
-        self._full.put((self._number, self._filled))
-
-    def _write(self) -> None:
-        while (chunk := self._full.get()) is not None:
-            number, count = chunk
-            if self._error is None:
-                try:
-                    self._write_chunk(number, count)
-                    self._hold.passed(count)
-                except OSError as error:
-                    self._error = error  # The rest is taken and thrown away, so that the sender comes to its end.
-            self._free.put(number)
-
-    def _write_chunk(self, number: int, count: int) -> None:
-        if self._direct and count % _BLOCK:
-            # The last one: only whole blocks go past the cache.
-            flags = fcntl.fcntl(self._handle, fcntl.F_GETFL)
-            fcntl.fcntl(self._handle, fcntl.F_SETFL, flags & ~os.O_DIRECT)
-        left = memoryview(self._rooms[number])[:count]
-        while left:
-            left = left[os.write(self._handle, left) :]
-
-
-def _refused(path: Path, error: OSError, direct: bool, what: str) -> EngineError:
+def _refused(path: Path, error: OSError, direct: bool) -> EngineError:
     remedy = "leave --direct away" if direct and error.errno == 22 else "check the file and its disk"
-    return EngineError(f"{path.name} cannot be {what}: {error.strerror}; {remedy}")
+    return EngineError(f"{path.name} cannot be read: {error.strerror}; {remedy}")

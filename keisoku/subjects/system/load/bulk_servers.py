@@ -1,15 +1,14 @@
-"""The far ends of bulk streams in a lab: for each client a stream server in its server's namespace, on threads here."""
+"""The far ends of bulk streams in a lab: for each client one in its server's namespace."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.system.lab import SystemLab
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.system.load.target import Aim, lab_aims
 
 
@@ -20,10 +19,7 @@ def bulk_aims(lab: SystemLab) -> Iterator[list[Aim]]:
         aims = []
         for at, aim in enumerate(lab_aims(lab)):
             address = aim.server.rpartition(":")[0]
-            server = StreamServer(Place(address, lab.servers[at % len(lab.servers)].name), 0)
-            thread = threading.Thread(target=server.serve, daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.stop)
+            here = Place(address, lab.servers[at % len(lab.servers)].name)
+            server = stack.enter_context(FarEnd("stream", here))
             aims.append(replace(aim, server=f"{address}:{server.port}"))
         yield aims

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.serving import serving
 
 from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
@@ -18,7 +17,6 @@ from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.clock.rate import Part, Rate
 from keisoku.subjects.clock.rate_correction import CONTEXT
-from keisoku.subjects.path.train.serve import Server
 
 HERE = Place("127.0.0.1")
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3),), "said of the rate")
@@ -69,8 +67,8 @@ def test_a_shared_key_is_named_in_the_plan_and_never_kept(tmp_path: Path) -> Non
 def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keisoku.subjects.clock.rate_correction.interval_rate", lambda: FAST)
     run = str(tmp_path / "run")
-    with serving(Server(HERE, 0, lambda text: None)) as port:
-        few = ("--port", str(port), "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)
+    with FarEnd("path", HERE) as far:
+        few = ("--port", str(far.port), "--pairs", "10", "--most-pairs", "10", "--sweep-pairs", "10", "--out", run)
         code, output = invoked("path", "packet-pair", "127.0.0.1", *few, "--require", "capacity > 1 Mb/s")
     monkeypatch.undo()
     assert code == 0, output["criteria"]
@@ -84,8 +82,8 @@ def test_packet_pair_keeps_the_rate_of_its_clock_and_shows_it(tmp_path: Path, mo
 
 def test_clocks_of_one_path_are_one_run(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
-    with serving(Server(HERE, 0, lambda text: None)) as port:
-        arguments = ("--port", str(port), "--repetitions", "2", "--pairs", "10", "--size", "1500", "--out", run)
+    with FarEnd("path", HERE) as far:
+        arguments = ("--port", str(far.port), "--repetitions", "2", "--pairs", "10", "--size", "1500", "--out", run)
         code, output = invoked("path", "clocks", "127.0.0.1", *arguments)
     assert code == 0
     (result,) = output["results"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from support.ntp_responder import NtpResponder
-from support.serving import serving
 
 from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
@@ -17,9 +16,7 @@ from keisoku.subjects.clock.reference.ntp import NtpClient
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.stream.capacity import near
-from keisoku.subjects.stream.capacity.far import CapacityServer
 from keisoku.subjects.stream.capacity.pdu import Activation
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 
 NAME = "both.example"
@@ -64,13 +61,13 @@ def several(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_every_address_of_a_name_is_tried_by_tcp(several: None) -> None:
     """It said "start 'keisoku stream serve' there", although it ran."""
-    with serving(StreamServer(HERE, 0)) as port, StreamSession(Place(NAME), port) as session:
+    with FarEnd("stream", HERE) as server, StreamSession(Place(NAME), server.port) as session:
         assert session.remote == "127.0.0.1"
 
 
 def test_every_address_of_a_name_is_tried_by_udpstp(several: None) -> None:
-    with serving(CapacityServer(HERE, 0)) as port:
-        found = near.measure(Place(NAME), port, Activation(duration_s=1))
+    with FarEnd("stream", HERE, "--capacity=0") as server:
+        found = near.measure(Place(NAME), server.ports[1], Activation(duration_s=1))
     assert found.seen and not found.silent
 
 

@@ -15,8 +15,15 @@ from support.command_line import keisoku
 from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import PROGRAM, FarEnd
+from keisoku.subjects.stream.session import StreamSession
 
 HERE = Place("127.0.0.1")
+MANAGER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+os.execv(sys.argv[2], ["keisoku-far", "stream", "--attached"])
+"""
 MOST_BYTES = 3 << 20
 
 
@@ -73,6 +80,43 @@ def test_it_ends_with_the_process_that_started_it() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", port))
     assert far.says == ["reflected 0 packets, refused 0"]
+
+
+def test_it_takes_the_listener_of_a_manager() -> None:
+    """As systemd hands it over: descriptor 3, and two variables."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", MANAGER, str(listener.fileno()), str(PROGRAM)]
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, pass_fds=[listener.fileno()]) as server:
+            assert server.stdin is not None and server.stdout is not None
+            assert server.stdout.readline() == f"listening at TCP port {port}\n"
+            with StreamSession(HERE, port) as session:
+                assert session.server["versions"] == {"keisoku": version("keisoku")}
+            server.stdin.close()
+        assert server.returncode == 0
+
+
+def test_strangers_are_left_and_the_next_client_is_served() -> None:
+    with FarEnd("stream", HERE) as far:
+        strangers = [socket.create_connection(("127.0.0.1", far.port)) for _ in range(40)]
+        # At most 32 are attended to; others are closed at once.
+        closed = [one for one in strangers[32:] if _is_closed(one)]
+        assert closed
+        for one in strangers:
+            one.close()
+        with StreamSession(HERE, far.port) as session:
+            assert session.server["kernel"]
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(10)
+    try:
+        while connection.recv(100):
+            continue
+    except ConnectionResetError:
+        pass
+    return True
 
 
 def test_what_it_refuses_is_raised() -> None:

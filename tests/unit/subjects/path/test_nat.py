@@ -7,18 +7,17 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.serving import serving
+from support.virtual_far_end import MOST_BINDINGS, VirtualFarEnd
 from support.virtual_nat import FAR, INSIDE, OTHER, OUTSIDE, SECOND, Nat, VirtualNat, random_nat
 
-from keisoku.errors import PlanError
+from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.path.nat.behaviour import Behaviour, behaviour
-from keisoku.subjects.path.nat.far import MOST_BINDINGS, FarEnd
 from keisoku.subjects.path.nat.message import Action, Answer, Kind, MessageError, Request
 from keisoku.subjects.path.nat.observation import Observation
 from keisoku.subjects.path.nat.sockets import NatProbing
 from keisoku.subjects.path.nat.timeout_search import NEAR_NS, NEAR_SHARE, TimeoutSearch
-from keisoku.subjects.stream.serve import StreamServer
 from keisoku.subjects.stream.session import StreamSession
 
 MINUTE_S = 48.0
@@ -124,7 +123,7 @@ def test_bytes_are_a_datagram_or_refused(data: bytes) -> None:
 def test_the_far_end_sends_to_its_client_only_and_no_more_than_twice_what_it_was_sent(
     asked: list[tuple[Action, int, int]],
 ) -> None:
-    end = FarEnd(5, INSIDE, 2)
+    end = VirtualFarEnd(5, INSIDE, 2)
     for number, (action, far, target) in enumerate(asked):
         data = Request(5, target % 7, number, action, far, target).pack()
         sent = end.heard(number, number % 2, (INSIDE, 999), data)
@@ -136,7 +135,7 @@ def test_the_far_end_sends_to_its_client_only_and_no_more_than_twice_what_it_was
 
 
 def test_the_far_end_remembers_a_limited_number_of_bindings() -> None:
-    end = FarEnd(5, INSIDE, 2)
+    end = VirtualFarEnd(5, INSIDE, 2)
     for binding in range(MOST_BINDINGS + 10):
         answered = end.heard(1, 0, (INSIDE, 999), Request(5, binding, 1, Action.ECHO).pack())
         assert bool(answered) == (binding < MOST_BINDINGS)
@@ -146,16 +145,18 @@ def test_the_far_end_remembers_a_limited_number_of_bindings() -> None:
 
 
 def test_a_server_refuses_an_other_address_that_is_not_its_own() -> None:
-    for address, said in (("203.0.113.1", "Cannot assign"), ("nowhere.invalid", "not known")):
-        with pytest.raises(PlanError, match=f"other-address.*{said}.*second address of this host"):
-            StreamServer(Place("127.0.0.1"), 0, other_address=address)
+    for address, said in (("203.0.113.1", "cannot be used"), ("nowhere.invalid", "is no IP address")):
+        with pytest.raises(EngineError, match=f"other-address.*{said}.*second address of this host"):
+            FarEnd("stream", Place("127.0.0.1"), "--other-address", address).__enter__()
 
 
 @pytest.mark.parametrize("at", ["127.0.0.1", "0.0.0.0", "::"])
 def test_a_look_over_loopback_finds_neither_nat_nor_firewall(at: str) -> None:
     """At any IPv6 address, a client of IPv4 was told that it has a NAT ('::ffff:127.0.0.1')."""
-    server = StreamServer(Place(at), 0, other_address="127.0.0.2")
-    with serving(server), StreamSession(Place("127.0.0.1"), server.port) as session:
+    with (
+        FarEnd("stream", Place(at), "--other-address", "127.0.0.2") as server,
+        StreamSession(Place("127.0.0.1"), server.port) as session,
+    ):
         told, _ = session.control.ask({"do": "nat"})
         probing = NatProbing(session.place, session.local, session.remote, told, 30.0)
         probing.settle()

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,22 +16,23 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.serving import serving
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.faces.cli.stream.serve import command
 from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.control import ControlError
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import analyse, carry_out
 from keisoku.running.measurement.table import find
 from keisoku.subjects.stream.capacity import near, pdu
-from keisoku.subjects.stream.capacity.far import MOST_S, CapacityServer, granted
-from keisoku.subjects.stream.capacity.pdu import Activation, Null, PduError, Setup, Status
+from keisoku.subjects.stream.capacity.pdu import Activation, Null, Setup, Status
 from keisoku.subjects.stream.capacity.seal import Keys, sealed
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
 from keisoku.subjects.stream.capacity.sending_rate import SendingRate, table
+from keisoku.subjects.stream.session import StreamSession
 
 HERE = "127.0.0.1"
 KEY = b"between us"
@@ -40,11 +41,11 @@ KEY = b"between us"
 class Client:
     """A socket of a client that says what it likes."""
 
-    def __init__(self, server: CapacityServer, address: str = HERE) -> None:
+    def __init__(self, port: int, address: str = HERE) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((address, 0))
         self.socket.settimeout(2)
-        self._server = (HERE, server.port)
+        self._server = (HERE, port)
 
     def asks(self, request: Setup, **seal: Any) -> Setup:
         self.socket.sendto(sealed(request.pack(), int(time.time()), **seal), self._server)
@@ -64,21 +65,34 @@ class Client:
             return True
 
 
-@pytest.fixture
-def server() -> Iterator[CapacityServer]:
-    one = CapacityServer(Place(HERE), 0)
-    with serving(one):
-        yield one
+@contextmanager
+def measuring(address: str = HERE, key: Path | None = None) -> Iterator[int]:
+    """The UDP port of a server."""
+    signed = [] if key is None else ["--key-file", str(key)]
+    with FarEnd("stream", Place(address), "--capacity=0", *signed) as far:
+        yield far.ports[1]
 
 
 @pytest.fixture
-def signed() -> Iterator[CapacityServer]:
-    one = CapacityServer(Place(HERE), 0, key=KEY)
-    with serving(one):
-        yield one
+def server() -> Iterator[int]:
+    with measuring() as port:
+        yield port
 
 
-def test_requests_are_refused_with_their_reason(server: CapacityServer, signed: CapacityServer) -> None:
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_bytes(KEY + b"\n")
+    return path
+
+
+@pytest.fixture
+def signed(key: Path) -> Iterator[int]:
+    with measuring(key=key) as port:
+        yield port
+
+
+def test_requests_are_refused_with_their_reason(server: int, signed: int) -> None:
     now_s = int(time.time())
     with closing(Client(server).socket), closing(Client(signed).socket):
         ours, theirs = Client(server), Client(signed)
@@ -90,11 +104,11 @@ def test_requests_are_refused_with_their_reason(server: CapacityServer, signed: 
         assert theirs.asks(Setup(), key=b"another").response == pdu.BAD_DIGEST
         # Signed well, and long ago.
         old = sealed(Setup().pack(), now_s - 60, Keys.of(KEY, now_s - 60).client)
-        theirs.says(old, signed.port)
+        theirs.says(old, signed)
         assert Setup.parse(theirs.socket.recv(2048)).response == pdu.BAD_TIME
 
 
-def test_one_client_measures_at_a_time_with_a_few_connections(server: CapacityServer) -> None:
+def test_one_client_measures_at_a_time_with_a_few_connections(server: int) -> None:
     one, other = Client(server), Client(server)
     answers = [one.asks(Setup(connections_id=7, connections=24, connection=place)) for place in range(9)]
     assert [answer.response for answer in answers] == [pdu.OK] * 8 + [pdu.NO_CONNECTION]
@@ -104,50 +118,48 @@ def test_one_client_measures_at_a_time_with_a_few_connections(server: CapacitySe
 @pytest.mark.parametrize("any_address", ["0.0.0.0", "::"])
 def test_at_any_address_it_answers_from_the_one_that_was_asked(any_address: str) -> None:
     """It answered from another address of its host, which no client takes for an answer."""
-    server = CapacityServer(Place(any_address), 0)
-    with serving(server):
+    with measuring(any_address) as port:
         for asked in ("127.0.0.5", "127.0.0.9"):
-            with closing(Client(server).socket) as client:
-                client.sendto(sealed(Setup(connections_id=7).pack(), int(time.time())), (asked, server.port))
+            with closing(Client(port).socket) as client:
+                client.sendto(sealed(Setup(connections_id=7).pack(), int(time.time())), (asked, port))
                 came = [client.recvfrom(2048) for _ in range(2)]
                 ports = {pdu.kind_of(data): source for data, source in came}
-                port = next(Setup.parse(data).port for data, _ in came if pdu.kind_of(data) == pdu.SETUP)
-                assert ports == {pdu.SETUP: (asked, server.port), pdu.NULL: (asked, port)}
-                client.sendto(sealed(Activation(duration_s=1).pack(), int(time.time())), (asked, port))
-                assert client.recvfrom(2048)[1] == (asked, port)
+                other = next(Setup.parse(data).port for data, _ in came if pdu.kind_of(data) == pdu.SETUP)
+                assert ports == {pdu.SETUP: (asked, port), pdu.NULL: (asked, other)}
+                client.sendto(sealed(Activation(duration_s=1).pack(), int(time.time())), (asked, other))
+                assert client.recvfrom(2048)[1] == (asked, other)
 
 
 def test_it_does_not_measure_while_another_measurement_of_this_host_goes_on() -> None:
-    busy = threading.Lock()
-    server = CapacityServer(Place(HERE), 0, busy=busy)
-    with serving(server):
-        client = Client(server)
-        with busy:
+    with FarEnd("stream", Place(HERE), "--capacity=0") as far:
+        client = Client(far.ports[1])
+        with StreamSession(Place(HERE), far.port):
             assert client.asks(Setup()).response == pdu.CAPACITY_EXCEEDED
-        assert client.asks(Setup()).response == pdu.OK
-    assert not busy.locked()
+        while (response := client.asks(Setup()).response) == pdu.CAPACITY_EXCEEDED:
+            continue  # it has not noticed yet that the other is gone
+        assert response == pdu.OK
+        with pytest.raises(ControlError, match="another client"):
+            StreamSession(Place(HERE), far.port)
 
 
 def test_a_server_that_has_not_ended_the_last_test_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy host the second direction of a measurement was refused: 'is measuring with another client'."""
-    busy = threading.Lock()
-    busy.acquire()
     waits: list[float] = []
+    with FarEnd("stream", Place(HERE), "--capacity=0") as far:
+        session = StreamSession(Place(HERE), far.port)
 
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) == 3:
-            busy.release()
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                session.close()
 
-    monkeypatch.setattr(near, "time", SimpleNamespace(**vars(time) | {"sleep": sleep}))
-    server = CapacityServer(Place(HERE), 0, busy=busy)
-    with serving(server):
+        monkeypatch.setattr(near, "time", SimpleNamespace(**vars(time) | {"sleep": sleep}))
         asked = Activation(command=pdu.ACTIVATE_DOWN, duration_s=1, sub_interval_ms=500)
-        assert near.measure(Place(HERE), server.port, asked).parameters.duration_s == 1
-    assert len(waits) == 3
+        assert near.measure(Place(HERE), far.ports[1], asked).parameters.duration_s == 1
+    assert len(waits) >= 3
 
 
-def test_no_load_goes_where_nobody_answered_from(server: CapacityServer) -> None:
+def test_no_load_goes_where_nobody_answered_from(server: int) -> None:
     """A request with a forged source gets an answer of its own length and a null request. An activation from another
     address gets nothing."""
     client, stranger = Client(server), Client(server, "127.0.0.2")
@@ -161,53 +173,28 @@ def test_no_load_goes_where_nobody_answered_from(server: CapacityServer) -> None
     assert Activation.parse(client.socket.recv(2048)).response == pdu.OK
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[int]:
+    with measuring() as port:
+        yield port
+
+
 @given(st.lists(st.binary(max_size=120), min_size=1, max_size=20))
 @settings(max_examples=20, deadline=None)
-def test_noise_is_never_answered(noise: list[bytes]) -> None:
-    server = CapacityServer(Place(HERE), 0)
-    client = Client(server)
+def test_noise_is_never_answered(lasting: int, noise: list[bytes]) -> None:
+    client = Client(lasting)
     with closing(client.socket):
         for data in [*noise, *[b"\xac\xe1" + one.ljust(54, b"\1")[:54] for one in noise]]:
-            with pytest.raises(PduError):
-                server._set_up(data, client.socket.getsockname(), HERE)
+            client.says(data, lasting)
+        # What is answered comes behind all that, and nothing before it.
+        client.socket.sendto(sealed(Setup(version=1).pack(), 0), (HERE, lasting))
+        assert Setup.parse(client.socket.recv(2048)).response == pdu.BAD_VERSION
         assert client.hears_nothing()
 
 
-@given(
-    st.builds(
-        Activation,
-        **{
-            name: st.integers(0, 255)
-            for name in (
-                "low_delay_ms",
-                "high_delay_ms",
-                "feedback_ms",
-                "duration_s",
-                "traffic_class",
-                "one_way",
-                "fast_rows",
-                "slow_after",
-                "errors_above",
-                "only_losses",
-                "algorithm",
-                "sub_interval_ms",
-            )
-        },
-    )
-)
-def test_whatever_is_asked_for_the_server_grants_what_is_possible(asked: Activation) -> None:
-    given_ = granted(replace(asked, command=pdu.ACTIVATE_UP))
-    assert 1 <= given_.low_delay_ms <= given_.high_delay_ms and 5 <= given_.feedback_ms <= 250
-    assert 1 <= given_.duration_s <= MOST_S and 100 <= given_.sub_interval_ms <= 1000 * given_.duration_s
-    assert (given_.traffic_class, given_.algorithm, given_.rate_index) == (0, 0, pdu.SEARCH)
-    assert given_.fast_rows and given_.slow_after and given_.one_way <= 1 and given_.only_losses <= 1
-
-
-def test_a_whole_measurement_signed_and_analysed_again(signed: CapacityServer, tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_bytes(KEY + b"\n")
+def test_a_whole_measurement_signed_and_analysed_again(signed: int, key: Path, tmp_path: Path) -> None:
     measurement = find("stream capacity")
-    values = {"host": HERE, "port": signed.port, "duration_s": 1, "sub_interval_s": 0.25, "key_file": str(key)}
+    values = {"host": HERE, "port": signed, "duration_s": 1, "sub_interval_s": 0.25, "key_file": str(key)}
     done = carry_out(Work(measurement, parsed(measurement.settings, values), tmp_path / "run"))
     (result,) = done.results
     for row in result.rows:
@@ -217,14 +204,14 @@ def test_a_whole_measurement_signed_and_analysed_again(signed: CapacityServer, t
     assert KEY not in (tmp_path / "run" / "plan.toml").read_bytes()
 
 
-def test_a_client_says_why_it_cannot_measure(signed: CapacityServer, server: CapacityServer) -> None:
+def test_a_client_says_why_it_cannot_measure(signed: int, server: int) -> None:
     for one, key, said in (
         (signed, None, "give --key-file"),
         (signed, b"another", "has another key"),
         (server, KEY, "has no key"),
     ):
         with pytest.raises(EngineError, match=said):
-            near.measure(Place(HERE), one.port, Activation(), key)
+            near.measure(Place(HERE), one, Activation(), key)
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as silent:
         silent.bind((HERE, 0))
         port = silent.getsockname()[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, WriteBehind, read_chunks
+from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, read_chunks
 
 SIGNAL = """
 import os, signal, sys, threading, time
@@ -99,13 +99,4 @@ def test_a_held_back_file_that_nobody_wants_any_more_was_read_on(tmp_path: Path)
     assert len(next(chunks)) == CHUNK_BYTES
     begun_s = time.monotonic()
     chunks.close()  # type: ignore[attr-defined]  # it is a generator
-    assert time.monotonic() - begun_s < 0.5
-
-
-def test_a_held_back_file_that_is_abandoned_was_written_on(tmp_path: Path) -> None:
-    file = WriteBehind(tmp_path / "sink", direct=False, bps=8 * CHUNK_BYTES)
-    for _ in range(3):
-        file.put(CHUNK_BYTES)
-    begun_s = time.monotonic()
-    file.abandon()
     assert time.monotonic() - begun_s < 0.5
