@@ -96,16 +96,16 @@ struct {
 } known SEC(".maps");
 
 /* Keeps name, queue and handler of an interface. */
-static __always_inline void describe(struct control *own, struct net_device *dev, struct interface_key *key)
+static __always_inline void describe(struct control *own, struct net_device *dev, __u64 address, struct interface_key *key)
 {
-	__u32 place = (__u64)dev >> 6 & (INTERFACES - 1);
+	__u32 place = address >> 6 & (INTERFACES - 1);
 	__u64 *seen = bpf_map_lookup_elem(&known, &place);
 	struct interface made = {};
 	struct Qdisc *qdisc;
 
-	if (!seen || *seen == (__u64)dev)
+	if (!seen || *seen == address)
 		return;
-	*seen = (__u64)dev;
+	*seen = address;
 	made.handler = (__u64)dev->rx_handler;
 	bpf_probe_read_kernel_str(made.name, sizeof(made.name), dev->name);
 	bpf_probe_read_kernel_str(made.qdisc, sizeof(made.qdisc), dev->qdisc->ops->id);
@@ -118,10 +118,14 @@ static __always_inline void describe(struct control *own, struct net_device *dev
 		__sync_fetch_and_add(&own->unnamed, 1);
 }
 
-static __always_inline int pass(struct sk_buff *skb, struct net_device *dev, __u32 point)
+/* At `packet_at` and `interface_at` are the addresses of both: the verifier lets a program count with what it reads as a
+ * number. */
+static __always_inline int pass(struct sk_buff *skb, struct net_device *dev, const void *packet_at, const void *interface_at,
+				__u32 point)
 {
 	__u32 zero = 0;
 	struct control *own = bpf_map_lookup_elem(&control, &zero);
+	__u64 packet = 0, interface = 0;
 	__u8 tail[TAIL];
 
 	if (!own || !own->watching)
@@ -152,10 +156,12 @@ static __always_inline int pass(struct sk_buff *skb, struct net_device *dev, __u
 	struct hop *hop = &slot->hops[index & (HOPS - 1)];
 	struct interface_key key = { .namespace = dev->nd_net.net->ns.inum, .interface = dev->ifindex };
 
+	bpf_probe_read_kernel(&packet, sizeof(packet), packet_at);
+	bpf_probe_read_kernel(&interface, sizeof(interface), interface_at);
 	hop->namespace = key.namespace;
 	hop->interface_and_point = key.interface << 8 | point;
-	hop->time_and_packet = now << 16 | ((__u64)skb >> 8 & 0xFFFF);
-	describe(own, dev, &key);
+	hop->time_and_packet = now << 16 | (packet >> 8 & 0xFFFF);
+	describe(own, dev, interface, &key);
 	return 0;
 }
 
@@ -164,7 +170,7 @@ int backlog(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, skb->dev, BACKLOG);
+	return pass(skb, skb->dev, context, &skb->dev, BACKLOG);
 }
 
 SEC("tp_btf/napi_gro_receive_entry")
@@ -172,7 +178,7 @@ int polled(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, skb->dev, POLLED);
+	return pass(skb, skb->dev, context, &skb->dev, POLLED);
 }
 
 SEC("tp_btf/netif_receive_skb")
@@ -180,7 +186,7 @@ int received(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, skb->dev, RECEIVED);
+	return pass(skb, skb->dev, context, &skb->dev, RECEIVED);
 }
 
 SEC("tp_btf/net_dev_queue")
@@ -188,7 +194,7 @@ int queued(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, skb->dev, skb->sk ? QUEUED | OF_SOCKET : QUEUED);
+	return pass(skb, skb->dev, context, &skb->dev, skb->sk ? QUEUED | OF_SOCKET : QUEUED);
 }
 
 SEC("tp_btf/net_dev_start_xmit")
@@ -196,7 +202,7 @@ int started(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, (void *)context[1], skb->sk ? STARTED | OF_SOCKET : STARTED);
+	return pass(skb, (void *)context[1], context, context + 1, skb->sk ? STARTED | OF_SOCKET : STARTED);
 }
 
 char LICENSE[] SEC("license") = "GPL";
