@@ -13,7 +13,7 @@
 #define INTERFACES 1024
 /* 2^64 divided by the golden ratio: numbers that follow each other have slots far apart. */
 #define GOLDEN 0x9E3779B97F4A7C15ULL
-/* The sender of the packet is a program with a socket. */
+/* The packet belongs to the socket of a program that sent it. */
 #define OF_SOCKET 128
 
 enum point {
@@ -159,7 +159,7 @@ static __always_inline int pass(struct sk_buff *skb, struct net_device *dev, con
 	bpf_probe_read_kernel(&packet, sizeof(packet), packet_at);
 	bpf_probe_read_kernel(&interface, sizeof(interface), interface_at);
 	hop->namespace = key.namespace;
-	hop->interface_and_point = key.interface << 8 | point;
+	hop->interface_and_point = key.interface << 8 | (skb->sk ? OF_SOCKET : 0) | point;
 	hop->time_and_packet = now << 16 | (packet >> 8 & 0xFFFF);
 	describe(own, dev, interface, &key);
 	return 0;
@@ -194,7 +194,7 @@ int queued(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, skb->dev, context, &skb->dev, skb->sk ? QUEUED | OF_SOCKET : QUEUED);
+	return pass(skb, skb->dev, context, &skb->dev, QUEUED);
 }
 
 SEC("tp_btf/net_dev_start_xmit")
@@ -202,7 +202,7 @@ int started(__u64 *context)
 {
 	struct sk_buff *skb = (void *)context[0];
 
-	return pass(skb, (void *)context[1], context, context + 1, skb->sk ? STARTED | OF_SOCKET : STARTED);
+	return pass(skb, (void *)context[1], context, context + 1, STARTED);
 }
 
 char LICENSE[] SEC("license") = "GPL";

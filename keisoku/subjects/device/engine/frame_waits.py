@@ -73,8 +73,9 @@ _Part = tuple[WaitPlace, int]
 
 
 def waits_of(passed: Passed, ports: Sequence[Port], first_stream: int, start_ns: int) -> Waits:
-    """Where the slowest frames were, of a trial whose first frame was due at `start_ns` (CLOCK_MONOTONIC) and whose first
-    stream has this number in its frames."""
+    """Where the slowest frames of a trial were, whose first frame was due at `start_ns` (CLOCK_MONOTONIC).
+
+    `first_stream` is the number of the first stream in its frames."""
     frames = np.frombuffer(passed.frames, np.int64).reshape(-1, _FRAME)
     slow = frames[:, 0] > 0
     ways = _ways(frames, np.frombuffer(passed.hops, np.int64).reshape(-1, _HOP))
@@ -207,7 +208,9 @@ def _kind(before: Hop | None, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitK
         return "gro" if before.point == POLLED else "backlog"
     if before.interface == hop.interface and (before.point, hop.point) == (QUEUED, STARTED):
         return "queue"
-    return "program" if hop.of_socket else "stack"
+    # A bridge leaves a packet with the socket that sent it to its port.
+    sent = hop.of_socket and (not before.of_socket or hop.packet != before.packet)
+    return "program" if sent and hop.point in (QUEUED, STARTED) else "stack"
 
 
 def _at(kind: WaitKind, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitPlace:

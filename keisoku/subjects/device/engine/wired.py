@@ -485,7 +485,7 @@ class _Running(TrialThread):
         return Facts.model_validate(facts | {"counters": changes} | beside)
 
     def _followed(self) -> Facts:
-        """The facts of the trial's load, with where the kernel dropped its frames and kept them if these are watched."""
+        """The facts of the trial's load, with where the kernel dropped its frames or kept them if that is watched."""
         watches = [watch for watch in (self._drops, self._hops) if watch is not None]
         load = self._load
         if watches:
