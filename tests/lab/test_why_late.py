@@ -239,9 +239,7 @@ def test_the_part_that_was_made_slow_is_named(cause: Cause, beds: Callable[[str]
 
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 @pytest.mark.parametrize("device", ["router", "bridge"])
-def test_every_part_of_the_way_is_seen_by_each_engine(
-    device: str, engine: str, beds: Callable[[str], Bed]
-) -> None:
+def test_every_part_of_the_way_is_seen_by_each_engine(device: str, engine: str, beds: Callable[[str], Bed]) -> None:
     bed = beds(device)
     waits = agrees(one_trial(bed.lab, engine=engine))
     a, b = bed.lab.ports[:2]

@@ -83,7 +83,7 @@ def waits_of(passed: Passed, ports: Sequence[Port], first_stream: int, start_ns:
     parts: list[list[_Part]] = []
     for frame, way in zip(frames, ways, strict=True):
         port, latency_ns = ports[int(frame[3])], int(frame[5])
-        way = _of_arrival(way, port.peer)
+        way = _of_arrival(way, port)
         # The tester's program or socket may stamp a frame before an event at its own port.
         seen = passed.interfaces
         while way and way[-1].after_ns > latency_ns and way[-1].interface == port.interface:
@@ -137,14 +137,13 @@ def _ways(frames: NDArray[np.int64], hops: NDArray[np.int64]) -> list[list[Hop]]
     return ways
 
 
-def _of_arrival(way: list[Hop], peer: Interface | None) -> list[Hop]:
-    """Without the points of copies that went elsewhere than the frame that arrived behind `peer`."""
+def _of_arrival(way: list[Hop], port: Port) -> list[Hop]:
+    """Without the points of copies that went elsewhere than the frame that arrived at `port`."""
     if len({hop.packet for hop in way}) < 2:
         return way
-    ends = [place for place, hop in enumerate(way) if hop.point == STARTED and hop.interface == peer]
-    # Behind the cable it is in the tester, which makes no copies.
+    ends = [place for place, hop in enumerate(way) if hop.point == STARTED and hop.interface == port.peer]
     last = ends[0] if ends else len(way) - 1
-    kept = way[last + 1 :] if ends else []
+    kept = [hop for hop in way[last + 1 :] if hop.interface == port.interface]
     at: int | None = last
     while at is not None:
         packet = way[at].packet

@@ -23,9 +23,9 @@ MOST = 0.8
 _HANDLERS = {
     "br_handle_frame": phrase("the bridge"),
     "bond_handle_frame": phrase("the bond"),
-    "macvlan_handle_frame": phrase("macvlan"),
-    "ipvlan_handle_frame": phrase("ipvlan"),
-    "netdev_frame_hook": phrase("Open vSwitch"),
+    "macvlan_handle_frame": "macvlan",
+    "ipvlan_handle_frame": "ipvlan",
+    "netdev_frame_hook": "Open vSwitch",
     "team_handle_frame": phrase("the team"),
 }
 """By the kernel's function that takes the packets."""
