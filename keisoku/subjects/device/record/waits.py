@@ -57,7 +57,7 @@ class Waits(BaseModel):
     slowest: int
     """How many frames these are."""
     not_followed: int
-    """Of these, how many have no hops: others had taken their place in the table by then. They are `unseen`."""
+    """Of these, how many have no hops: XDP carried them, or others had their slots by then. They are `unseen`."""
     sampled: int
     """Frames of the sample."""
     median_ns: int | None = None

@@ -14,12 +14,14 @@ from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.record.waits import WaitPlace
 
-STANDS_OUT = 0.5
+STANDS_OUT = 0.7
 """A place is named if at least so much of what the slowest frames take longer than a median frame was spent there,"""
 SLOW = 2.0
 """and if they take at least so many times as long;"""
 MOST = 0.8
 """or if so much of their latency was spent there, which a median frame may do, too."""
+NO_QUEUE = "noqueue"
+"""The kind of the queue of an interface that has none: a frame that is long there was interrupted with its CPU."""
 _HANDLERS = {
     "br_handle_frame": phrase("the bridge"),
     "bond_handle_frame": phrase("the bond"),
@@ -68,7 +70,7 @@ class LateFrames:
     @property
     def cause(self) -> LatePlace | None:
         """The place at which they waited; None: none stands out."""
-        seen = [one for one in self.places if one.place.kind != "unseen"]
+        seen = [one for one in self.places if one.place.kind != "unseen" and one.place.qdisc != NO_QUEUE]
         if not seen:
             return None
         later = max(seen, key=lambda one: one.mean_ns - one.median_ns)
@@ -146,8 +148,8 @@ def late_limits(late: LateFrames) -> list[str]:
     if late.not_followed:
         limits.append(
             plural(
-                "{count} of the slowest frames was not followed: more than 65,536 others came meanwhile.",
-                "{count} of the slowest frames were not followed: more than 65,536 others came meanwhile.",
+                "{count} of the slowest frames has no hops: XDP carried it, or 65,536 others came first.",
+                "{count} of the slowest frames have no hops: XDP carried them, or 65,536 others came first.",
                 count=digits.count(late.not_followed),
             )
         )
@@ -194,6 +196,8 @@ def where(place: WaitPlace) -> str:
         return phrase("in a CPU's queue of received packets, at {at}", at=at)
     if place.kind == "gro":
         return phrase("after the ring of {at}, before the protocols (GRO)", at=at)
+    if place.qdisc == NO_QUEUE:
+        return phrase("at {at}, which has no queue", at=at)
     if place.kind == "queue":
         return phrase("in the queue of {at} ({qdisc})", at=at, qdisc=place.qdisc)
     if place.kind == "driver":
