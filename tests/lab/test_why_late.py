@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from support.trials import ATTEMPTS, incomplete
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.trial import Facts, TrialRecord
+from keisoku.subjects.device.record.trial import Facts
 from keisoku.subjects.device.record.waits import Waits
 from keisoku.subjects.device.report.late_places import LateFrames, late_frames
 
@@ -46,6 +49,19 @@ SEC("xdp") int slow_xdp(struct xdp_md *c) {{ hold(c->data_end - c->data); return
 SEC("tc") int slow_tc(struct __sk_buff *skb) {{ hold(skb->len); return -1; }}
 char LICENSE[] SEC("license") = "GPL";
 """
+
+
+HOG = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+while True:
+    end = time.monotonic() + 0.003
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.01)
+"""
+"""Busy for 3 ms in every 13."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,7 @@ def beds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], B
 
 
 def late_of(facts: Facts) -> LateFrames:
-    record = TrialRecord.model_construct(index=0, facts=facts)
+    record: Any = SimpleNamespace(index=0, facts=facts)
     late = late_frames([record])
     assert late is not None
     return late
@@ -237,20 +253,39 @@ def test_the_part_that_was_made_slow_is_named(cause: Cause, beds: Callable[[str]
     assert not place.of_tester
 
 
+def test_the_ring_is_named_where_the_cpu_that_polls_it_is_busy(beds: Callable[[str], Bed]) -> None:
+    """NAPI in a thread of its own, which a program in real time keeps from its CPU."""
+    bed = beds("router")
+    bed.run("echo 1 > /sys/class/net/@one@/threaded")
+    threads = [
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdecimal() and (process / "comm").read_text().startswith(bed.name("napi/@one@"))
+    ]
+    cpu = max(os.sched_getaffinity(0))
+    for thread in threads:
+        os.sched_setaffinity(thread, {cpu})
+    hog = subprocess.Popen([sys.executable, "-c", HOG, str(cpu)])
+    try:
+        late = late_of(one_trial(bed.lab))
+    finally:
+        hog.kill()
+        hog.wait()
+        bed.run("echo 0 > /sys/class/net/@one@/threaded")
+    assert late.cause is not None
+    assert (late.cause.place.kind, late.cause.place.interface) == ("ring", bed.name("@one@"))
+
+
 @pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 @pytest.mark.parametrize("device", ["router", "bridge"])
 def test_every_part_of_the_way_is_seen_by_each_engine(device: str, engine: str, beds: Callable[[str], Bed]) -> None:
     bed = beds(device)
     waits = agrees(one_trial(bed.lab, engine=engine))
     a, b = bed.lab.ports[:2]
-    ways = [
-        [(place.kind, place.interface) for place in waits.places if not place.of_tester],
-        [place.interface for place in waits.places if place.of_tester],
-    ]
-    assert ways[0] in (
-        [("ring", a.dut_interface), (took, a.dut_interface), ("stack", b.dut_interface), ("queue", b.dut_interface)]
-        for took in ("gro", "backlog")
-    )
-    assert set(ways[1]) <= {a.interface, b.interface}
+    way = [(place.kind, place.interface) for place in waits.places if not place.of_tester]
+    one, two = a.dut_interface, b.dut_interface
+    assert way[1][0] in ("gro", "backlog")
+    assert way == [("ring", one), (way[1][0], one), ("stack", two), ("queue", two)]
+    assert {place.interface for place in waits.places if place.of_tester} <= {a.interface, b.interface}
     # Packet sockets stamp with another clock, which is brought to this one.
     assert waits.apart_ns == 0 if engine == "xdp" else waits.apart_ns < 100_000

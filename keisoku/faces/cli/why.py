@@ -77,8 +77,8 @@ def command(run: Path, trial: int | None, as_json: bool) -> None:
         if several:
             sentence = phrase("Trial {trial}: {sentence}", trial=late.trial, sentence=sentence)
         click.echo(translated(sentence))
-        heads = ("place", "slowest", "median", "frames")
-        click.echo(columns(heads, [(*map(translated, row_texts(one)),) for one in late.places]))
+        late_heads = ("place", "slowest", "median", "frames")
+        click.echo(columns(late_heads, [(*map(translated, row_texts(one)),) for one in late.places]))
         for limit in late_limits(late):
             click.echo(translated(limit))
 
