@@ -162,7 +162,7 @@ def _late_places(found: Sequence[Device], templates: Environment) -> list[Extra]
         limits=late_limits,
         row_texts=row_texts,
     )
-    return [Extra("late-places", phrase("Where the slowest frames waited"), markup)]
+    return [Extra("late-places", phrase("Parts of the way of the slowest frames"), markup)]
 
 
 def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
