@@ -37,7 +37,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Seen:
+class KernelInterface:
     """An interface as the kernel describes it."""
 
     name: str
@@ -51,7 +51,7 @@ class Seen:
 class Passed:
     """What the kernel and the account kept of a trial (`core/src/hops.rs`)."""
 
-    interfaces: Mapping[Interface, Seen]
+    interfaces: Mapping[Interface, KernelInterface]
     frames: bytes
     hops: bytes
     unread: int
@@ -162,7 +162,7 @@ def _origin(way: list[Hop], first: int) -> int | None:
     return likely[-1] if likely else first - 1
 
 
-def _parts(way: Sequence[Hop], latency_ns: int, seen: Mapping[Interface, Seen], port: Port) -> list[_Part]:
+def _parts(way: Sequence[Hop], latency_ns: int, seen: Mapping[Interface, KernelInterface], port: Port) -> list[_Part]:
     """The parts of a way from the transmit time to the arrival at `port`."""
     parts: list[_Part] = []
     before: Hop | None = None
@@ -184,7 +184,7 @@ def _parts(way: Sequence[Hop], latency_ns: int, seen: Mapping[Interface, Seen], 
     return parts
 
 
-def _place(before: Hop | None, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitPlace:
+def _place(before: Hop | None, hop: Hop, seen: Mapping[Interface, KernelInterface]) -> WaitPlace:
     made = _at(_kind(before, hop, seen), hop, seen)
     if before is not None and before.interface != hop.interface:
         made = made.model_copy(update={"came_from": _name(before, seen)})
@@ -195,7 +195,7 @@ def _place(before: Hop | None, hop: Hop, seen: Mapping[Interface, Seen]) -> Wait
     return made
 
 
-def _kind(before: Hop | None, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitKind:
+def _kind(before: Hop | None, hop: Hop, seen: Mapping[Interface, KernelInterface]) -> WaitKind:
     own = hop.interface in seen and seen[hop.interface].of_tester
     if before is None:
         if hop.point in _ARRIVALS and not own:
@@ -212,7 +212,7 @@ def _kind(before: Hop | None, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitK
     return "program" if sent and hop.point in (QUEUED, STARTED) else "stack"
 
 
-def _at(kind: WaitKind, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitPlace:
+def _at(kind: WaitKind, hop: Hop, seen: Mapping[Interface, KernelInterface]) -> WaitPlace:
     interface = seen.get(hop.interface)
     if interface is None:
         return WaitPlace(kind=kind)
@@ -225,7 +225,7 @@ def _at(kind: WaitKind, hop: Hop, seen: Mapping[Interface, Seen]) -> WaitPlace:
     )
 
 
-def _name(hop: Hop, seen: Mapping[Interface, Seen]) -> str:
+def _name(hop: Hop, seen: Mapping[Interface, KernelInterface]) -> str:
     return seen[hop.interface].name if hop.interface in seen else ""
 
 

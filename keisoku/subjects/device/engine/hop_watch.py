@@ -12,7 +12,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.host.kernel_symbols import KernelSymbols
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.namespace_names import inode, namespace_names
-from keisoku.subjects.device.engine.frame_waits import Interface, Passed, Port, Seen, waits_of
+from keisoku.subjects.device.engine.frame_waits import Interface, KernelInterface, Passed, Port, waits_of
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.trial import Facts
 
@@ -45,10 +45,10 @@ class HopWatch:
         names = namespace_names()
         ports = [_port(port, names) for port in self._ports]
         own = {port.interface for port in ports}
-        interfaces: dict[Interface, Seen] = {}
+        interfaces: dict[Interface, KernelInterface] = {}
         for one in kept["interfaces"]:
             interface = one["namespace"], one["interface"]
-            interfaces[interface] = Seen(
+            interfaces[interface] = KernelInterface(
                 name=one["name"],
                 namespace=names.get(one["namespace"], f"net:[{one['namespace']}]"),
                 qdisc=one["qdisc"],

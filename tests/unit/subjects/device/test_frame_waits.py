@@ -14,9 +14,9 @@ from keisoku.subjects.device.engine.frame_waits import (
     QUEUED,
     RECEIVED,
     STARTED,
+    KernelInterface,
     Passed,
     Port,
-    Seen,
     waits_of,
 )
 from keisoku.subjects.device.record.packed import STORED
@@ -25,10 +25,10 @@ from keisoku.subjects.device.record.waits import WaitingFrames, Waits
 FIRST, START_NS = 40, (1 << 48) - 5000
 DUT, TESTER = 11, 12
 INTERFACES = {
-    (DUT, 1): Seen("eth1", "r1", "noqueue", "br_handle_frame", False),
-    (DUT, 2): Seen("eth2", "r1", "tbf", "", False),
-    (DUT, 3): Seen("eth3", "r1", "tbf", "", False),
-    (TESTER, 5): Seen("t2", "", "noqueue", "", True),
+    (DUT, 1): KernelInterface("eth1", "r1", "noqueue", "br_handle_frame", False),
+    (DUT, 2): KernelInterface("eth2", "r1", "tbf", "", False),
+    (DUT, 3): KernelInterface("eth3", "r1", "tbf", "", False),
+    (TESTER, 5): KernelInterface("t2", "", "noqueue", "", True),
 }
 PORTS = [Port((TESTER, 4), "t1", "", (DUT, 1)), Port((TESTER, 5), "t2", "", (DUT, 2))]
 Point = tuple[int, int, int, int]
