@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -253,15 +253,23 @@ def test_the_part_that_was_made_slow_is_named(cause: Cause, beds: Callable[[str]
     assert not place.of_tester
 
 
+def named(begin: str) -> set[int]:
+    """Numbers of the processes whose names begin so."""
+    numbers = set()
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdecimal() and (process / "comm").read_text().startswith(begin):
+                numbers.add(int(process.name))
+    return numbers
+
+
 def test_the_ring_is_named_where_the_cpu_that_polls_it_is_busy(beds: Callable[[str], Bed]) -> None:
     """NAPI in a thread of its own, which a program in real time keeps from its CPU."""
     bed = beds("router")
+    before = named(bed.name("napi/@one@"))
     bed.run("echo 1 > /sys/class/net/@one@/threaded")
-    threads = [
-        int(process.name)
-        for process in Path("/proc").iterdir()
-        if process.name.isdecimal() and (process / "comm").read_text().startswith(bed.name("napi/@one@"))
-    ]
+    threads = named(bed.name("napi/@one@")) - before
+    assert threads
     cpu = max(os.sched_getaffinity(0))
     for thread in threads:
         os.sched_setaffinity(thread, {cpu})
