@@ -125,7 +125,7 @@ mod tests {
                 namespace: 1,
                 interface_and_point: 2 << 8 | 3,
             };
-            (0..frame % 2 ^ 1).map(|_| hop).collect()
+            (0..1 - frame % 2).map(|_| hop).collect()
         }
     }
 
