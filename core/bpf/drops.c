@@ -4,17 +4,8 @@
  * counted. A program is attached to each event that may free a frame; user space leaves out those that this kernel
  * has not. core/src/drops.rs mirrors the structs below. Nothing here changes a frame or a decision.
  */
-#include <linux/bpf.h>
-#include <linux/types.h>
+#include "test_packet.h"
 
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-
-#define SIGNATURE_LENGTH 18
-#define MAGIC 0x6B73
-/* The signature ends at most 42 bytes of padding before the end of a frame. */
-#define TAIL 64
 #define PLACES 1024
 #define DROPS (1 << 22)
 #define MOST_RULES 1024
@@ -23,42 +14,9 @@
  * frees packets (Linux 5.17). */
 #define WATCHED_PROGRAM 0x6B730001
 #define HAS_REASONS 0x6B730002
-/* In place of this helper user space calls `bpf_dynptr_from_skb` of the kernel (Linux 6.11), or one that fails. */
-static long (*const dynptr_from_skb)(void *, __u64, struct bpf_dynptr *) = (void *)0x6B730003;
 
 /* What is needed of the kernel's structures, at the places that the running kernel reports. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-	unsigned int inum;
-};
-struct net {
-	struct ns_common ns;
-};
-typedef struct {
-	struct net *net;
-} possible_net_t;
-struct Qdisc_ops {
-	char id[16];
-};
-struct Qdisc {
-	const struct Qdisc_ops *ops;
-};
-struct net_device {
-	char name[16];
-	int ifindex;
-	possible_net_t nd_net;
-	struct Qdisc *qdisc;
-};
-struct sk_buff {
-	struct net_device *dev;
-	struct sock *sk;
-	unsigned int len;
-	unsigned int data_len;
-	__be16 protocol;
-	__u16 network_header;
-	unsigned char *head;
-	unsigned char *data;
-};
 struct xdp_rxq_info {
 	struct net_device *dev;
 };
@@ -257,48 +215,6 @@ static __always_inline struct found *found_here(void)
 	return bpf_map_lookup_elem(&of_cpu, &zero);
 }
 
-static __always_inline __u64 words_of(__u64 value)
-{
-	return (value >> 48) + (value >> 32 & 0xFFFF) + (value >> 16 & 0xFFFF) + (value & 0xFFFF);
-}
-
-/* Stream and number of the test frame that ends as these TAIL bytes; zero: it is none of this trial's. The verifier looks
- * once at what follows the search, as the place is not needed any more then. */
-static __always_inline __u64 identity(struct control *own, const __u8 *tail)
-{
-	/* Behind six bytes, so that the words of the signature are aligned. */
-	__u64 words[3] = {};
-	__u32 at = TAIL - SIGNATURE_LENGTH;
-
-	for (int back = 0; back < TAIL - SIGNATURE_LENGTH; back++) {
-		if (tail[at] == MAGIC >> 8 && tail[at + 1] == (MAGIC & 0xFF))
-			break;
-		at--;
-	}
-	if (bpf_probe_read_kernel((__u8 *)words + 6, SIGNATURE_LENGTH, tail + at))
-		return 0;
-	if (((__u8 *)words)[6] != MAGIC >> 8 || ((__u8 *)words)[7] != (MAGIC & 0xFF))
-		return 0;
-	__u64 word = bpf_be64_to_cpu(words[1]);
-	__u64 sum = MAGIC + words_of(word) + words_of(bpf_be64_to_cpu(words[2]));
-
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	return sum == 0xFFFF && ((__u32)(word >> 48) - own->first_stream & 0xFFFF) < own->streams ? word : 0;
-}
-
-/* Reads the last bytes of a packet. Behind its headers it may be in pages of its own. */
-static __always_inline int read_end(__u8 *tail, struct sk_buff *skb)
-{
-	struct bpf_dynptr whole;
-
-	if (!skb->data_len)
-		return bpf_probe_read_kernel(tail, TAIL, skb->data + skb->len - TAIL);
-	if (dynptr_from_skb(skb, 0, &whole))
-		return -1;
-	return bpf_dynptr_read(tail, TAIL, &whole, skb->len - TAIL, 0);
-}
-
 /* Whether a packet is an error of ICMP, which quotes the frame that it is about. */
 static __always_inline int quotes(struct sk_buff *skb)
 {
@@ -400,7 +316,7 @@ int freed(__u64 *context)
 		__sync_fetch_and_add(&own->unread, 1);
 		return 0;
 	}
-	__u64 word = identity(own, tail);
+	__u64 word = identity(own->first_stream, own->streams, tail);
 
 	if (!word || quotes(skb))
 		return 0;
@@ -508,7 +424,7 @@ static __always_inline void keep_frame(struct control *own, struct found *here, 
 		__sync_fetch_and_add(&own->unread, 1);
 		return;
 	}
-	word = identity(own, tail);
+	word = identity(own->first_stream, own->streams, tail);
 	if (!word)
 		return;
 	if (here->counted == word) {

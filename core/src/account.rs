@@ -9,6 +9,7 @@ pub mod changes;
 pub mod egress;
 pub mod frame_log;
 pub mod gaps;
+pub mod late;
 pub mod loss_watch;
 pub mod marks;
 mod packed;
@@ -23,6 +24,7 @@ use std::sync::atomic::Ordering;
 use crate::account::changes::{Changes, EXPECTED};
 use crate::account::egress::Egress;
 use crate::account::frame_log::{Entry, FrameLog};
+use crate::account::late::Late;
 use crate::account::record::{BranchRecord, Receiver, StreamRecord};
 use crate::account::tracking::Tracker;
 use crate::account::watch::Watch;
@@ -55,6 +57,8 @@ pub struct Account {
     words: Vec<Vec<u64>>,
     /// By how much the clock of the arrivals is ahead of that of the departures, where it is another host's.
     ahead_ns: Option<i64>,
+    /// Present if the slowest frames are asked for.
+    late: Option<Late>,
 }
 
 /// An arrival with its view, when it arrived, and the place and the number of its port.
@@ -136,6 +140,7 @@ impl Account {
             keeps: trial.words.is_some(),
             words: Vec::new(),
             ahead_ns: None,
+            late: None,
         }
     }
 
@@ -143,6 +148,17 @@ impl Account {
     pub fn ahead(mut self, ahead_ns: Option<i64>) -> Self {
         self.ahead_ns = ahead_ns;
         self
+    }
+
+    /// Keeps the slowest frames.
+    pub fn with_late(mut self, late: Option<Late>) -> Self {
+        self.late = late;
+        self
+    }
+
+    /// The slowest frames, if they were kept.
+    pub fn take_late(&mut self) -> Option<Late> {
+        self.late.take()
     }
 
     /// Keeps words of frames if the trial asks for it; `variants`: how many each stream has.
@@ -223,6 +239,12 @@ impl Account {
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
                 let outcome = branch.tracker.arrive(sequence, sent_ns, latency_ps);
                 self.forwarded += u64::from(outcome.is_first());
+                if let Some(late) = &mut self.late
+                    && outcome.is_first()
+                {
+                    let frame = u64::from(stream) << 48 | sequence;
+                    late.arrive(frame, port, sent_ns, latency_ps / 1000);
+                }
                 if let Some(kept) = self.words.get_mut(index)
                     && is_first
                     && outcome.is_first()

@@ -28,6 +28,8 @@ pub enum Concern {
     Rewrite = 11,
     /// Which frames of a queue are marked.
     Marking = 12,
+    /// Which frames stand for all of a trial.
+    Sample = 13,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@
 //! decides nothing, and what it cannot watch on this kernel it names. All programs end with the value.
 
 #[cfg(bpf)]
-mod tracing;
+pub mod tracing;
 #[cfg(bpf)]
-mod types;
+pub mod types;
 
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ mod attached {
         BPF_PROG_TYPE_SCHED_ACT, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_XDP,
     };
 
-    use super::tracing::{self, Event, Kernel, Link, Watched};
+    use super::tracing::{self, Event, Kernel, Link, Watched, text};
     use super::types::{FUNCTION, TYPEDEF, Types};
     use super::{Absent, Dropped, Place};
     use crate::host::netns;
@@ -485,14 +485,6 @@ mod attached {
             }
             _ => error.to_string(),
         }
-    }
-
-    fn text(bytes: &[u8]) -> String {
-        let end = bytes
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 }
 

@@ -20,6 +20,7 @@ pub mod drops;
 pub mod error;
 pub mod frame;
 pub mod hiccup;
+pub mod hops;
 pub mod host;
 pub mod interface;
 #[cfg(feature = "python")]
@@ -62,6 +63,8 @@ mod _core {
     use crate::hiccup::python::Hiccups;
     #[pymodule_export]
     use crate::hiccup::speed::python::speed_of_cpu;
+    #[pymodule_export]
+    use crate::hops::HopWatch;
     #[pymodule_export]
     use crate::interface::neighbour::python::Neighbours;
     #[pymodule_export]

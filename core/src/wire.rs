@@ -23,6 +23,7 @@ use crate::capture::ring::CaptureRing;
 use crate::error::{EngineError, Result};
 use crate::frame::table::{Table, TableParts};
 use crate::frame::view::{Free, free_bits};
+use crate::hops::HopWatch;
 use crate::host::affinity;
 use crate::interface::link_watch::LinkWatch;
 use crate::interface::packet_socket;
@@ -120,7 +121,8 @@ impl Wire {
     /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each
     /// arrival, to be taken by `take_frames`; with `changed_only` for each that is changed. `expected`: where changes
     /// are watched, the frames of each table as they are to arrive, and bytes of them with the bits that may change.
-    #[pyo3(signature = (trial_json, tables, log=false, changed_only=false, expected=None))]
+    /// `hops`: what watches the frames in the kernel, and gets the slowest of them.
+    #[pyo3(signature = (trial_json, tables, log=false, changed_only=false, expected=None, hops=None))]
     fn start(
         &self,
         trial_json: &str,
@@ -128,6 +130,7 @@ impl Wire {
         log: bool,
         changed_only: bool,
         expected: Option<ExpectedParts>,
+        hops: Option<Py<HopWatch>>,
     ) -> Result<()> {
         let trial: Trial = parse(trial_json, "trial")?;
         let tables = tables
@@ -136,6 +139,7 @@ impl Wire {
             .collect::<Result<Vec<_>>>();
         let tables = tables?;
         let watched = watched(&trial, &tables, expected)?;
+        let hops = hops.map(|watch| watch.get().hops());
         let mut state = self.lock();
         let Some(mut ports) = state.ports.take() else {
             let why = if state.watch.is_some() {
@@ -163,7 +167,15 @@ impl Wire {
         state.watch = Some(watch.clone());
         state.log = log.clone();
         state.thread = Some(thread::spawn(move || {
-            let record = carry(&trial, &tables, &mut ports, &watch, log, watched.as_ref());
+            let record = carry(
+                &trial,
+                &tables,
+                &mut ports,
+                &watch,
+                log,
+                watched.as_ref(),
+                hops.as_deref(),
+            );
             watch.finished.store(true, Ordering::Release);
             (ports, record)
         }));

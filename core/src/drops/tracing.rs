@@ -312,3 +312,12 @@ fn call(command: u32, request: &mut bpf_attr) -> io::Result<OwnedFd> {
         _ => Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) }),
     }
 }
+
+/// What a field of the kernel holds before its first zero.
+pub fn text(bytes: &[u8]) -> String {
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

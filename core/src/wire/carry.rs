@@ -19,6 +19,7 @@ use crate::account::watch::Watch;
 use crate::error::{EngineError, Result};
 use crate::frame::table::Table;
 use crate::hiccup::Hiccups;
+use crate::hops::Hops;
 use crate::host::affinity;
 use crate::host::kernel_clock::monotonic_ns;
 use crate::host::precedence::{First, Pauses};
@@ -71,6 +72,7 @@ pub fn carry(
     watch: &Watch,
     log: Option<Arc<FrameLog>>,
     watched: Option<&Watched>,
+    hops: Option<&Hops>,
 ) -> Result<Record> {
     check(trial, tables, ports)?;
     ports.links.ready(!trial.links_may_fail, &watch.stop)?;
@@ -113,7 +115,8 @@ pub fn carry(
     let variants = trial.streams.iter().map(|one| tables[one.table].len());
     let mut account = Account::new(start_ns, trial, ports.receivers.len(), log, changes)
         .keeping(variants)
-        .ahead(ahead_ns);
+        .ahead(ahead_ns)
+        .with_late(hops.map(Hops::late));
     let hiccups = Hiccups::begin(&cpus, sending);
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
     let (mut interrupted, mut stopped_for_loss, mut link_lost) = (false, false, false);
@@ -258,6 +261,9 @@ pub fn carry(
     }
     account.drain(receivers, watch, monotonic_ns());
     let received = account.end(receivers);
+    if let (Some(hops), Some(late)) = (hops, account.take_late()) {
+        hops.keep(late);
+    }
     let links = links.end(here_ns)?;
     let mut interference = hiccups.end();
     for (place, ended) in ended.iter().enumerate().take(sending.len()) {

@@ -17,6 +17,6 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Trials and figures": (
         "profile", "waits_s", "seed", "calibration", "cable_tolerance_m", "stamps", "repeat", "require", "within_s",
     ),
-    RECORDS: ("frames", "frames_every", "why_lost", "capture", "snap_bytes", "about"),
+    RECORDS: ("frames", "frames_every", "why_lost", "why_late", "capture", "snap_bytes", "about"),
 }  # fmt: skip
 """What is in none of them is the measurement's own (`OWN`)."""

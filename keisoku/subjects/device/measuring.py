@@ -227,6 +227,13 @@ def _told(result: Result, plan: Plan, records: Sequence[TrialRecord]) -> Result:
         if found is not None:
             result = result.model_copy(update={"remarks": [*result.remarks, *limits(found)]})
             more = [*more, *([text] if (text := sentence_of(found, is_lab(plan.dut))) else [])]
+    if plan.why_late:
+        from keisoku.subjects.device.report.late_places import late_frames, late_limits, late_sentence
+
+        late = late_frames([record for record in records if record.method == result.measurement])
+        if late is not None:
+            result = result.model_copy(update={"remarks": [*result.remarks, *late_limits(late)]})
+            more = [*more, late_sentence(late)]
     if not more:
         return result
     return result.model_copy(update={"sentence": join_texts(" ", [sentence(result, procedure.figure), *more])})

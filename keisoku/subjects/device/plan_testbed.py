@@ -136,6 +136,7 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         plan.networks,
         changes=any(_watches_headers(plan, method) for method in plan.methods),
         why_lost=plan.why_lost,
+        why_late=plan.why_late,
         listening=plan.listening(),
         connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,

@@ -171,6 +171,7 @@ LABELS: Mapping[str, str] = {
     "steady_ports": phrase("Ports with a steady load"),
     "step_frames": phrase("Step in frames"),
     "step_percent": phrase("Step of the load"),
+    "why_late": phrase("Where the slowest frames waited"),
     "why_lost": phrase("Where and why frames were lost"),
     "stop_at_loss": phrase("End a trial at its first loss"),
     "sum_s": phrase("Sum of trial durations"),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from keisoku._core import DropWatch as CoreWatch
 from keisoku.errors import PlanError
 from keisoku.ground.host.kernel_symbols import KernelSymbols
-from keisoku.ground.host.namespace import FOLDER
+from keisoku.ground.host.namespace_names import inode, namespace_names
 from keisoku.subjects.device.engine.drop_places import Watched, with_places
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.drops import DropPlace
@@ -30,7 +28,7 @@ class DropWatch:
     def __init__(self, ports: Sequence[WiredPort]) -> None:
         own = [(str(port.namespace) if port.namespace else None, port.interface) for port in ports]
         self._own = {port.interface for port in ports}
-        self._namespaces = {_inode(port.namespace) for port in ports}
+        self._namespaces = {inode(port.namespace) for port in ports}
         self._functions: dict[int, str] = {}
         try:
             self._watch = CoreWatch(own)
@@ -47,7 +45,7 @@ class DropWatch:
         told, entries = self._watch.end()
         found = json.loads(told)
         self._name({place["location"] for place in found["places"] if place["location"]})
-        namespaces = _namespaces()
+        namespaces = namespace_names()
         watched = Watched(
             places={place["number"]: self._place(place, namespaces) for place in found["places"]},
             frames={place["number"]: place["frames"] for place in found["places"]},
@@ -94,20 +92,3 @@ class DropWatch:
             program=program,
             of_tester=told["namespace"] in self._namespaces and told["name"] in self._own,
         )
-
-
-def _inode(namespace: Path | None) -> int:
-    return (namespace or Path("/proc/self/ns/net")).stat().st_ino
-
-
-def _namespaces() -> dict[int, str]:
-    """Names of network namespaces by their numbers: as `ip netns` knows them, else by a process in them."""
-    found: dict[int, str] = {}
-    for process in Path("/proc").iterdir():
-        if process.name.isdecimal():
-            with suppress(OSError):
-                found.setdefault(_inode(process / "ns/net"), (process / "comm").read_text().strip())
-    with suppress(OSError):
-        found |= {_inode(path): path.name for path in FOLDER.iterdir()}
-    found[_inode(None)] = ""
-    return found

@@ -32,6 +32,7 @@ from keisoku.subjects.device.engine.cpu_times import CpuTimes
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
+from keisoku.subjects.device.engine.hop_watch import HopWatch
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.port_counters import Counters, read_all
 from keisoku.subjects.device.engine.stack_samples import StackSamples
@@ -118,10 +119,12 @@ class WiredEngine:
         rewrites: Rewrites | None = None,
         opens: OpensWire = opened_here,
         why_lost: bool = False,
+        why_late: bool = False,
     ) -> None:
         """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
         Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late. With
-        `why_lost` trials tell where this host's kernel dropped frames. Raises PlanError if it does not let them."""
+        `why_lost` trials tell where this host's kernel dropped frames, with `why_late` where slow ones were. Raises
+        PlanError if it does not let them."""
         self._ports, self._traffic, self._context, self._opens = ports, traffic, context, opens
         self._resets, self._events = resets, events or DeviceEvents()
         self._rewrites = rewrites
@@ -140,6 +143,7 @@ class WiredEngine:
             self._wire = opens(places, traffic.transmitting, traffic.receiving)
             stack.callback(self._wire.close)
             self._drops = stack.enter_context(closing(DropWatch(ports))) if why_lost else None
+            self._hops = stack.enter_context(closing(HopWatch(ports))) if why_late else None
             self._opened = stack.pop_all()
         self._running: _Running | None = None
         self._warm = not warm_up
@@ -225,6 +229,7 @@ class WiredEngine:
             found,
             openings,
             self._drops,
+            self._hops,
             stream + len(openings),
         )
         self._running.start()
@@ -404,13 +409,14 @@ class _Running(TrialThread):
         watched: Watched | None,
         openings: Sequence[Callable[..., _Load]],
         drops: DropWatch | None,
+        hops: HopWatch | None,
         first_stream: int,
     ) -> None:
         """Where `openings` open connections, each of them and then `load` is made of what is known of these by then,
         `connecting`."""
         super().__init__()
         self._openings = openings
-        self._drops, self._first_stream = drops, first_stream
+        self._drops, self._hops, self._first_stream = drops, hops, first_stream
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu, self._processes = device_cpu, processes
@@ -479,14 +485,18 @@ class _Running(TrialThread):
         return Facts.model_validate(facts | {"counters": changes} | beside)
 
     def _followed(self) -> Facts:
-        """The facts of the trial's load, with the places where the kernel dropped its frames if these are watched."""
-        if self._drops is None:
-            return self._counted(self._carry_with_events)
+        """The facts of the trial's load, with where the kernel dropped its frames or kept them if that is watched."""
+        watches = [watch for watch in (self._drops, self._hops) if watch is not None]
         load = self._load
-        assert isinstance(load, _Load)
-        self._drops.begin(self._first_stream, len(json.loads(load.trial)["streams"]))
+        if watches:
+            assert isinstance(load, _Load)
+            streams = len(json.loads(load.trial)["streams"])
+            for watch in watches:
+                watch.begin(self._first_stream, streams)
         facts = self._counted(self._carry_with_events)
-        return self._drops.end(facts, self._first_stream, self._wire.began_ns())
+        for watch in watches:
+            facts = watch.end(facts, self._first_stream, self._wire.began_ns())
+        return facts
 
     def _threads(self, processes: Sequence[str] | None) -> list[int]:
         """Those whose instructions belong to the frames of a trial that times batches: of this process, of the kernel
@@ -584,7 +594,9 @@ class _Running(TrialThread):
     def _carry(self, load: _Load | Callable[..., _Load], begun: threading.Event, frames: FrameSink | None) -> str:
         assert isinstance(load, _Load)
         changed_only = self._trial.changes == "changed"
-        self._wire.start(load.trial, load.tables, frames is not None, changed_only, load.expected)
+        # Only the trial's own load is followed.
+        hops = self._hops.core if self._hops is not None and load is self._load else None
+        self._wire.start(load.trial, load.tables, frames is not None, changed_only, load.expected, hops)
         begun.set()
         if self.stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()

@@ -144,6 +144,8 @@ class Plan(RunSettings):
     """Keep a row for each frame, for 'keisoku query'."""
     why_lost: bool = False
     """Say where in this host's kernel each lost frame was dropped, and why."""
+    why_late: bool = False
+    """Say where in this host's kernel the slowest frames of each trial waited."""
     frames_every: int = Field(1, ge=1, lt=2**32)
     """FPGA only: keep a row for one in so many frames."""
     calibration: Annotated[str, Option("FILE")] = "auto"
@@ -484,9 +486,10 @@ class Plan(RunSettings):
                 what = " and ".join(_NO_NIC_SENDS[ability] for ability in missing)
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
-        if self.why_lost and "drops" not in capabilities.abilities:
-            problem = f"the frames of the engine {capabilities.engine} do not pass this host's kernel"
-            raise PlanError("why_lost", problem, "leave it out, or use a lab or ports of this host")
+        for field, asked in (("why_lost", self.why_lost), ("why_late", self.why_late)):
+            if asked and "drops" not in capabilities.abilities:
+                problem = f"the frames of the engine {capabilities.engine} do not pass this host's kernel"
+                raise PlanError(field, problem, "leave it out, or use a lab or ports of this host")
         if self.frames and capabilities.engine == "simulated":
             plain = [name for name in self.methods if not PROCEDURES[name].rows_when_simulated]
             if plain:

@@ -70,6 +70,14 @@ _LOST_PLACES = pa.schema(
         ("of_tester", pa.bool_()),
     ]
 )
+_LATE_PLACES = pa.schema(
+    [
+        *_STREAM,
+        *((name, pa.int64()) for name in ("sequence", "latency_ns", "part", "came_ns", "waited_ns", "median_ns")),
+        *((name, pa.string()) for name in ("kind", "interface", "namespace", "came_from", "qdisc", "handler")),
+        ("of_tester", pa.bool_()),
+    ]
+)
 _CHANGES = pa.schema(
     [
         *_STREAM,
@@ -88,7 +96,8 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
     """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
 
     'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'lost_places':
-    lost frames that this host's kernel was seen to drop, where that was watched. 'changes': what differs in each kind
+    lost frames that this host's kernel was seen to drop, where that was watched. 'late_places': a row for each part of
+    the way of the slowest frames, where that was watched. 'changes': what differs in each kind
     of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each frame, or for each
     changed one; times are ns since the first was due; only if the run kept these rows.
     """
@@ -98,6 +107,7 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
         "streams": lambda: streams(log.records()),
         "lost": lambda: _of_streams(log.records(), _LOST, _lost),
         "lost_places": lambda: _lost_places(log.records()),
+        "late_places": lambda: _late_places(log.records()),
         "changes": lambda: _changes(log.records()),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
@@ -205,6 +215,32 @@ def _lost_places(records: Iterable[TrialRecord]) -> pa.Table:
             columns[name] = words.take(pa.array(place))
         made.append(pa.table(columns, schema=_LOST_PLACES))
     return pa.concat_tables(made) if made else _LOST_PLACES.empty_table()
+
+
+def _late_places(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each part of the way of each of the slowest frames."""
+    made = []
+    for record in records:
+        if (waits := record.facts.waits) is None or not len(waits.frames):
+            continue
+        rows = waits.frames.rows
+        stream, sequence, place, came_ns, waited_ns = rows.T
+        begins = np.flatnonzero(np.any(np.diff(rows[:, :2], axis=0, prepend=-1), axis=1))
+        parts = np.diff(begins, append=len(rows))
+        columns = {
+            "trial": pa.array(np.full(len(rows), record.index)),
+            "stream": pa.array(np.array([one.stream for one in record.facts.streams], np.int64)[stream]),
+            "sequence": pa.array(sequence),
+            "latency_ns": pa.array(np.repeat(np.add.reduceat(waited_ns, begins), parts)),
+            "part": pa.array(np.arange(len(rows)) - np.repeat(begins, parts)),
+            "came_ns": pa.array(came_ns),
+            "waited_ns": pa.array(waited_ns),
+        }
+        for name in _LATE_PLACES.names[len(columns) :]:
+            words = pa.array([getattr(one, name) for one in waits.places], _LATE_PLACES.field(name).type)
+            columns[name] = words.take(pa.array(place))
+        made.append(pa.table(columns, schema=_LATE_PLACES))
+    return pa.concat_tables(made) if made else _LATE_PLACES.empty_table()
 
 
 def _lost(tracked: Tracked) -> list[dict[str, object]]:

@@ -22,6 +22,7 @@ from keisoku.subjects.device.record.interference import Interference, PortCounte
 from keisoku.subjects.device.record.opening import Opened, Opening
 from keisoku.subjects.device.record.stacks import Stacks
 from keisoku.subjects.device.record.total import all_sent, all_tracked
+from keisoku.subjects.device.record.waits import Waits
 
 NS_PER_S = 1_000_000_000
 INTERRUPTED_SHARE = 0.2
@@ -494,6 +495,8 @@ class Facts(_Model):
     """Where in the kernel the CPUs were, where the trial looks at that."""
     drops: Drops | None = None
     """Where in the kernel frames were lost; None where nobody watched."""
+    waits: Waits | None = None
+    """Where the slowest frames were in this host's kernel; only where that was watched."""
 
     @property
     def slowdown(self) -> float:

@@ -22,6 +22,7 @@ from keisoku.subjects.device.record.validity import why_invalid
 from keisoku.subjects.device.report import statement
 from keisoku.subjects.device.report.accounting import accounts
 from keisoku.subjects.device.report.answer import device_answer
+from keisoku.subjects.device.report.late_places import late_frames, late_limits, late_plot, late_sentence, row_texts
 from keisoku.subjects.device.report.loss_list import losses
 from keisoku.subjects.device.report.lost_places import by, limits, lost_frames, sentence_of, time_text
 from keisoku.subjects.device.report.setup import setup
@@ -51,8 +52,10 @@ def part(runs: Sequence[DeviceRun]) -> Part:
                 if over_time
                 else []
             ),
+            *_late(found),
         ],
         extras=[
+            *_late_places(found, templates),
             *_lost_places(found, templates),
             *_lost(found, templates),
             _accounts(found, templates),
@@ -136,6 +139,30 @@ def _lost_places(found: Sequence[Device], templates: Environment) -> list[Extra]
         time_text=time_text,
     )
     return [Extra("lost-places", phrase("Where frames were lost"), markup)]
+
+
+def _late(found: Sequence[Device]) -> list[Section]:
+    """Where the slowest frames waited, drawn; empty if nobody watched."""
+    plots = [late_plot(late, device) for device in found if (late := late_frames(device.run.records))]
+    if not plots:
+        return []
+    title = phrase("Where the slowest frames waited")
+    return [Section("late", title, phrase("in this host's kernel"), plots, [], [])]
+
+
+def _late_places(found: Sequence[Device], templates: Environment) -> list[Extra]:
+    """The same in words and as a table."""
+    late = {device.name: own for device in found if (own := late_frames(device.run.records))}
+    if not late:
+        return []
+    markup = templates.get_template("late_places.html").render(
+        devices=[device for device in found if device.name in late],
+        late=late,
+        sentence=late_sentence,
+        limits=late_limits,
+        row_texts=row_texts,
+    )
+    return [Extra("late-places", phrase("Parts of the way of the slowest frames"), markup)]
 
 
 def _accounts(found: Sequence[Device], templates: Environment) -> Extra:

@@ -124,6 +124,8 @@ class WantedTraffic:
     """Whether trials may compare the headers of every frame that arrives."""
     why_lost: bool = False
     """Whether trials tell where this host's kernel dropped frames."""
+    why_late: bool = False
+    """Whether they tell where in it slow ones were."""
     connection_bytes: int = 0
     """Of the frames that open or answer all connections of a trial; 0: none is opened."""
     flow_bytes: int = 0

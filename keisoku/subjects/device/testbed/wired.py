@@ -84,7 +84,14 @@ class WiredTestbed(Testbed):
         self.ports = [replace(port, views=port.views or views, lots=lots) for port in self.ports]
         own = capture, self.resets, warm_up, self.events, self.rewrites
         return WiredEngine(
-            self.ports, traffic, speed, self._context(), *own, opens=self.opens, why_lost=wanted.why_lost
+            self.ports,
+            traffic,
+            speed,
+            self._context(),
+            *own,
+            opens=self.opens,
+            why_lost=wanted.why_lost,
+            why_late=wanted.why_late,
         )
 
     @property

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import keisoku
 from keisoku.ground.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label, size_colour
 from keisoku.ground.report.points import add_bound_legend, points
 from keisoku.ground.report.svg import svg
@@ -201,3 +203,14 @@ def test_an_interval_through_zero_is_no_bar_over_a_whole_logarithmic_axis() -> N
     (path,) = re.findall(r'class="error" d="([^"]*)"', svg(plot))
     heights = [float(low) - float(high) for low, high in re.findall(r" ([0-9.]+)V([0-9.]+)", path)]
     assert len(heights) == 2 and max(heights) < 100, path
+
+
+def test_the_page_gives_no_size_to_the_bars_of_a_plot() -> None:
+    """A rule for the page's own bars drew each bar of a plot as a strip of 9 pixels."""
+    style = (Path(keisoku.__file__).parent / "ground/report/templates/style.css").read_text()
+    plot = Plot("one", "", {"xaxis": {"type": "category"}, "yaxis": axis("")})
+    plot.add({"type": "bar", "x": ["a", "b"], "y": [1.0, 2.0]})
+    names = set(re.findall(r'<rect class="([^"]+)"', svg(plot)))
+    assert names
+    for selectors in re.findall(r"([^{}]+)\{[^}]*\b(?:width|height)\s*:", style):
+        assert not {f".{name}" for name in names} & {one.strip() for one in selectors.split(",")}
