@@ -104,11 +104,13 @@ def _evident(
     places: NDArray[np.int64], times_lost: NDArray[np.int64], count: int, lost: int, arrived: int
 ) -> NDArray[np.bool_]:
     """Places of which to drop a frame there tells that it is lost. Where what arrived is dropped about as often as what
-    was lost, it tells nothing: a packet socket reads copies of all frames or drops them, and the kernel drops all frames
-    that a program forwards which reads such a socket."""
-    of_lost = np.bincount(places[times_lost > 0], minlength=count)
-    of_arrived = np.bincount(places[times_lost == 0], minlength=count)
-    return (of_lost > 0) & ((of_arrived == 0) | (of_lost * arrived > _FAR_MORE * of_arrived * lost))
+    was lost, it tells nothing: a packet socket drops copies of all frames, and the kernel drops each frame that a
+    program forwards which reads such a socket."""
+    of_lost: NDArray[np.int64] = np.bincount(places[times_lost > 0], minlength=count)
+    of_arrived: NDArray[np.int64] = np.bincount(places[times_lost == 0], minlength=count)
+    far_more: NDArray[np.bool_] = of_lost * arrived > _FAR_MORE * of_arrived * lost
+    evident: NDArray[np.bool_] = (of_lost > 0) & ((of_arrived == 0) | far_more)
+    return evident
 
 
 def _last(found: NDArray[np.int64], times_lost: NDArray[np.int64]) -> NDArray[np.int64]:
