@@ -93,7 +93,7 @@ _WITH_XDP = "mount -t bpf bpf /sys/fs/bpf; ip link set dev @one@ xdp object @pro
 _OPTIONAL = {
     "vxlan": "ip link add vx type vxlan id 7 dstport 4789; ip link set vx up",
     "xfrm": "ip xfrm policy add dir fwd dst 198.51.100.6/32 action block; ip route add 198.51.100.6 dev @two@",
-    "police": """tc filter add dev @one@ ingress prio 9 protocol ip u32 match ip dport 4014 0xffff
+    "police": """tc filter add dev @one@ ingress prio 9 protocol ip u32 match ip dport 4014 0xffff \
         police rate 8kbit burst 2000 drop""",
 }
 """What not every kernel has: a part is left out where this fails."""
