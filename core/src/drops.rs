@@ -66,7 +66,7 @@ mod attached {
         BPF_PROG_TYPE_SCHED_ACT, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_XDP,
     };
 
-    use super::tracing::{self, Event, Kernel, Link, Watched, text};
+    use super::tracing::{self, Event, Kernel, Link, OfKernel, Watched, text};
     use super::types::{FUNCTION, TYPEDEF, Types};
     use super::{Absent, Dropped, Place};
     use crate::host::netns;
@@ -142,18 +142,22 @@ mod attached {
     /// A program, and when it runs of which function of the kernel.
     type Probe = (&'static str, Moment, &'static str);
 
-    /// The programs that watch one part of the kernel: all of them, or it is not watched.
-    const PARTS: [(&str, &[Probe]); 4] = [
+    /// The programs that watch one part of the kernel: all of them, or it is not watched. With the module that the part
+    /// is in where it is no part of the kernel itself.
+    const PARTS: [(&str, Option<&str>, &[Probe]); 4] = [
         (
             "nftables",
+            Some("nf_tables"),
             &[("judged", Moment::Begin, "__nft_trace_packet")],
         ),
         (
             "redirect",
+            None,
             &[("not_redirected", Moment::End, "xdp_do_redirect")],
         ),
         (
             "devmap",
+            None,
             &[
                 ("to_driver", Moment::Begin, "bq_xmit_all"),
                 ("after_driver", Moment::End, "bq_xmit_all"),
@@ -167,6 +171,7 @@ mod attached {
         ),
         (
             "cpumap",
+            None,
             &[
                 ("to_cpu", Moment::Begin, "bq_flush_to_queue"),
                 ("after_cpu", Moment::End, "bq_flush_to_queue"),
@@ -200,15 +205,14 @@ mod attached {
     impl Attached {
         pub fn new(ports: &[(Option<String>, String)]) -> io::Result<Self> {
             let btf = Btf::from_sys_fs().map_err(io::Error::other)?;
-            let types = Types::of_kernel()?;
+            let of_kernel = OfKernel::alone()?;
             let mut loader = EbpfLoader::new();
             let mut maps = loader.btf(Some(&btf)).load(OBJECT).map_err(cause)?;
-            let object = tracing::fitted(OBJECT, &maps, &btf)?;
-            let reasons: BTreeMap<_, _> =
-                types.enumerators("skb_drop_reason").into_iter().collect();
+            let object = tracing::fitted(OBJECT, &maps, &of_kernel)?;
+            let reasons = reasons(&of_kernel)?;
             let kernel = Kernel {
                 has_reasons: !reasons.is_empty(),
-                dynptr_from_skb: types.number(FUNCTION, "bpf_dynptr_from_skb"),
+                dynptr_from_skb: of_kernel.types.number(FUNCTION, "bpf_dynptr_from_skb"),
             };
             let missing = || io::Error::other("a map is not in the object");
             let control = Mapped::new(maps.map("control").ok_or_else(missing)?, 1)?;
@@ -232,38 +236,39 @@ mod attached {
                 programs: BTreeMap::new(),
                 traces: None,
             };
-            made.watch(&types)?;
+            made.watch(&of_kernel)?;
             Ok(made)
         }
 
         /// Attaches what this kernel has; only without its event of freed packets there is nothing to see.
-        fn watch(&mut self, types: &Types) -> io::Result<()> {
+        fn watch(&mut self, of: &OfKernel) -> io::Result<()> {
             if !self.kernel.has_reasons {
                 self.absent.push(("reasons", String::new()));
             }
-            let event = types.number(TYPEDEF, "btf_trace_kfree_skb");
+            let event = of.types.number(TYPEDEF, "btf_trace_kfree_skb");
             let event = Event::Tracepoint(event.ok_or(io::ErrorKind::Unsupported)?);
             // Before Linux 6.11 such a program may not ask the kernel for a packet's bytes.
-            let freed =
-                tracing::attach(&self.object, "freed", event, self.kernel).or_else(|error| {
+            let freed = tracing::attach(&self.object, "freed", event, of, self.kernel).or_else(
+                |error| {
                     if self.kernel.dynptr_from_skb.take().is_none() {
                         return Err(error);
                     }
-                    tracing::attach(&self.object, "freed", event, self.kernel)
-                })?;
+                    tracing::attach(&self.object, "freed", event, of, self.kernel)
+                },
+            )?;
             self.links.push(freed);
             if self.kernel.dynptr_from_skb.is_none() {
                 self.absent.push(("pages", String::new()));
             }
-            for (part, programs) in PARTS {
+            for (part, module, programs) in PARTS {
+                // It loads the module, too.
                 let found = match part {
                     "nftables" => asks_for_traces(),
                     _ => Ok(None),
                 };
                 let linked = found.and_then(|namespace| {
-                    let links: io::Result<Vec<_>> =
-                        programs.iter().map(|one| self.link(types, one)).collect();
-                    Ok((namespace, links?))
+                    let links = self.link_all(of, module, programs)?;
+                    Ok((namespace, links))
                 });
                 match linked {
                     Ok((namespace, links)) => {
@@ -276,21 +281,33 @@ mod attached {
             Ok(())
         }
 
-        fn link(
+        /// Attaches programs to functions of the kernel, or of this module where it has one.
+        fn link_all(
             &self,
-            types: &Types,
-            (program, moment, function): &(&str, Moment, &str),
-        ) -> io::Result<Link> {
-            let number = types.number(FUNCTION, function).ok_or_else(|| {
-                io::Error::other(format!(
-                    "this kernel has no function {function} that can be watched"
-                ))
-            })?;
-            let event = match moment {
-                Moment::Begin => Event::Begin(number),
-                Moment::End => Event::End(number),
+            of: &OfKernel,
+            module: Option<&str>,
+            programs: &[Probe],
+        ) -> io::Result<Vec<Link>> {
+            let of_module = module.map(|name| of.with(name)).transpose()?.flatten();
+            let fitted = of_module
+                .as_ref()
+                .map(|of| tracing::fitted(OBJECT, &self.maps, of));
+            let fitted = fitted.transpose()?;
+            let of = of_module.as_ref().unwrap_or(of);
+            let object = fitted.as_ref().unwrap_or(&self.object);
+            let link = |(program, moment, function): &Probe| {
+                let number = of.types.number(FUNCTION, function).ok_or_else(|| {
+                    io::Error::other(format!(
+                        "this kernel has no function {function} that can be watched"
+                    ))
+                })?;
+                let event = match moment {
+                    Moment::Begin => Event::Begin(number),
+                    Moment::End => Event::End(number),
+                };
+                tracing::attach(object, program, event, of, self.kernel)
             };
-            tracing::attach(&self.object, program, event, self.kernel)
+            programs.iter().map(link).collect()
         }
 
         /// Counts what becomes of frames of these streams from now on.
@@ -431,6 +448,19 @@ mod attached {
             }
             self.programs.retain(|number, _| there.contains(number));
         }
+    }
+
+    /// Why packets are freed, by the numbers of the reasons: none before Linux 5.17. Open vSwitch has its own.
+    fn reasons(of: &OfKernel) -> io::Result<BTreeMap<u32, String>> {
+        let mut found: BTreeMap<_, _> = of
+            .types
+            .enumerators("skb_drop_reason")
+            .into_iter()
+            .collect();
+        let of_module = of.with("openvswitch")?;
+        let types = &of_module.as_ref().unwrap_or(of).types;
+        found.extend(types.enumerators("ovs_drop_reason"));
+        Ok(found)
     }
 
     /// Numbers of the programs that this process holds open.

@@ -8,8 +8,8 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-use aya::Ebpf;
 use aya::maps::Map;
+use aya::{Ebpf, Endianness};
 use aya_obj::Object;
 use aya_obj::generated::{bpf_attr, bpf_btf_info, bpf_insn, bpf_prog_info};
 
@@ -19,6 +19,7 @@ const LOAD: u32 = 5;
 const OBJECT_INFO: u32 = 15;
 const ATTACH: u32 = 17;
 const BTF_BY_ID: u32 = 19;
+const NEXT_BTF: u32 = 23;
 const TRACING: u32 = 26;
 const RAW_TRACEPOINT: u32 = 23;
 const FENTRY: u32 = 24;
@@ -27,6 +28,8 @@ const CALL: u8 = 0x85;
 const MOVE: u8 = 0xB7;
 const CALLED_IN_KERNEL: u8 = 2;
 const LOG_BYTES: usize = 1 << 16;
+/// Of the kernel's modules (MODULE_NAME_LEN), with the zero behind it.
+const MODULE_NAME: usize = 64;
 
 /// The numbers that `drops.c` leaves open.
 const WATCHED_PROGRAM: i32 = 0x6B73_0001;
@@ -84,10 +87,50 @@ impl Watched {
     }
 }
 
+/// The types of the kernel that is running, or of it and one of its modules.
+pub struct OfKernel {
+    pub types: Types,
+    /// The module's description, which a program at one of its functions names.
+    module: Option<OwnedFd>,
+}
+
+impl OfKernel {
+    pub fn alone() -> io::Result<Self> {
+        Ok(OfKernel {
+            types: Types::of_kernel()?,
+            module: None,
+        })
+    }
+
+    /// With those of the module of this name; `None` where the kernel has no such module now.
+    pub fn with(&self, module: &str) -> io::Result<Option<Self>> {
+        // SAFETY: all fields are integers.
+        let mut request: bpf_attr = unsafe { zeroed() };
+        while next(NEXT_BTF, &mut request)? {
+            // SAFETY: the variant of this command, which the kernel has filled.
+            let number = unsafe { request.__bindgen_anon_6.next_id };
+            request.__bindgen_anon_6.__bindgen_anon_1.start_id = number;
+            // It may have gone meanwhile.
+            let Ok((btf, name, bytes)) = described_types(number) else {
+                continue;
+            };
+            if name == module {
+                return Ok(Some(OfKernel {
+                    types: self.types.with_module(bytes)?,
+                    module: Some(btf),
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// The object with the fields of the running kernel and the maps that `maps` has made of it.
-pub fn fitted(object: &[u8], maps: &Ebpf, kernel: &aya::Btf) -> io::Result<Object> {
+pub fn fitted(object: &[u8], maps: &Ebpf, kernel: &OfKernel) -> io::Result<Object> {
     let mut fitted = Object::parse(object).map_err(io::Error::other)?;
-    fitted.relocate_btf(kernel).map_err(io::Error::other)?;
+    let types = aya::Btf::parse(kernel.types.bytes(), Endianness::default());
+    let types = types.map_err(io::Error::other)?;
+    fitted.relocate_btf(&types).map_err(io::Error::other)?;
     let sections = fitted.functions.keys().map(|(section, _)| *section);
     let sections = sections.collect();
     let made: Vec<_> = fitted.maps.clone().into_iter().collect();
@@ -105,14 +148,21 @@ pub fn fitted(object: &[u8], maps: &Ebpf, kernel: &aya::Btf) -> io::Result<Objec
     Ok(fitted)
 }
 
-/// Loads the program `name` of the object and attaches it to an event of the kernel.
-pub fn attach(object: &Object, name: &str, event: Event, kernel: Kernel) -> io::Result<Link> {
+/// Loads the program `name` of the object and attaches it to an event of the kernel, whose number is one of these types.
+pub fn attach(
+    object: &Object,
+    name: &str,
+    event: Event,
+    of: &OfKernel,
+    kernel: Kernel,
+) -> io::Result<Link> {
     let (kind, number) = match event {
         Event::Tracepoint(number) => (RAW_TRACEPOINT, number),
         Event::Begin(number) => (FENTRY, number),
         Event::End(number) => (FEXIT, number),
     };
-    link(load(object, name, kind, number, None, 0, kernel)?)
+    let module = of.module.as_ref().map(AsRawFd::as_raw_fd);
+    link(load(object, name, kind, number, module, 0, kernel)?)
 }
 
 /// Loads the program `name` and attaches it to the end of another BPF program, which has this number.
@@ -258,21 +308,32 @@ pub fn described(program: &impl AsFd) -> io::Result<Option<Watched>> {
 }
 
 fn types_of(number: u32) -> io::Result<Types> {
+    let (_, _, bytes) = described_types(number)?;
+    Types::parse(bytes)
+}
+
+/// A description of types of this number: open, with the name of the module that it is of, and as bytes.
+fn described_types(number: u32) -> io::Result<(OwnedFd, String, Vec<u8>)> {
     // SAFETY: all fields are integers.
     let mut request: bpf_attr = unsafe { zeroed() };
     request.__bindgen_anon_6.__bindgen_anon_1.start_id = number;
     let btf = call(BTF_BY_ID, &mut request)?;
     let mut bytes = Vec::new();
+    let mut name = [0u8; MODULE_NAME];
     // The first answer says how many bytes there are.
     for _ in 0..2 {
         // SAFETY: all fields are integers.
         let mut info: bpf_btf_info = unsafe { zeroed() };
         info.btf = bytes.as_mut_ptr() as u64;
         info.btf_size = bytes.len() as u32;
+        info.name = name.as_mut_ptr() as u64;
+        info.name_len = name.len() as u32;
         inform(&btf, &mut info)?;
         bytes.resize(info.btf_size as usize, 0);
     }
-    Types::parse(bytes)
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let name = String::from_utf8_lossy(&name[..end]).into_owned();
+    Ok((btf, name, bytes))
 }
 
 fn inform<T>(of: &impl AsFd, info: &mut T) -> io::Result<()> {
@@ -292,6 +353,25 @@ fn inform<T>(of: &impl AsFd, info: &mut T) -> io::Result<()> {
     } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A command that goes on to the next number; false behind the last one.
+fn next(command: u32, request: &mut bpf_attr) -> io::Result<bool> {
+    // SAFETY: the request is a variant of the command and holds no pointer.
+    match unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            &raw mut *request,
+            size_of::<bpf_attr>(),
+        )
+    } {
+        0 => Ok(true),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            error => Err(error),
+        },
     }
 }
 

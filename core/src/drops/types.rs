@@ -31,6 +31,33 @@ impl Types {
         Self::parse(std::fs::read("/sys/kernel/btf/vmlinux")?)
     }
 
+    /// These with those of a module, which count on from them.
+    pub fn with_module(&self, module: Vec<u8>) -> io::Result<Self> {
+        let own = Self::parse(module)?;
+        let types = [
+            &self.bytes[self.types.clone()],
+            &own.bytes[own.types.clone()],
+        ]
+        .concat();
+        let strings = [
+            &self.bytes[self.strings.clone()],
+            &own.bytes[own.strings.clone()],
+        ]
+        .concat();
+        let mut bytes = self.bytes[..4].to_vec();
+        for word in [HEADER_BYTES, 0, types.len(), types.len(), strings.len()] {
+            bytes.extend((word as u32).to_ne_bytes());
+        }
+        bytes.extend(types);
+        bytes.extend(strings);
+        Self::parse(bytes)
+    }
+
+    /// In the kernel's format.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub fn parse(bytes: Vec<u8>) -> io::Result<Self> {
         let word = |at: usize| {
             let four = bytes.get(at..at + 4)?;
@@ -161,6 +188,25 @@ mod tests {
         assert_eq!(types.name(2).as_deref(), Some("drop"));
         assert_eq!(types.number(FUNCTION, "why"), None);
         assert!(types.enumerators("dro").is_empty());
+    }
+
+    #[test]
+    fn a_module_counts_on_from_the_kernel() {
+        // Its first type is the third one, whose name begins behind all of the kernel's strings.
+        let strings = b"judge\0";
+        let types: [u32; 3] = [20, FUNCTION << 24, 2];
+        let mut module = vec![0x9F, 0xEB, 1, 0];
+        for word in [24, 0, 12, 12, strings.len() as u32] {
+            module.extend(word.to_ne_bytes());
+        }
+        module.extend(types.iter().flat_map(|word| word.to_ne_bytes()));
+        module.extend(strings);
+        let kernel = Types::parse(made()).unwrap();
+        let whole = kernel.with_module(module).unwrap();
+        assert_eq!(whole.number(FUNCTION, "judge"), Some(3));
+        assert_eq!(whole.number(FUNCTION, "drop"), Some(2));
+        assert_eq!(whole.enumerators("why").len(), 2);
+        assert!(kernel.with_module(vec![0; 8]).is_err());
     }
 
     #[test]

@@ -19,6 +19,8 @@ from keisoku.subjects.device.record.trial import StreamFacts
 _ENTRY = np.dtype([("frame", "<u8"), ("when", "<u8")])
 _NUMBER_BITS, _PLACE_BITS = 48, 16
 _NONE = -1
+_FAR_MORE = 2
+"""A share of the lost frames against one of those that arrived, which differ by chance."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,12 @@ def with_places(streams: Sequence[StreamFacts], first_stream: int, start_ns: int
     )
     found = found[found[:, 2] != _NONE]
     times_lost = _times_lost(found, streams)
-    evident = _evident(found[:, 2], times_lost, len(numbers))
+    branches = [branch.tracked for stream in streams for branch in stream.everywhere]
+    lost = sum(own.lost_frames for own in branches)
+    arrived = sum(own.forwarded_frames for own in branches)
+    evident = _evident(found[:, 2], times_lost, len(numbers), lost, arrived)
     chosen = _last(found, np.where(evident[found[:, 2]], times_lost, 0))
     listed = np.bincount(found[:, 2], minlength=len(numbers))
-    lost = sum(branch.tracked.lost_frames for stream in streams for branch in stream.everywhere)
     places = []
     unlisted = 0
     for place, number in enumerate(numbers):
@@ -96,11 +100,17 @@ def _times_lost(found: NDArray[np.int64], streams: Sequence[StreamFacts]) -> NDA
     return times
 
 
-def _evident(places: NDArray[np.int64], times_lost: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Places of which to drop a frame there tells that it is lost: where most of the dropped frames arrived, as behind
-    a packet socket that reads them, it tells nothing."""
-    lost = np.bincount(places[times_lost > 0], minlength=count)
-    return lost > np.bincount(places[times_lost == 0], minlength=count)
+def _evident(
+    places: NDArray[np.int64], times_lost: NDArray[np.int64], count: int, lost: int, arrived: int
+) -> NDArray[np.bool_]:
+    """Places of which to drop a frame there tells that it is lost. Where what arrived is dropped about as often as what
+    was lost, it tells nothing: a packet socket drops copies of all frames, and the kernel drops each frame that a
+    program forwards which reads such a socket."""
+    of_lost: NDArray[np.int64] = np.bincount(places[times_lost > 0], minlength=count)
+    of_arrived: NDArray[np.int64] = np.bincount(places[times_lost == 0], minlength=count)
+    far_more: NDArray[np.bool_] = of_lost * arrived > _FAR_MORE * of_arrived * lost
+    evident: NDArray[np.bool_] = (of_lost > 0) & ((of_arrived == 0) | far_more)
+    return evident
 
 
 def _last(found: NDArray[np.int64], times_lost: NDArray[np.int64]) -> NDArray[np.int64]:

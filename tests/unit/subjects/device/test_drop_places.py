@@ -19,10 +19,10 @@ FIRST, START_NS = 65_500, (1 << 48) - 1000
 PLACES = {3: DropPlace(kind="freed", reason="A"), 7: DropPlace(kind="freed", reason="B")}
 
 
-def stream(*lost: set[int]) -> Any:
-    """A stream with what was lost at each port that it goes to."""
+def stream(*lost: set[int], arrived: int = 20) -> Any:
+    """A stream with what was lost at each port that it goes to, and how many arrived there."""
     gaps = [Gaps(Gap(one, one, 1, None, None) for one in sorted(own)) for own in lost]
-    tracked = [SimpleNamespace(lost=own, lost_frames=sum(own.counts)) for own in gaps]
+    tracked = [SimpleNamespace(lost=own, lost_frames=sum(own.counts), forwarded_frames=arrived) for own in gaps]
     return SimpleNamespace(everywhere=[SimpleNamespace(tracked=one) for one in tracked])
 
 
@@ -60,10 +60,19 @@ def test_a_frame_is_lost_where_its_last_copy_was_dropped() -> None:
     assert [(place.frames, place.copies) for place in found.places] == [(1, 2), (1, 0)]
 
 
-def test_a_place_where_most_dropped_frames_arrived_says_nothing() -> None:
-    found = with_places([stream({1})], FIRST, START_NS, watched([(0, number, 3, number) for number in range(4)]))
+def test_a_place_where_all_are_dropped_whether_they_arrive_or_not_says_nothing() -> None:
+    everywhere = [(0, number, 3, number) for number in range(4)]
+    found = with_places([stream({1}, arrived=3)], FIRST, START_NS, watched(everywhere))
     assert not len(found.frames) and found.not_seen == 1
     assert (found.places[0].frames, found.places[0].copies) == (0, 4)
+
+
+def test_most_of_them_may_be_lost_and_its_last_drop_says_nothing_yet() -> None:
+    """As the ring of a program that forwards frames: what has no room there is dropped once more behind it."""
+    behind = [(0, number, 3, 10 * number + 5) for number in range(10)]
+    ring = [(0, number, 7, 10 * number) for number in range(2, 10)]
+    found = with_places([stream(set(range(2, 10)), arrived=2)], FIRST, START_NS, watched(behind + ring))
+    assert [(place.frames, place.copies) for place in found.places] == [(0, 10), (8, 0)]
 
 
 def test_a_copy_for_each_port_that_lost_it() -> None:
