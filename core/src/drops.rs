@@ -67,7 +67,7 @@ mod attached {
     };
 
     use super::tracing::{self, Event, Kernel, Link, OfKernel, Watched, text};
-    use super::types::{FUNCTION, TYPEDEF, Types};
+    use super::types::{FUNCTION, TYPEDEF};
     use super::{Absent, Dropped, Place};
     use crate::host::netns;
     use crate::port::bpf::mapped::Mapped;

@@ -73,8 +73,8 @@ mod attached {
     use crate::account::late::{Followed, Hop};
     use crate::chance::GOLDEN;
     use crate::drops::Absent;
-    use crate::drops::tracing::{self, Event, Kernel, Link};
-    use crate::drops::types::{FUNCTION, TYPEDEF, Types};
+    use crate::drops::tracing::{self, Event, Kernel, Link, OfKernel};
+    use crate::drops::types::{FUNCTION, TYPEDEF};
     use crate::port::bpf::mapped::Mapped;
     use crate::port::bpf::program::cause;
 
@@ -183,33 +183,36 @@ mod attached {
     impl Attached {
         pub fn new() -> io::Result<Self> {
             let btf = Btf::from_sys_fs().map_err(io::Error::other)?;
-            let types = Types::of_kernel()?;
+            let of_kernel = OfKernel::alone()?;
             let mut loader = EbpfLoader::new();
             let maps = loader.btf(Some(&btf)).load(OBJECT).map_err(cause)?;
-            let object = tracing::fitted(OBJECT, &maps, &btf)?;
+            let object = tracing::fitted(OBJECT, &maps, &of_kernel)?;
             let missing = || io::Error::other("a map is not in the object");
             let control = Mapped::new(maps.map("control").ok_or_else(missing)?, 1)?;
             let slots = Mapped::new(maps.map("slots").ok_or_else(missing)?, SLOTS)?;
             let known = Mapped::new(maps.map("known").ok_or_else(missing)?, INTERFACES)?;
             let mut kernel = Kernel {
                 has_reasons: false,
-                dynptr_from_skb: types.number(FUNCTION, "bpf_dynptr_from_skb"),
+                dynptr_from_skb: of_kernel.types.number(FUNCTION, "bpf_dynptr_from_skb"),
             };
             let (mut absent, mut links) = (Vec::new(), Vec::new());
             for (program, event) in EVENTS {
-                let number = types.number(TYPEDEF, &format!("btf_trace_{event}"));
+                let number = of_kernel
+                    .types
+                    .number(TYPEDEF, &format!("btf_trace_{event}"));
                 let Some(number) = number else {
                     absent.push((event, "this kernel has no such event".into()));
                     continue;
                 };
                 let point = Event::Tracepoint(number);
                 // Before Linux 6.11 such a program may not ask the kernel for a packet's bytes.
-                let linked = tracing::attach(&object, program, point, kernel).or_else(|error| {
-                    if kernel.dynptr_from_skb.take().is_none() {
-                        return Err(error);
-                    }
-                    tracing::attach(&object, program, point, kernel)
-                });
+                let linked =
+                    tracing::attach(&object, program, point, &of_kernel, kernel).or_else(|error| {
+                        if kernel.dynptr_from_skb.take().is_none() {
+                            return Err(error);
+                        }
+                        tracing::attach(&object, program, point, &of_kernel, kernel)
+                    });
                 match linked {
                     Ok(link) => links.push(link),
                     // The first refusal is that of all, as a rule.
