@@ -80,6 +80,8 @@ def test_the_wheel_is_installed_without_a_compiler_and_measures_a_bridge(root: C
     said = root.done(f"{wheel}/keisoku", "--version")
     assert "xdp" in said and "left out" not in said
     assert (root.path / "opt/keisoku/share/man/man1/keisoku-throughput.1").exists()
+    (far,) = (root.path / "opt/keisoku/lib").glob("python3*/site-packages/keisoku/keisoku-far")
+    assert root.done(f"/{far.relative_to(root.path)}", "--version").startswith("keisoku-far ")
     measured(root, f"{wheel}/keisoku")
 
 

@@ -16,6 +16,8 @@ use keisoku::stream::send_buffer::SendBuffer;
 
 pub const CHUNK_BYTES: usize = 1 << 20;
 const AHEAD: usize = 4;
+/// However slow the imitated disk is, a chunk takes no longer.
+const MOST_PAUSE_S: f64 = 86_400.0;
 /// Lengths for O_DIRECT are its multiples.
 const BLOCK: usize = 4096;
 
@@ -134,7 +136,7 @@ fn write(
             failure = file.write_all(&room.bytes()[..count]).err();
         }
         if let Some(bps) = bps {
-            due += Duration::from_secs_f64(8.0 * count as f64 / bps);
+            due += Duration::from_secs_f64((8.0 * count as f64 / bps).min(MOST_PAUSE_S));
             while !abandoned.load(Ordering::Relaxed) && Instant::now() < due {
                 std::thread::park_timeout(due.saturating_duration_since(Instant::now()));
             }
