@@ -47,13 +47,17 @@ class Runs:
     @property
     def active(self) -> bool:
         """Whether a run holds ports now."""
+        return self.holder is not None
+
+    @property
+    def holder(self) -> str | None:
+        """The name of the run that holds ports now."""
         with self._lock:
-            return any(run.holds_ports for run in self._runs.values())
+            return next((run.name for run in self._runs.values() if run.holds_ports), None)
 
     def check_idle(self) -> None:
         """Raises Occupied while a run holds ports."""
-        with self._lock:
-            held = next((run.name for run in self._runs.values() if run.holds_ports), None)
+        held = self.holder
         if held is not None:
             raise Occupied("ports", f"the run {held} holds them", "wait until it is over, or cancel it")
 
