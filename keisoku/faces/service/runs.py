@@ -274,6 +274,17 @@ class _Run(Observer):
         with self._lock:
             self._doing, self._come = said or self._doing, done / whole if whole else None
 
+    def saw(
+        self,
+        *,
+        bits_per_second: float | None = None,
+        loss_percent: float | None = None,
+        latency_ns: float | None = None,
+    ) -> None:
+        """Drawn while the run goes."""
+        with self._lock:
+            self.course.saw(bits_per_second, loss_percent, latency_ns)
+
     def tell(self, line: str) -> None:
         """The measurement's own description of its current step."""
         self._check()

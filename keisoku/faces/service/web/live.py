@@ -31,6 +31,7 @@ def pictures(course: Sequence[Moment]) -> list[tuple[str, Markup, Markup]]:
                 phrase("intended at each port"): lambda moment: moment.intended_fps,
             },
         ),
+        _plot("bit-rate", phrase("Received in each trial, in Mbit/s"), course, {"": _megabits}),
         _plot("loss", phrase("Not arrived until now, in %"), course, {"": lambda moment: moment.loss_percent}),
         _plot("latency", phrase("Mean latency of each trial, in µs"), course, {"": _latency_us}),
     ]
@@ -39,6 +40,10 @@ def pictures(course: Sequence[Moment]) -> list[tuple[str, Markup, Markup]]:
 
 def _latency_us(moment: Moment) -> float | None:
     return None if moment.latency_ns is None else moment.latency_ns / 1e3
+
+
+def _megabits(moment: Moment) -> float | None:
+    return None if moment.bits_per_second is None else moment.bits_per_second / 1e6
 
 
 def _plot(name: str, title: str, course: Sequence[Moment], curves: dict[str, Callable[[Moment], float | None]]) -> Plot:

@@ -1,0 +1,54 @@
+"""What the server's page draws while a measurement without trials of frames runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.serving import serving
+
+from keisoku.faces.service.runs import Runs
+from keisoku.faces.service.web.live import pictures
+from keisoku.ground.host.place import Place
+from keisoku.subjects.path.stamp.reflector import Reflector
+from keisoku.subjects.stream.serve import StreamServer
+
+HERE = Place("127.0.0.1")
+
+
+def course_of(folder: Path, document: dict[str, Any]) -> Any:
+    """The moments of a run that is over."""
+    runs = Runs(folder)
+    name = runs.start({"host": "127.0.0.1", **document}).run
+    while runs.status(name).state == "running":
+        pass
+    assert runs.status(name).state == "finished", runs.status(name).error
+    return runs.course(name)
+
+
+def drawn(course: Any) -> list[str]:
+    return [title.partition(",")[0] for title, *_ in pictures(course)]
+
+
+def test_streams_show_the_rate_of_each_trial(tmp_path: Path) -> None:
+    with serving(StreamServer(HERE, 0)) as port:
+        asked = {"measurement": "stream tcp", "size_bytes": [65536], "duration_s": 0.1, "ceiling": "none"}
+        course = course_of(tmp_path, {**asked, "port": port})
+    assert drawn(course) == ["Received in each trial"]
+    assert all(moment.bits_per_second > 0 for moment in course)
+
+
+@pytest.mark.parametrize("kind", ["rr", "udp-rr"])
+def test_transactions_show_what_failed_and_how_long_they_took(tmp_path: Path, kind: str) -> None:
+    with serving(StreamServer(HERE, 0)) as port:
+        course = course_of(tmp_path, {"measurement": f"stream {kind}", "duration_s": 0.1, "port": port})
+    assert drawn(course) == ["Not arrived until now", "Mean latency of each trial"]
+    assert all(0 <= moment.loss_percent < 100 and moment.latency_ns > 0 for moment in course)
+
+
+def test_a_path_shows_its_delay_and_what_was_not_answered(tmp_path: Path) -> None:
+    with serving(Reflector(HERE, 0)) as port:
+        asked = {"measurement": "path delay", "packets": 2500, "interval_s": 0.001, "wait_s": 0.1, "port": port}
+        course = course_of(tmp_path, asked)
+    assert len(course) > 1 and drawn(course) == ["Not arrived until now", "Mean latency of each trial"]
