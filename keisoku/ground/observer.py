@@ -28,12 +28,14 @@ class Observer:
 
     def saw(
         self,
+        of: str = "",
         *,
         bits_per_second: float | None = None,
         loss_percent: float | None = None,
         latency_ns: float | None = None,
     ) -> None:
-        """What was seen since the last time, for whoever draws it while it goes: no figures of the result."""
+        """What was seen since the last time, for whoever draws it while it goes: no figures of the result. `of` names
+        what alone it is of."""
 
     @property
     def details(self) -> Any:
@@ -68,13 +70,14 @@ class PartObserver(Observer):
 
     def saw(
         self,
+        of: str = "",
         *,
         bits_per_second: float | None = None,
         loss_percent: float | None = None,
         latency_ns: float | None = None,
     ) -> None:
         """Passed on."""
-        self._whole.saw(bits_per_second=bits_per_second, loss_percent=loss_percent, latency_ns=latency_ns)
+        self._whole.saw(of, bits_per_second=bits_per_second, loss_percent=loss_percent, latency_ns=latency_ns)
 
     @property
     def details(self) -> Any:

@@ -21,13 +21,15 @@ class Moment:
     """Since the run began."""
     forwarded_fps: float | None = None
     intended_fps: float | None = None
-    bits_per_second: float | None = None
-    """Of streams: received in the last trial."""
     loss_percent: float | None = None
     """Of a running trial what was offered before the moment before this one and has not arrived; of one that is over,
     its loss."""
     latency_ns: float | None = None
     """Mean of the last trial, or of the last part of one."""
+    bits_per_second: float | None = None
+    """Of streams: received in the last trial."""
+    of: str = ""
+    """What alone it is of, such as messages of one size."""
 
 
 class Course:
@@ -72,10 +74,16 @@ class Course:
             )
         )
 
-    def saw(self, bits_per_second: float | None, loss_percent: float | None, latency_ns: float | None) -> None:
+    def saw(self, of: str, bits_per_second: float | None, loss_percent: float | None, latency_ns: float | None) -> None:
         """A measurement without trials of frames saw this since the last time."""
         self._add(
-            Moment(self._now_s(), bits_per_second=bits_per_second, loss_percent=loss_percent, latency_ns=latency_ns)
+            Moment(
+                self._now_s(),
+                loss_percent=loss_percent,
+                latency_ns=latency_ns,
+                bits_per_second=bits_per_second,
+                of=of,
+            )
         )
 
     def _now_s(self) -> float:

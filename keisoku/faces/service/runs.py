@@ -276,6 +276,7 @@ class _Run(Observer):
 
     def saw(
         self,
+        of: str = "",
         *,
         bits_per_second: float | None = None,
         loss_percent: float | None = None,
@@ -283,7 +284,7 @@ class _Run(Observer):
     ) -> None:
         """Drawn while the run goes."""
         with self._lock:
-            self.course.saw(bits_per_second, loss_percent, latency_ns)
+            self.course.saw(of, bits_per_second, loss_percent, latency_ns)
 
     def tell(self, line: str) -> None:
         """The measurement's own description of its current step."""

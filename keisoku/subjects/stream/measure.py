@@ -109,7 +109,7 @@ def measure_streams(settings: StreamSettings, run: StreamRun, observer: Observer
 
         def measured(cell: Cell) -> Sequence[Row]:
             rows = path.measure(cell)
-            observer.saw(bits_per_second=total_bps(rows))
+            observer.saw(phrase("{count} byte", count=cell.message_bytes), bits_per_second=total_bps(rows))
             return rows
 
         run.campaign("dut", campaign, measured, told)
