@@ -13,7 +13,7 @@ from keisoku.units import time_text
 
 _TITLES = {
     "ports": phrase("Ports"),
-    "flows": phrase("Flows"),
+    "flows": phrase("Traffic flows"),
     "lags": phrase("Link aggregation groups"),
     "lacp": phrase("LACP members"),
     "bgp": phrase("BGP sessions"),
@@ -73,7 +73,7 @@ def configuration(of: Configured) -> list[Table]:
     ports = [{"name": port.get("name"), "location": port.get("location")} for port in document.get("ports", ())]
     devices = [{"name": device.get("name"), "protocols": _protocols(device)} for device in document.get("devices", ())]
     flows = [_flow(flow) for flow in document.get("flows", ())]
-    tables = {phrase("Ports"): ports, phrase("Devices"): devices, phrase("Flows"): flows}
+    tables = {phrase("Ports"): ports, phrase("Devices"): devices, phrase("Traffic flows"): flows}
     return [_table(title, list(rows[0]), rows) for title, rows in tables.items() if rows]
 
 
