@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keisoku.subjects.path.stamp.reflector import Reflector
 from support.serving import serving
 
 from keisoku.faces.service.runs import Runs
 from keisoku.faces.service.web.live import pictures
 from keisoku.ground.host.place import Place
-from keisoku.subjects.path.stamp.reflector import Reflector
 from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
