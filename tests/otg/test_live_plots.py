@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from keisoku.subjects.path.stamp.reflector import Reflector
 from support.serving import serving
 
 from keisoku.faces.service.runs import Runs
 from keisoku.faces.service.web.live import pictures
 from keisoku.ground.host.place import Place
+from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
@@ -62,7 +62,7 @@ def test_transactions_show_what_failed_and_how_long_they_took(tmp_path: Path, ki
 
 
 def test_a_path_shows_its_delay_and_what_was_not_answered(tmp_path: Path) -> None:
-    with serving(Reflector(HERE, 0)) as port:
-        asked = {"measurement": "path delay", "packets": 2500, "interval_s": 0.001, "wait_s": 0.1, **far(port)}
+    with FarEnd("reflect", HERE) as far_end:
+        asked = {"measurement": "path delay", "packets": 2500, "interval_s": 0.001, "wait_s": 0.1, **far(far_end.port)}
         course = course_of(tmp_path, asked)
     assert len(course) > 1 and drawn(course) == ["Not arrived until now", "Mean latency of each trial"]
