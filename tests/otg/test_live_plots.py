@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.serving import serving
 
 from keisoku.faces.service.runs import Runs
 from keisoku.faces.service.web.live import pictures
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
-from keisoku.subjects.stream.serve import StreamServer
 
 HERE = Place("127.0.0.1")
 
@@ -43,9 +41,9 @@ def drawn(course: Any) -> list[str]:
 
 
 def test_streams_show_the_rate_of_each_trial(tmp_path: Path) -> None:
-    with serving(StreamServer(HERE, 0)) as port:
+    with FarEnd("stream", HERE) as far_end:
         asked = {"measurement": "stream tcp", "size_bytes": [4096, 65536], "duration_s": 0.1, "ceiling": "none"}
-        course = course_of(tmp_path, {**asked, **far(port)})
+        course = course_of(tmp_path, {**asked, **far(far_end.port)})
     assert drawn(course) == ["Received in each trial"]
     assert any(moment.bits_per_second > 0 for moment in course)  # a busy host may receive nothing in a short trial
     assert {moment.of for moment in course} == {"4096 byte", "65536 byte"}
@@ -55,8 +53,8 @@ def test_streams_show_the_rate_of_each_trial(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["rr", "udp-rr"])
 def test_transactions_show_what_failed_and_how_long_they_took(tmp_path: Path, kind: str) -> None:
-    with serving(StreamServer(HERE, 0)) as port:
-        course = course_of(tmp_path, {"measurement": f"stream {kind}", "duration_s": 0.1, **far(port)})
+    with FarEnd("stream", HERE) as far_end:
+        course = course_of(tmp_path, {"measurement": f"stream {kind}", "duration_s": 0.1, **far(far_end.port)})
     assert drawn(course) == ["Not arrived until now", "Mean latency of each trial"]
     assert all(0 <= moment.loss_percent < 100 and moment.latency_ns > 0 for moment in course)
 
