@@ -26,6 +26,17 @@ class Observer:
     def came_to(self, done: float, whole: float, said: str) -> None:
         """How much is done, of how much, both in any one unit, and the same in words."""
 
+    def saw(
+        self,
+        of: str = "",
+        *,
+        bits_per_second: float | None = None,
+        loss_percent: float | None = None,
+        latency_ns: float | None = None,
+    ) -> None:
+        """What was seen since the last time, for whoever draws it while it goes: no figures of the result. `of` names
+        what alone it is of."""
+
     @property
     def details(self) -> Any:
         """Who receives further details of the progress, such as trials; its type depends on the measurement."""
@@ -56,6 +67,17 @@ class PartObserver(Observer):
         share = done / whole if whole else 0.0
         words = f"{self._said}: {said}" if said else self._said
         self._whole.came_to(self._before + (self._after - self._before) * share, self._of, words)
+
+    def saw(
+        self,
+        of: str = "",
+        *,
+        bits_per_second: float | None = None,
+        loss_percent: float | None = None,
+        latency_ns: float | None = None,
+    ) -> None:
+        """Passed on."""
+        self._whole.saw(of, bits_per_second=bits_per_second, loss_percent=loss_percent, latency_ns=latency_ns)
 
     @property
     def details(self) -> Any:

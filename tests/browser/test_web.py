@@ -269,7 +269,7 @@ def test_what_a_program_sends_is_watched(page: Any, server: OtgServer) -> None:
     assert "The ports are free" in text(page)
     post("/config", {"ports": ports, "flows": [flow]})
     until(page, "document.querySelector('#traffic').textContent.includes('voice')")
-    assert "The ports belong to 127.0.0.1" in text(page)
+    assert "The ports belong to 127.0.0.1 (Python-urllib" in text(page) and "which configured them" in text(page)
     post(
         "/control/state",
         {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": "start"}}},

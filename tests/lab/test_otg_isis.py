@@ -35,6 +35,21 @@ def _database(place: str) -> str:
     return VTYSH.run("--vty_socket", f"/run/{name}/tester", "-c", "show isis database detail")
 
 
+def test_routers_may_be_counted_from_zero() -> None:
+    """Tests of featureprofiles write system identifiers as short numbers; they were refused."""
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    for port in (1, 2):
+        isis_device(config, port).system_id = str(port - 1)
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        await_isis(api, lambda routers: all(router.l2_sessions_up == 1 for router in routers.values()))
+        request = snappi.StatesRequest()
+        request.isis_adjacencies.isis_router_names = ["isis1"]
+        (state,) = api.get_states(request).isis_adjacencies
+        assert [each.neighbor_system_id for each in state.adjacency_states] == ["000000000001"]
+
+
 def test_routers_learn_ranges_until_they_are_withdrawn_and_lose_a_link() -> None:
     config = two_ports("lab:bridge#1", "lab:bridge#2")
     for port in (1, 2):

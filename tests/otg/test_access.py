@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.faces.otg.control.access import OWNER_S, Ownership, Tokens
+from keisoku.faces.otg.control.access import Ownership, Tokens
+from keisoku.faces.service.configured import OWNER_S
 
 ALICE, BOB = "a" * 16, "b" * 20
 TOKENS = Tokens.parse(f"# who may\nalice:{ALICE}\n\nbob:{BOB}\n")
@@ -50,17 +51,17 @@ def test_a_file_without_good_tokens_is_refused(text: str, problem: str) -> None:
 def test_one_controller_owns_the_ports() -> None:
     ownership = Ownership()
     ownership.check("alice", 0.0, traffic=False)
-    ownership.configured("alice", 0.0, ports=True)
+    ownership.changed("alice", 0.0, ports=True)
     ownership.check("alice", 1.0, traffic=True)
     with pytest.raises(PlanError, match="belong to alice, whose last request was 1 s ago"):
         ownership.check("bob", 1.0, traffic=False)
-    ownership.configured("alice", 2.0, ports=False)
+    ownership.changed("alice", 2.0, ports=False)
     ownership.check("bob", 2.0, traffic=False)
 
 
 def test_who_falls_silent_loses_them_but_not_while_traffic_runs() -> None:
     ownership = Ownership()
-    ownership.configured("alice", 0.0, ports=True)
+    ownership.changed("alice", 0.0, ports=True)
     ownership.heard("bob", 50.0)
     ownership.heard("alice", 100.0)
     with pytest.raises(PlanError):

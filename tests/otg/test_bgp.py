@@ -272,7 +272,7 @@ REFUSED: list[tuple[str, Callable[[Any, Any], None]]] = [
     ("peers[0].v4_routes[0]", lambda peer, _: setattr(peer.capability, "ipv4_unicast", False)),
     ("peers[0].evpn_ethernet_segments", lambda peer, _: peer.evpn_ethernet_segments.add()),
     ("peers[0].v4_routes[0].next_hop_address_type", lambda _, r: setattr(r, "next_hop_address_type", "ipv6")),
-    ("peers[0].v4_routes[0].addresses[0].count", lambda _, r: setattr(r.addresses[0], "count", 300_000)),
+    ("peers[0].v4_routes[0].addresses[0].count", lambda _, r: setattr(r.addresses[0], "count", 3_000_001)),
     ("peers[0].v4_routes[0].addresses", lambda _, r: r.addresses.add(address="20.0.2.0", prefix=24)),
     ("peers[0].v4_routes[1].addresses", lambda peer, _: other_way(peer)),
     ("peers[0].v4_routes[0].communities[0].type", lambda _, routes: routes.communities.add()),

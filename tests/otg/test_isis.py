@@ -154,7 +154,7 @@ def test_areas_and_keys() -> None:
 
 
 REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
-    ("system_id", lambda router: setattr(router, "system_id", "6401")),
+    ("system_id", lambda router: setattr(router, "system_id", "6401000000010")),
     ("advanced.area_addresses", _areas("4900")),
     ("advanced.csnp_interval", lambda router: setattr(router.advanced, "csnp_interval", 1500)),
     ("advanced.lsp_lifetime", lambda router: setattr(router.advanced, "lsp_lifetime", 700)),

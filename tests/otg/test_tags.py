@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
+from keisoku.errors import PlanError
 from keisoku.faces.otg.flow.header import packet
 from keisoku.faces.otg.flow.tag import classes
 from keisoku.faces.otg.reading.conformance import checked
@@ -81,8 +82,30 @@ def test_the_frames_of_all_tags_are_those_of_the_flow(
     assert sum(one.share for one in found) == pytest.approx(1)
     for one in found:
         own = frames(one.packet.headers, one.frame_bytes, ENDS, one.packet.modify)
-        for place, number in enumerate(one.places):
+        numbers = [begin + place for begin in range(0, 40 * one.period, one.period) for place in one.places]
+        for place, number in enumerate(numbers[:40]):
             assert own.frame(place) == whole.frame(number)
+
+
+def test_only_what_is_tagged_bounds_after_how_many_frames_a_tagged_flow_repeats() -> None:
+    """A flow of 255 tagged values and 2000 ports was refused, because both together repeat after 102 000 frames."""
+    flow = snappi.Flow(name="f")
+    flow.tx_rx.port.tx_name = "p1"
+    _, ip, udp = flow.packet.ethernet().ipv4().udp()
+    ip.time_to_live.values = list(range(1, 256))
+    ip.time_to_live.metric_tags.metrictag(name="t", offset=0, length=8)
+    udp.src_port.values = list(range(1000, 3000))
+    headers = packet(checked(flow.serialize("dict"), "Flow"))
+    found = classes(headers, (128,), "flows[0]", by_size=False)
+    assert len(found) == 255 and sum(one.frames_of(102_001) for one in found) == 102_001
+    whole = frames(headers.headers, (128,), ENDS, headers.modify, most_bytes=2**26)
+    own = frames(found[7].packet.headers, (128,), ENDS, found[7].packet.modify)
+    assert own.frame(399) == whole.frame(399 * 255 + 7) and own.frame(400) == own.frame(0)
+    ip.time_to_live.metric_tags.clear()
+    udp.src_port.metric_tags.metrictag(name="t", offset=15, length=1)
+    ip.dst.increment.count = 65_536
+    with pytest.raises(PlanError, match="repeats in the frames of one tag after"):
+        classes(packet(checked(flow.serialize("dict"), "Flow")), (128,), "flows[0]", by_size=False)
 
 
 ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")

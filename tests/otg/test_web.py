@@ -264,7 +264,7 @@ def test_what_a_client_configured_is_seen_and_not_changed(server: Server) -> Non
         pass
     for shown in ("The ports belong to 127.0.0.1", "f &lt;1&gt;", "p1 → p2", "128 fixed", "1,000 pps", "sim:gs908e#1"):
         assert shown in text, shown
-    flow = text[text.index("<caption>Flows</caption>") :].partition("</table>")[0]
+    flow = text[text.index("<caption>Traffic flows</caption>") :].partition("</table>")[0]
     assert flow.count("<td>100</td>") == 2  # sent and received
     assert "<form" not in text and ask(server, "POST", "/web/traffic", {}, Cookie=cookie(server))[0] == 405
 

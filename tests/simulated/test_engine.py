@@ -328,6 +328,19 @@ def test_frames_after_the_drain_are_not_waited_for() -> None:
     assert measure(device, trial(64)).tracked.lost_frames == 0
 
 
+def test_the_rate_of_a_running_trial_is_that_of_its_load_not_of_the_phases_around_it() -> None:
+    engine = SimulatedEngine(find_device("gs908e"))
+    watched = trial(64, load=0.5, duration_ns=60 * 10**9)
+    engine.start(watched, stream=1, seed=1)
+    first = engine.wait(0)
+    while (later := engine.wait(0.001)).offered_frames < first.offered_frames + 1_000_000:
+        assert not later.finished
+    engine.stop()
+    rate_fps = (later.offered_frames - first.offered_frames) / (later.elapsed_s - first.elapsed_s)
+    assert rate_fps == pytest.approx(watched.frames_per_second, rel=1e-6)
+    engine.close()
+
+
 def test_a_trial_can_be_watched_and_stopped() -> None:
     engine: Engine = SimulatedEngine(find_device("gs908e"))
     endless = trial(64, duration_ns=86_400 * 10**9)

@@ -21,7 +21,7 @@ EMPTY = """return {
     heads: document.querySelectorAll('th:not([scope])').length,
     tables: document.querySelectorAll('table:not(:has(caption))').length,
     pictures: document.querySelectorAll('.plot svg:not([aria-label])').length,
-    wide: document.documentElement.scrollWidth - window.innerWidth,
+    width: document.documentElement.scrollWidth,
 }"""
 """What a page must not have."""
 CONTRAST = """
@@ -67,7 +67,8 @@ def looked_at(browser: Any, path: Path) -> None:
                 browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
                 shown(browser, path)
                 found = browser.execute_script(EMPTY)
-                assert found.pop("wide") <= 0, (scheme, width)
+                # The window of a telephone grows with what is too wide for it, so it cannot be asked.
+                assert found.pop("width") <= width, (scheme, width)
                 assert not any(found.values()), (scheme, width, found)
                 assert browser.execute_script(CONTRAST) >= 4.5, (scheme, width)
                 assert browser.find_elements(By.CSS_SELECTOR, "#summary .card")

@@ -6,13 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+OWNER_S = 600.0
+"""A client without a request for so long, and without running traffic, no longer owns the ports."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The client that has the ports."""
+
+    who: str
+    """Its name, or its address."""
+    program: str | None
+    """What it calls itself; None if it says nothing."""
+    set_ago_s: float
+    """Since it configured the ports for the last time."""
+    silent_s: float
+    """Since its last request."""
+
 
 @dataclass(frozen=True)
 class Configured:
     """At one moment."""
 
-    owner: str | None
-    """Name or address of the client that has the ports; None if they are free."""
+    owner: Owner | None
+    """None if the ports are free."""
+    run: str | None
+    """The measurement of this server that has the ports instead of a configuration."""
     transmitting: bool
     document: Mapping[str, Any]
     """The configuration as it was sent; empty without one."""

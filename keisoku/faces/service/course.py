@@ -25,7 +25,11 @@ class Moment:
     """Of a running trial what was offered before the moment before this one and has not arrived; of one that is over,
     its loss."""
     latency_ns: float | None = None
-    """Mean of the last trial."""
+    """Mean of the last trial, or of the last part of one."""
+    bits_per_second: float | None = None
+    """Of streams: received in the last trial."""
+    of: str = ""
+    """What alone it is of, such as messages of one size."""
 
 
 class Course:
@@ -67,6 +71,18 @@ class Course:
                 record.trial.frames_per_second,
                 100 * record.loss_ratio,
                 None if latency is None else latency.mean_ns,
+            )
+        )
+
+    def saw(self, of: str, bits_per_second: float | None, loss_percent: float | None, latency_ns: float | None) -> None:
+        """A measurement without trials of frames saw this since the last time."""
+        self._add(
+            Moment(
+                self._now_s(),
+                loss_percent=loss_percent,
+                latency_ns=latency_ns,
+                bits_per_second=bits_per_second,
+                of=of,
             )
         )
 

@@ -47,13 +47,17 @@ class Runs:
     @property
     def active(self) -> bool:
         """Whether a run holds ports now."""
+        return self.holder is not None
+
+    @property
+    def holder(self) -> str | None:
+        """The name of the run that holds ports now."""
         with self._lock:
-            return any(run.holds_ports for run in self._runs.values())
+            return next((run.name for run in self._runs.values() if run.holds_ports), None)
 
     def check_idle(self) -> None:
         """Raises Occupied while a run holds ports."""
-        with self._lock:
-            held = next((run.name for run in self._runs.values() if run.holds_ports), None)
+        held = self.holder
         if held is not None:
             raise Occupied("ports", f"the run {held} holds them", "wait until it is over, or cancel it")
 
@@ -269,6 +273,18 @@ class _Run(Observer):
         self._check()
         with self._lock:
             self._doing, self._come = said or self._doing, done / whole if whole else None
+
+    def saw(
+        self,
+        of: str = "",
+        *,
+        bits_per_second: float | None = None,
+        loss_percent: float | None = None,
+        latency_ns: float | None = None,
+    ) -> None:
+        """Drawn while the run goes."""
+        with self._lock:
+            self.course.saw(of, bits_per_second, loss_percent, latency_ns)
 
     def tell(self, line: str) -> None:
         """The measurement's own description of its current step."""

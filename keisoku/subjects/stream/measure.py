@@ -17,6 +17,7 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.ground.lab.available import available
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, BarePath
+from keisoku.ground.observer import Observer
 from keisoku.language import phrase
 from keisoku.subjects.stream.best_set import best_set
 from keisoku.subjects.stream.factor import HOST, of_interface
@@ -24,7 +25,7 @@ from keisoku.subjects.stream.flow.report import Row
 from keisoku.subjects.stream.interface_setting import InterfaceSetting
 from keisoku.subjects.stream.iperf3 import client
 from keisoku.subjects.stream.outcome import cell_outcomes
-from keisoku.subjects.stream.run import ENDED, StreamRun
+from keisoku.subjects.stream.run import ENDED, StreamRun, total_bps
 from keisoku.subjects.stream.schedule import Cell, CellSchedule
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.settings import MEASURED, StreamSettings
@@ -95,8 +96,9 @@ def greet(settings: StreamSettings) -> None:
             path.session(setup)
 
 
-def measure_streams(settings: StreamSettings, run: StreamRun, told: Told = lambda _: None) -> None:
+def measure_streams(settings: StreamSettings, run: StreamRun, observer: Observer) -> None:
     """All that the settings ask for. Raises EngineError or PlanError; what was measured before is in the run."""
+    told = observer.tell
     run.know(**{ENDED: False})
     if settings.ceiling == MEASURED and not _CEILING & set(run.facts):
         _measure_ceiling(settings, run, told)
@@ -104,7 +106,13 @@ def measure_streams(settings: StreamSettings, run: StreamRun, told: Told = lambd
     with ExitStack() as stack:
         path = Path(settings, settings.place, settings.port, stack)
         campaign = CellSchedule(_cells(settings), settings.rule, settings.seed, settings.refine or 0)
-        run.campaign("dut", campaign, path.measure, told)
+
+        def measured(cell: Cell) -> Sequence[Row]:
+            rows = path.measure(cell)
+            observer.saw(phrase("{count} byte", count=cell.message_bytes), bits_per_second=total_bps(rows))
+            return rows
+
+        run.campaign("dut", campaign, measured, told)
         session = path.session(setups[next(iter(campaign.values)).setup])
         run.know(options=session.facts, far=session.server, links=session.links)
         if settings.cross_check:

@@ -37,7 +37,7 @@ def stream_measurement(
         run = StreamRun(work.begin({}, settings))
         if earlier:
             run.know(ceiling=earlier)
-        measure_streams(settings, run, work.observer.tell)
+        measure_streams(settings, run, work.observer)
 
     def analyse(directory: RunDirectory) -> Findings:
         """From a run's rows alone, finished or not. Raises PlanError if there are none."""

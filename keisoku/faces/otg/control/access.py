@@ -11,10 +11,9 @@ import hmac
 from collections.abc import Mapping
 
 from keisoku.errors import Occupied, PlanError
+from keisoku.faces.service.configured import OWNER_S, Owner
 
 LEAST_TOKEN_CHARACTERS = 16
-OWNER_S = 600.0
-"""A controller without a request for so long, and without running traffic, no longer owns the ports."""
 
 
 class Tokens:
@@ -66,12 +65,14 @@ class Ownership:
 
     def __init__(self) -> None:
         self._owner: str | None = None
-        self._heard_s = 0.0
+        self._program: str | None = None
+        self._heard_s = self._set_s = 0.0
 
-    @property
-    def owner(self) -> str | None:
+    def owner(self, now_s: float) -> Owner | None:
         """None while all ports are free."""
-        return self._owner
+        if self._owner is None:
+            return None
+        return Owner(self._owner, self._program, now_s - self._set_s, now_s - self._heard_s)
 
     def check(self, who: str, now_s: float, traffic: bool) -> None:
         """To be called before a request that changes something. Raises Occupied if another controller owns the
@@ -83,9 +84,13 @@ class Ownership:
                 "controller", f"the ports belong to {self._owner}, whose last request was {silent_s:.0f} s ago", remedy
             )
 
-    def configured(self, who: str, now_s: float, ports: bool) -> None:
-        """A configuration was set, of some ports or of none."""
-        self._owner, self._heard_s = (who if ports else None), now_s
+    def changed(self, who: str, now_s: float, ports: bool, program: str | None = None) -> None:
+        """A client, which calls itself `program`, changed something; afterwards there are ports, or none."""
+        self._owner, self._program, self._heard_s = (who if ports else None), program, now_s
+
+    def configured(self, now_s: float) -> None:
+        """A configuration was set."""
+        self._set_s = now_s
 
     def freed(self) -> None:
         """All ports are free again."""

@@ -68,9 +68,11 @@ class Controller:
         *documents: Document | str,
         changes: bool = False,
         connection: str | None = None,
+        program: str | None = None,
     ) -> _Answer:
         """Carries out a call for the controller `who`, one at a time if it changes something; others lock what they
-        read. `connection` is the one by which it came. Raises Occupied if it changes ports of another controller."""
+        read. `connection` is the one by which it came, and `program` what the client calls itself. Raises Occupied if
+        it changes ports of another controller."""
         with self._lock:
             now_s = time.monotonic()
             self._ownership.heard(who, now_s)
@@ -82,7 +84,7 @@ class Controller:
                 self._ownership.check(who, now_s, bool(self._ports.session.transmitting) or self._runs.active)
                 self._traffic.connection = connection
                 answer = call(*documents)
-                self._ownership.configured(who, now_s, self._holds_ports())
+                self._ownership.changed(who, now_s, self._holds_ports(), program)
                 return answer
         return call(*documents)
 
@@ -112,7 +114,11 @@ class Controller:
                 told = self._monitor.telemetry(SESSIONS)()
                 counters = {"ports": told.ports, "flows": told.flows, "lags": told.lags, **told.protocols}
             return Configured(
-                self._ownership.owner, bool(session.transmitting), session.configuration.document, counters
+                self._ownership.owner(time.monotonic()) if self._holds_ports() else None,
+                self._runs.holder,
+                bool(session.transmitting),
+                session.configuration.document,
+                counters,
             )
 
     def set_config(self, document: Document) -> Document:
@@ -232,7 +238,9 @@ class Controller:
         self._check_open()
         if wanted:
             self._runs.check_idle()
-        return self._replacement.adopt(wanted, accept)
+        answer = self._replacement.adopt(wanted, accept)
+        self._ownership.configured(time.monotonic())
+        return answer
 
     def _check_open(self) -> None:
         if self._closed:

@@ -10,7 +10,7 @@ from socket import inet_ntoa
 
 from keisoku.faces.otg.reading.node import Node
 
-MOST_ROUTES = 200_000
+MOST_ROUTES = 3_000_000
 """Largest number of routes of a configuration."""
 MOST_HOSTS = 256
 """From so many prefixes of a range a flow takes an address: two fields that vary are then at most 65 280 frames."""

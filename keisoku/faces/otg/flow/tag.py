@@ -57,17 +57,20 @@ def classes(
     by_size = by_size and len(set(frame_bytes)) > 1
     if not tags and not by_size and (lanes == 1 or not varied):
         return (TagClass((), packet, frame_bytes, (0,), 1),)
-    period = lcm(len(frame_bytes), *(len(found.numbers) for found in varied))
+    # What tells the classes apart; anything else may repeat later. Conversations are all headers.
+    telling = [len(frame_bytes)] if by_size else []
+    telling += [len(found.numbers) for found in varied if found.tags or lanes > 1]
+    period = lcm(*telling)
     if period > MOST_VALUES:
-        what = "tagged flow" if tags or by_size else "flow of a LAG"
-        problem = f"a {what} must repeat after at most {MOST_VALUES} frames, and this one repeats after {period}"
+        what = "the tags of a flow" if tags or by_size else "the headers of a LAG's flow"
+        problem = f"{what} must repeat after at most {MOST_VALUES} frames, and these repeat after {period}"
         raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
     places: dict[tuple[TagKey, int | None, int], list[int]] = {}
     conversations: dict[tuple[int, ...], int] = {}
     for place in range(period):
         key = tuple((tag.name, tag.value(found.numbers[place % len(found.numbers)])) for tag, found in tags)
         size = frame_bytes[place % len(frame_bytes)] if by_size else None
-        headers = tuple(found.numbers[place % len(found.numbers)] for found in varied)
+        headers = tuple(found.numbers[place % len(found.numbers)] for found in varied) if lanes > 1 else ()
         lane = conversations.setdefault(headers, len(conversations)) % lanes
         places.setdefault((key, size, lane), []).append(place)
     if len(places) > MOST_CLASSES:
@@ -77,8 +80,8 @@ def classes(
     return tuple(
         TagClass(
             key,
-            Packet(tuple(_only(layer, own) for layer in packet.layers)),
-            tuple(frame_bytes[place % len(frame_bytes)] for place in own),
+            Packet(tuple(_only(layer, own, period, path) for layer in packet.layers)),
+            tuple(frame_bytes[place % len(frame_bytes)] for place in _frames(own, period, len(frame_bytes))),
             tuple(own),
             period,
             lane,
@@ -87,12 +90,23 @@ def classes(
     )
 
 
-def _only(layer: Layer, places: Sequence[int]) -> Layer:
+def _frames(places: Sequence[int], period: int, values: int) -> list[int]:
+    """The first frames of a class, in the flow, until something that repeats after so many values does so in the
+    class."""
+    return [begin + place for begin in range(0, lcm(period, values), period) for place in places]
+
+
+def _only(layer: Layer, places: Sequence[int], period: int, path: str) -> Layer:
     """The layer in those frames of a flow only."""
     given, varied = dict(layer.given), dict(layer.varied)
     for field in layer.varied:
         found = layer.patterns[field]
-        numbers = tuple(found.numbers[place % len(found.numbers)] for place in places)
+        numbers = tuple(
+            found.numbers[place % len(found.numbers)] for place in _frames(places, period, len(found.numbers))
+        )
+        if len(numbers) > MOST_VALUES:
+            problem = f"{field} repeats in the frames of one tag after {len(numbers)}, and at most {MOST_VALUES} can be"
+            raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
         own = Values(numbers if len(set(numbers)) > 1 else numbers[:1], found.kind)
         if own.fixed is None:
             varied[field] = own.modifier()

@@ -143,8 +143,9 @@ def isis_routers(document: Node, interfaces: Sequence[Interface]) -> tuple[IsisR
 def _router(node: Node, own: Mapping[str, Interface]) -> IsisRouter:
     basic, advanced, auth = node.child("basic"), node.child("advanced"), node.child("router_auth")
     system_id = str(node.scalar("system_id"))
-    if not re.fullmatch("[0-9a-fA-F]{12}", system_id):
+    if not re.fullmatch("[0-9a-fA-F]{1,12}", system_id):
         node.refuse("is not six octets", "write it as 640000000001", "system_id")
+    system_id = system_id.rjust(12, "0")  # some scripts count routers from 0
     wide = bool(basic.scalar("enable_wide_metric"))
     if advanced.scalar("max_area_addresses") not in (0, 3):
         advanced.refuse("FRR has three areas at most", "leave it out", "max_area_addresses")

@@ -33,7 +33,8 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
         """A call of the controller for the client's address without its port, as over HTTP."""
         peer = str(context.peer())
         who = peer.partition(":")[2].rpartition(":")[0]
-        return partial(self._controller.ask, who, call, changes=True, connection=peer)
+        program = dict(context.invocation_metadata()).get("user-agent")
+        return partial(self._controller.ask, who, call, changes=True, connection=peer, program=program)
 
     def SetConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's set_config."""

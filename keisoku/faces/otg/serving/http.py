@@ -75,6 +75,7 @@ class _Ask:
                     *documents,
                     changes=changes and not reads,
                     connection=connection,
+                    program=request.headers.get("user-agent"),
                 )
             except KeisokuError as error:
                 return refusal(error)

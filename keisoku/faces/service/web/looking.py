@@ -9,10 +9,11 @@ from typing import Any
 
 from keisoku.faces.service.configured import Configured
 from keisoku.language import phrase, recorded
+from keisoku.units import time_text
 
 _TITLES = {
     "ports": phrase("Ports"),
-    "flows": phrase("Flows"),
+    "flows": phrase("Traffic flows"),
     "lags": phrase("Link aggregation groups"),
     "lacp": phrase("LACP members"),
     "bgp": phrase("BGP sessions"),
@@ -20,6 +21,8 @@ _TITLES = {
     "ospfv2": phrase("OSPFv2 routers"),
     "lldp": phrase("LLDP agents"),
 }
+_MOST_NAME = 80
+"""Characters of what a program calls itself; a browser's are many."""
 _COLUMNS = {
     "ports": ("name", "link", "frames_tx", "frames_rx", "frames_tx_rate", "frames_rx_rate"),
     "flows": ("name", "transmit", "frames_tx", "frames_rx", "frames_tx_rate", "frames_rx_rate", "loss"),
@@ -51,13 +54,26 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
+def owner(of: Configured) -> str:
+    """Who has the ports, by which program, and since when; empty if they are free."""
+    if of.owner is None:
+        return ""
+    who = of.owner.who if of.owner.program is None else f"{of.owner.who} ({of.owner.program[:_MOST_NAME]})"
+    ago = {name: time_text(max(1, round(value))) for name, value in vars(of.owner).items() if name.endswith("_s")}
+    return phrase(
+        "The ports belong to {who}, which configured them {set_ago_s} ago and sent its last request {silent_s} ago.",
+        who=who,
+        **ago,
+    )
+
+
 def configuration(of: Configured) -> list[Table]:
     """What was asked for, in short."""
     document = of.document
     ports = [{"name": port.get("name"), "location": port.get("location")} for port in document.get("ports", ())]
     devices = [{"name": device.get("name"), "protocols": _protocols(device)} for device in document.get("devices", ())]
     flows = [_flow(flow) for flow in document.get("flows", ())]
-    tables = {phrase("Ports"): ports, phrase("Devices"): devices, phrase("Flows"): flows}
+    tables = {phrase("Ports"): ports, phrase("Devices"): devices, phrase("Traffic flows"): flows}
     return [_table(title, list(rows[0]), rows) for title, rows in tables.items() if rows]
 
 

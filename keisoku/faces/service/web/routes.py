@@ -16,6 +16,7 @@ from starlette.routing import Route
 from keisoku import __version__
 from keisoku.errors import KeisokuError, Occupied, PlanError
 from keisoku.faces.service.body import sent
+from keisoku.faces.service.configured import OWNER_S
 from keisoku.faces.service.operation import Ports
 from keisoku.faces.service.routes import Guard
 from keisoku.faces.service.runs import NoSuchRun
@@ -29,6 +30,7 @@ from keisoku.ground.run.names import names_of
 from keisoku.language import LANGUAGES, written_in
 from keisoku.running.measurement.carry_out import findings_of, load, page
 from keisoku.running.measurement.side_by_side import side_by_side_findings
+from keisoku.units import time_text
 
 _FOLDER = Path(__file__).parent
 STATIC = {"htmx.min.js": "text/javascript", "style.css": "text/css", "start.js": "text/javascript"}
@@ -196,6 +198,8 @@ class _Site:
             "traffic.html",
             request,
             found=found,
+            owner=looking.owner(found),
+            owner_time=time_text(OWNER_S),
             asked=looking.configuration(found),
             counted=looking.counters(found),
             text=looking.as_text(found),

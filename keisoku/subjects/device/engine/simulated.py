@@ -213,11 +213,13 @@ class SimulatedEngine:
         offered, forwarded, finished = self._simulation.wait(seconds)
         self._take_rows()
         expected_s = self._trial.seconds
+        # Its clock is what the load has sent of itself: phases around the load have no frames.
+        load_ns = self._trial.duration_ns * min(1.0, offered / self._intended_frames)
         return Progress(
             offered_frames=offered,
             forwarded_frames=forwarded,
             finished=finished,
-            elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._intended_frames),
+            elapsed_s=expected_s if finished else (self._trial.before_load_ns + load_ns) / NS_PER_S,
             expected_s=expected_s,
             streams=progress_of(self._simulation.streams()),
         )

@@ -225,10 +225,15 @@ class Trial(_Model):
     @property
     def whole_ns(self) -> int:
         """Length with all its phases (RFC 2544 §23), if its load is not ended early."""
+        return self.before_load_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+
+    @property
+    def before_load_ns(self) -> int:
+        """How long learning and the opening of connections take before its load begins."""
         learning_ns = self.phases.learning_wait_ns if self.phases.learning else 0
         opening_ns = sum(load.duration_ns + self.phases.drain_ns for load in self.opening_loads)
         opening_ns += self.opening.wait_ns + self.opening.settle_ns if self.opening else 0
-        return learning_ns + opening_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+        return learning_ns + opening_ns
 
     @property
     def opening_load(self) -> Trial:

@@ -7,11 +7,12 @@ import pyarrow as pa
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Findings, Measurement, Work, without_files
 from keisoku.ground.host.place import Place
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase, plural
 from keisoku.subjects.path.stamp.analysis import NAME, delays_of
 from keisoku.subjects.path.stamp.analysis import analyse as analyse_rows
-from keisoku.subjects.path.stamp.exchanges import exchanges
+from keisoku.subjects.path.stamp.exchanges import Exchanges, exchanges
 from keisoku.subjects.path.stamp.key import read_key
 from keisoku.subjects.path.stamp.plot import delay_plot
 from keisoku.subjects.path.stamp.sender import DelaySender
@@ -31,7 +32,9 @@ def measure(work: Work[DelaySettings]) -> None:
         directory = work.directory or work.begin({})
         directory.append(TABLE, part)
         sent += part.num_rows
-        usable = usable or len(exchanges(part).t1_ns) > 0
+        found = exchanges(part)
+        usable = usable or len(found.t1_ns) > 0
+        _show(work.observer, part, found)
         work.observer.came_to(sent, settings.packets, plural("{count} packet", "{count} packets", count=sent))
 
     DelaySender(Place.parse(settings.host), settings, read_key(settings.key_file)).measure(keep=keep)
@@ -40,6 +43,14 @@ def measure(work: Work[DelaySettings]) -> None:
         flags = exchanges(work.directory.rows(TABLE)).flags()
         said = "; ".join(flag.text for flag in flags) or phrase("no packet has a timestamp of the kernel")
         raise EngineError(f"nothing was measured: {said}")
+
+
+def _show(observer: Observer, part: pa.Table, found: Exchanges) -> None:
+    """The mean two-way delay of some packets, without the time in the reflector, and the share without an answer."""
+    two_way_ns = found.t4_ns - found.t1_ns - (found.t3_ns - found.t2_ns)
+    answered = int((part["t4_ns"].to_numpy() > 0).sum())
+    latency_ns = float(two_way_ns.mean()) if len(two_way_ns) else None
+    observer.saw(loss_percent=100 * (1 - answered / part.num_rows), latency_ns=latency_ns)
 
 
 def analyse(directory: RunDirectory) -> Findings:

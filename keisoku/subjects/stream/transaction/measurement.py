@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from keisoku.errors import EngineError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
 from keisoku.subjects.stream.session import StreamSession
@@ -81,6 +82,7 @@ def _measure(work: Work[_Settings]) -> None:
             directory.append(TRANSACTIONS, rows)
             directory.append(TRIALS, trial)
             counted += number > 0
+            _show(work.observer, rows)
             work.observer.came_to(
                 counted,
                 settings.repetitions,
@@ -96,6 +98,14 @@ def _held(directory: RunDirectory) -> tuple[int, int]:
     }
     last = max((number for found in numbers.values() for number in found), default=-1)
     return last + 1, sum(number > 0 for number in numbers[TRIALS])
+
+
+def _show(observer: Observer, rows: pa.Table) -> None:
+    """The mean time from the start of a transaction to its end, and the share of those that failed."""
+    answered = rows.filter(pc.equal(rows["failure"], 0))
+    took_ns = pc.mean(pc.subtract(answered["ended_ns"], answered["begun_ns"])).as_py()
+    if rows.num_rows:
+        observer.saw(loss_percent=100 * (1 - answered.num_rows / rows.num_rows), latency_ns=took_ns)
 
 
 def _check(rows: pa.Table, address: str) -> None:
