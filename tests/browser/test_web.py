@@ -15,6 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from support.chromium import CONTRAST
+from support.serving import serving
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving.server import Listening
@@ -25,6 +26,7 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.testbed.host_port_list import HostPort
+from keisoku.subjects.stream.outage.serve import OutageServer
 
 HERE = Place("127.0.0.1")
 
@@ -58,6 +60,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "path packet-pair": train,
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),
+            **dict.fromkeys(("outage udp", "outage tcp"), str(stack.enter_context(serving(OutageServer(HERE, 0))))),
         }
 
 
@@ -361,6 +364,7 @@ def test_every_entry_that_the_server_carries_out_starts_from_its_form(
     page.find_element(By.CSS_SELECTOR, f"[href='/web/new/{address}']").click()
     values = {
         "host": "127.0.0.1",
+        "target": "dns:127.0.0.1",
         "port": far.get(name, ""),
         "reads": "1000",
         "rounds": "100",

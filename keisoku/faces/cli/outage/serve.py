@@ -1,0 +1,27 @@
+"""`keisoku outage serve`: the far end of measurements of interruptions."""
+
+from __future__ import annotations
+
+import signal
+
+import click
+
+from keisoku.ground.host.place import Place
+from keisoku.subjects.stream.outage.serve import OutageServer
+from keisoku.subjects.stream.outage.settings import PORT
+
+
+@click.command("serve")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP and UDP port")
+def command(at: str, port: int) -> None:
+    """Answers 'keisoku outage' of other hosts until it is interrupted.
+
+    It sends only to hosts that asked over TCP, at the rate that they asked for, and stops when it has not heard them
+    for two minutes.
+    """
+    server = OutageServer(Place.parse(at), port, lambda text: click.echo(text))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    click.echo(f"listening at TCP and UDP port {server.port}")
+    server.serve()
