@@ -77,7 +77,7 @@ mod _core {
     #[pymodule_export]
     use crate::lab::vlan_tags::python::VlanTags;
     #[pymodule_export]
-    use crate::outage::python::{OutageFar, OutageNear};
+    use crate::outage::python::OutageNear;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]

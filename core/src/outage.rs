@@ -14,6 +14,7 @@ pub mod packet;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod schedule;
+pub mod service;
 mod socket;
 
 /// The most flows of a measurement.

@@ -16,14 +16,12 @@ from support.chromium import looked_at
 from support.command_line import keisoku
 from support.declared import undeclared
 from support.every_kind import OTHERS, PROCEDURES
-from support.serving import serving
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.table import PROCEDURES as TABLE
-from keisoku.subjects.stream.outage.serve import OutageServer
 
 HERE = Place("127.0.0.1")
 SWITCH = """
@@ -75,9 +73,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         came = str(tmp_path_factory.mktemp("came"))
         streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", came, "--capacity=0")).ports
         ports = {"stream": str(streams), "capacity": str(capacity)}
-        for name, service in (("train", "path"), ("delay", "reflect")):
+        for name, service in (("train", "path"), ("delay", "reflect"), ("outage", "outage")):
             ports[name] = str(stack.enter_context(FarEnd(service, HERE)).port)
-        ports["outage"] = str(stack.enter_context(serving(OutageServer(HERE, 0))))
         yield {name: str(folder / file) for name, file in files.items()} | ports
 
 

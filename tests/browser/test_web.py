@@ -15,7 +15,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from support.chromium import CONTRAST
-from support.serving import serving
 
 from keisoku.faces.otg.control.controller import Controller
 from keisoku.faces.otg.serving.server import Listening
@@ -26,7 +25,6 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.running.measurement.table import MODULES
 from keisoku.subjects.device.testbed.host_port_list import HostPort
-from keisoku.subjects.stream.outage.serve import OutageServer
 
 HERE = Place("127.0.0.1")
 
@@ -60,7 +58,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "path packet-pair": train,
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),
-            **dict.fromkeys(("outage udp", "outage tcp"), str(stack.enter_context(serving(OutageServer(HERE, 0))))),
+            **dict.fromkeys(("outage udp", "outage tcp"), str(stack.enter_context(FarEnd("outage", HERE)).port)),
         }
 
 

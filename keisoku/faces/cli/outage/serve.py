@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-
 import click
 
-from keisoku.ground.host.place import Place
-from keisoku.subjects.stream.outage.serve import OutageServer
+from keisoku.ground.host.two_ended.far_end import become
 from keisoku.subjects.stream.outage.settings import PORT
 
 
@@ -20,8 +17,4 @@ def command(at: str, port: int) -> None:
     It sends only to hosts that asked over TCP, at the rate that they asked for, and stops when it has not heard them
     for two minutes.
     """
-    server = OutageServer(Place.parse(at), port, lambda text: click.echo(text))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
-    click.echo(f"listening at TCP and UDP port {server.port}")
-    server.serve()
+    become("outage", "--at", at, "--port", str(port))
