@@ -212,6 +212,19 @@ class SentPacket:
     hardware_ns: int | None
     error: str | None
 
+class OutageNear:
+    """The measuring end of interruptions, which sends from when it is made (core/src/outage/near.rs).
+
+    Raises OSError if sockets cannot be opened. What it returns is JSON.
+    """
+
+    def __init__(self, plan_json: str) -> None: ...
+    def glance(self) -> str: ...
+    def record(self) -> str: ...
+    def renew(self, token: int) -> None: ...
+    def quiet(self) -> None: ...
+    def end(self) -> None: ...
+
 class ReceivedPacket:
     """A packet that arrived; raw IPv4 with its header."""
 

@@ -27,6 +27,7 @@ pub mod interface;
 pub mod lab;
 pub mod latency;
 pub mod marker;
+pub mod outage;
 pub mod port;
 pub mod reordering;
 #[cfg(feature = "python")]
@@ -75,6 +76,8 @@ mod _core {
     use crate::lab::throttle::python::Throttle;
     #[pymodule_export]
     use crate::lab::vlan_tags::python::VlanTags;
+    #[pymodule_export]
+    use crate::outage::python::OutageNear;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! What a service is. Each is a file in `service/` and a line in `table`.
 
+pub mod outage;
 pub mod path;
 pub mod reflect;
 pub mod stream;

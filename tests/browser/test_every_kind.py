@@ -73,7 +73,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         came = str(tmp_path_factory.mktemp("came"))
         streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", came, "--capacity=0")).ports
         ports = {"stream": str(streams), "capacity": str(capacity)}
-        for name, service in (("train", "path"), ("delay", "reflect")):
+        for name, service in (("train", "path"), ("delay", "reflect"), ("outage", "outage")):
             ports[name] = str(stack.enter_context(FarEnd(service, HERE)).port)
         yield {name: str(folder / file) for name, file in files.items()} | ports
 

@@ -58,6 +58,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "path packet-pair": train,
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),
+            **dict.fromkeys(("outage udp", "outage tcp"), str(stack.enter_context(FarEnd("outage", HERE)).port)),
         }
 
 
@@ -361,6 +362,7 @@ def test_every_entry_that_the_server_carries_out_starts_from_its_form(
     page.find_element(By.CSS_SELECTOR, f"[href='/web/new/{address}']").click()
     values = {
         "host": "127.0.0.1",
+        "target": "dns:127.0.0.1",
         "port": far.get(name, ""),
         "reads": "1000",
         "rounds": "100",

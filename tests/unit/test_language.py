@@ -232,6 +232,8 @@ NOT_SHOWN = {
     "subjects/stream/flow/report.py": "an error",
     "subjects/stream/transaction/near.py": "errors",
     "subjects/stream/session.py": "the name of a command, in an error",
+    "subjects/stream/outage/session.py": "the name of a command, in an error",
+    "subjects/stream/outage/target.py": "forms of an argument, in its refusal",
     "subjects/system/load/apache_bench.py": "what ab prints",
     "subjects/system/load/oha.py": "what oha prints",
     "subjects/system/load/remote_client.py": "a script for a shell",

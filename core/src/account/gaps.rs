@@ -190,6 +190,11 @@ impl Gaps {
     }
 
     pub fn finish(self) -> (Vec<Gap>, KeptAs) {
+        self.so_far()
+    }
+
+    /// What is missing now, as `finish` says it.
+    pub fn so_far(&self) -> (Vec<Gap>, KeptAs) {
         let kept_as = if self.joined {
             KeptAs::Intervals
         } else if self.open.iter().any(|gap| gap.bitmap.is_some()) {

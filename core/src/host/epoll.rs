@@ -17,6 +17,11 @@ impl Epoll {
         }
     }
 
+    /// The same one again, for another thread.
+    pub fn again(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Epoll)
+    }
+
     /// From now on waits return `token` with each of `events` at a descriptor, until it is closed.
     pub fn watch(&self, descriptor: RawFd, events: i32, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event {

@@ -27,7 +27,7 @@ GROUPS = {
     "Whole documents": tuple(suites()),
     "Switches": _of("Switches"),
     "NATs and firewalls": _of("NATs and firewalls"),
-    "Paths and streams": ("line", "path", "stream"),
+    "Paths and streams": ("line", "path", "stream", "outage"),
     "Whole systems": ("system",),
     "Clocks": ("clock",),
     "Results": ("runs", "report", "compare", "ab", "bisect", "trend", "export", "query", "why", "analyse", "study"),
@@ -118,6 +118,10 @@ _PLACES = {
     "line": Place(
         "keisoku.faces.cli.line.group",
         "Measures what the line to a host does to people: rates, loss, queues, NAT and latency under load.",
+    ),
+    "outage": Place(
+        "keisoku.faces.cli.outage.group",
+        "Measures for how long traffic is gone: each interruption of each flow, in each direction, with both its ends.",
     ),
     "path": Place(
         "keisoku.faces.cli.path.group",

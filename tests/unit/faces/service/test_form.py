@@ -49,7 +49,15 @@ def test_everything_that_the_server_carries_out_has_a_form() -> None:
 @pytest.mark.parametrize("entry", EVERY.values(), ids=EVERY.keys())
 def test_a_form_makes_a_plan_that_the_server_takes(entry: Entry) -> None:
     form = Form(entry.address)
-    needed = {"dut": ["sim:gs908e"]} if form.is_device else {"host": ["192.0.2.7"], "system": ["sim:e4"]}
+    needed = (
+        {"dut": ["sim:gs908e"]}
+        if form.is_device
+        else {
+            "host": ["192.0.2.7"],
+            "target": ["dns:192.0.2.7"],
+            "system": ["sim:e4"],
+        }
+    )
     methods = {"methods": ["throughput", "loss"]} if entry.name == "device" else {}
     measurement, settings = asked_from_afar(form.document({**as_it_opens(form), **needed, **methods}))
     assert measurement.settings is type(settings)

@@ -1,0 +1,220 @@
+"""Whether interruptions between two ends are recovered: seeded interruptions of known length on a path of namespaces.
+
+    python benchmarks/accuracy/outage.py [CASES] [FIRST] [SEED]
+    python benchmarks/accuracy/outage.py quiet SECONDS
+
+A case has 1 to 100 flows of UDP or TCP, IPv4 or IPv6, an interval of 1 to 20 ms, and an interruption of 2 ms to 20 s by
+a route, nftables or a link of the router between, or a stop of the program at the far end, which is none of the path.
+The truth is known to the time that the kernel's call took. docs/how-we-know/paths-and-streams.md has the tables; their
+seed is not that of the test ladder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, TcpWatch, Truth
+
+from keisoku.subjects.stream.outage.analysis import Outcome, outcome_of
+from keisoku.subjects.stream.outage.measure import last_record
+from keisoku.subjects.stream.outage.session import OutageSession
+from keisoku.subjects.stream.outage.settings import OutageSettings
+
+BEFORE_S, AFTER_S = 0.4, 0.6
+MOST_PER_SECOND = 5000
+"""In each direction: both ends and the path share two cores with other programs."""
+SLACK_NS = 50_000_000
+MOST_TCP_S = 4.0
+"""TCP waits as long again before it sends again."""
+STAMP_NS = 2_000_000
+"""By which the clock of the kernel's stamps is read off at most, and a program is woken late."""
+STOPPED = "far end stopped"
+CAUSES = (
+    "blackhole forward",
+    "blackhole reverse",
+    "blackhole both",
+    "blackhole IPv6",
+    "nftables",
+    "link down",
+    STOPPED,
+)
+DIRECTIONS = {
+    "blackhole forward": ("forward",),
+    "blackhole reverse": ("reverse",),
+    STOPPED: (),
+}
+"""Where a cause interrupts only these."""
+
+
+@dataclass
+class Case:
+    """One interruption, and how it was found."""
+
+    cause: str
+    tcp: bool
+    flows: int
+    interval_s: float
+    length_s: float
+    truth: Truth | None = None
+    compared: int = 0
+    covered: int = 0
+    missed: int = 0
+    blind: int = 0
+    invented: int = 0
+    width_ns: float = 0.0
+
+
+def drawn(number: int, seed: str) -> Case:
+    """The case of this number."""
+    chance = random.Random(f"{seed} {number}")
+    flows = round(10 ** chance.uniform(0, 2))
+    interval_s = max(chance.choice((0.001, 0.005, 0.01, 0.02)), flows / MOST_PER_SECOND)
+    tcp = chance.random() < 0.4
+    length_s = 10 ** chance.uniform(math.log10(0.002), math.log10(MOST_TCP_S if tcp else 20))
+    return Case(chance.choice(CAUSES), tcp, flows, interval_s, length_s)
+
+
+Progress = dict[str, dict[int, list[int]]]
+
+
+def measured(bed: Bed, far: FarEnd, case: Case) -> tuple[Outcome, Progress]:
+    """Carries it out; with TCP also when data came on at each host, by the client's port."""
+    address = FAR6 if case.cause == "blackhole IPv6" else FAR
+    settings = OutageSettings(host=f"{address}@{bed.name('near')}", flows=case.flows, interval_s=case.interval_s)
+    watches = {}
+    if case.tcp:
+        watches = {name: TcpWatch(bed, key, PORT + 1) for name, key in (("forward", "far"), ("reverse", "near"))}
+    session = OutageSession(settings, tcp=case.tcp)
+    try:
+        time.sleep(BEFORE_S)
+        begin, end = (far.stop, far.go_on) if case.cause == STOPPED else bed.causes()[case.cause]
+        case.truth = bed.interrupted(begin, end, case.length_s)
+        # TCP sends again after twice the time each time, so that it may be back as late again.
+        time.sleep(AFTER_S + (1.2 * case.length_s + 0.5 if case.tcp else 0.0))
+        found = outcome_of(json.loads(last_record(session, [])))
+    finally:
+        session.close()
+        progress = {name: watch.end() for name, watch in watches.items()}
+    return found, progress
+
+
+def stall_ns(times: list[int], truth: Truth, interval_ns: float) -> tuple[float, float] | None:
+    """For how long an application got nothing around the truth: less an interval at most, as nothing was due."""
+    gaps = [
+        later - one
+        for one, later in itertools.pairwise(times)
+        if later >= truth.begun_ns[0] and one <= truth.ended_ns[1] + SLACK_NS
+    ]
+    return (max(gaps) - interval_ns - STAMP_NS, max(gaps) + STAMP_NS) if gaps else None
+
+
+def is_blind(found: Outcome, direction: str, truth: Truth) -> bool:
+    """Whether the sender was away for most of the truth, and its end says so."""
+    end = found.ends["near" if direction == "forward" else "far"]
+    return end.blind_ns >= 0.8 * truth.length_ns[0]
+
+
+def judge(case: Case, found: Outcome, progress: Progress) -> None:
+    """Compares each flow with the truth."""
+    truth, begun_ns = case.truth, found.begun_ns
+    assert truth is not None
+    window = truth.begun_ns[0] - begun_ns - SLACK_NS, truth.ended_ns[1] - begun_ns + SLACK_NS
+    for direction, flows in found.directions.items():
+        hit = direction in DIRECTIONS.get(case.cause, ("forward", "reverse"))
+        for flow in flows:
+            own = [one for one in flow.of_path if one.end.highest >= window[0] and one.begin.lowest <= window[1]]
+            case.invented += len(flow.of_path) - len(own)
+            if case.cause == STOPPED or not (hit or case.tcp):
+                case.invented += len(own)
+                continue
+            least, most = map(float, truth.length_ns)
+            if case.tcp:
+                # What is lost on the one way keeps acknowledgements of the other back, and may stall it as well.
+                port = int(flow.local.rpartition(":")[2])
+                stall = stall_ns(progress[direction].get(port, []), truth, found.interval_ns)
+                if stall is None:
+                    continue
+                least, most = stall
+            if not own and is_blind(found, direction, truth):
+                case.blind += 1
+                continue
+            case.compared += 1
+            if not own:
+                is_short = least <= (found.interval_ns + 1e8 if case.tcp else found.interval_ns)
+                case.covered += is_short
+                case.missed += not is_short
+                continue
+            low = max(own, key=lambda one: one.length.likely).length.lowest
+            high = sum(one.length.highest for one in own)
+            # After a link is up again, kernels wait before they use it: then it was longer.
+            case.covered += (low <= most or case.cause == "link down") and least <= high
+            case.width_ns = max(case.width_ns, high - low)
+
+
+def quiet(bed: Bed, seconds: float) -> None:
+    """Prints how many interruptions were found where there was none."""
+    settings = OutageSettings(host=f"{FAR}@{bed.name('near')}", flows=10, interval_s=0.01)
+    for tcp in (False, True):
+        session = OutageSession(settings, tcp=tcp)
+        try:
+            time.sleep(seconds)
+            found = outcome_of(json.loads(last_record(session, [])))
+        finally:
+            session.close()
+        flows = [flow for each in found.directions.values() for flow in each]
+        print(
+            f"{'TCP' if tcp else 'UDP'}: {sum(len(flow.of_path) for flow in flows)} interruptions of the path, "
+            f"{sum(len(flow.interruptions) for flow in flows)} in all, {sum(flow.lost for flow in flows)} lost of "
+            f"{sum(flow.sent for flow in flows)} packets in {seconds:g} s; stops of the ends: "
+            + ", ".join(f"{end.stops} (longest {end.longest_ns / 1e6:.0f} ms)" for end in found.ends.values()),
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Prints a line for each case, and the table."""
+    words = sys.argv[1:]
+    with Bed() as bed, bed.far_end() as far:
+        if words and words[0] == "quiet":
+            quiet(bed, float(words[1]))
+            return
+        count, first = (int(words[place]) if len(words) > place else default for place, default in ((0, 200), (1, 0)))
+        seed = words[2] if len(words) > 2 else "outage"
+        cases = []
+        for number in range(first, first + count):
+            case = drawn(number, seed)
+            judge(case, *measured(bed, far, case))
+            cases.append(case)
+            print(number, case, flush=True)
+    heads = [
+        "cause",
+        "protocol",
+        "cases",
+        "flows compared",
+        "truth in the interval",
+        "not seen",
+        "sender away",
+        "invented",
+    ]
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    for cause, tcp in sorted({(case.cause, case.tcp) for case in cases}):
+        own = [case for case in cases if (case.cause, case.tcp) == (cause, tcp)]
+        sums = [
+            sum(getattr(case, name) for case in own) for name in ("compared", "covered", "missed", "blind", "invented")
+        ]
+        print(f"| {cause} | {'TCP' if tcp else 'UDP'} | {len(own)} | " + " | ".join(map(str, sums)) + " |")
+    compared = sum(case.compared for case in cases)
+    print(f"all: {sum(case.covered for case in cases)} of {compared}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""`keisoku outage serve`: the far end of measurements of interruptions."""
+
+from __future__ import annotations
+
+import click
+
+from keisoku.ground.host.two_ended.far_end import become
+from keisoku.subjects.stream.outage.settings import PORT
+
+
+@click.command("serve")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP and UDP port")
+def command(at: str, port: int) -> None:
+    """Answers 'keisoku outage' of other hosts until it is interrupted.
+
+    It sends only to hosts that asked over TCP, at the rate that they asked for, and stops when it has not heard them
+    for two minutes.
+    """
+    become("outage", "--at", at, "--port", str(port))

@@ -1,0 +1,1 @@
+"""Interruptions between two ends, by numbered packets in both directions over ordinary sockets."""

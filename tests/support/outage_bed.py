@@ -1,0 +1,268 @@
+"""Two hosts with a router between them, in namespaces, and interruptions of the way between whose times are known.
+
+A cause is a call of the kernel, and it happened between the clock readings around the call. Where it takes long, as to
+take a link down, so much less is known of the truth.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyroute2 import IPRoute
+
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
+from keisoku.ground.host.undo import record, undo
+
+_numbers = itertools.count(7_000)
+NEAR, FAR = "198.18.40.2", "198.18.41.2"
+NEAR6, FAR6 = "fd00:40::2", "fd00:41::2"
+PORT = 8622
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Between which readings of CLOCK_MONOTONIC (ns) it began, and ended."""
+
+    begun_ns: tuple[int, int]
+    ended_ns: tuple[int, int]
+
+    @property
+    def length_ns(self) -> tuple[int, int]:
+        return self.ended_ns[0] - self.begun_ns[1], self.ended_ns[1] - self.begun_ns[0]
+
+
+class Bed:
+    """The namespaces near, router, far, and a spare one; made on entry, removed on exit."""
+
+    def __init__(self) -> None:
+        number = next(_numbers)
+        names = {"near": "tester", "router": "router1", "far": "far", "spare": "target"}
+        self.of = {key: Namespace(f"keisoku-{os.getpid()}-{number}-{name}") for key, name in names.items()}
+        self._route: dict[str, IPRoute] = {}
+
+    def __enter__(self) -> Bed:
+        self._entries = [record("namespace", name=one.name) for one in self.of.values()]
+        try:
+            for one in self.of.values():
+                one.create()
+            for key, one in self.of.items():
+                self._route[key] = IPRoute(netns=str(one.path))
+            self._link("near", "a", NEAR, NEAR6)
+            self._link("far", "b", FAR, FAR6)
+            run_in_namespace(self.of["router"].path, _forward)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for route in self._route.values():
+            route.close()
+        undo(*self._entries)
+
+    def name(self, key: str) -> str:
+        return self.of[key].name
+
+    def index(self, key: str, name: str) -> int:
+        return int(self._route[key].link_lookup(ifname=name)[0])
+
+    def _link(self, key: str, name: str, address: str, address6: str) -> None:
+        """The host `key` behind the router's port `name`."""
+        with self.of[key].path.open("rb") as there:
+            router = self._route["router"]
+            router.link("add", ifname=name, kind="veth", peer={"ifname": "eth0", "net_ns_fd": there.fileno()})
+        gateway, gateway6 = address[:-1] + "1", address6[:-1] + "1"
+        run_in_namespace(self.of["router"].path, lambda: _raise(name, [(gateway, 24), (gateway6, 64)], None))
+        ways = (gateway, gateway6)
+        run_in_namespace(self.of[key].path, lambda: _raise("eth0", [(address, 24), (address6, 64)], ways))
+
+    # What interrupts the way: each returns what makes it, and what ends it.
+
+    def causes(self) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+        """Those whose begin and end are one call each, by name; they interrupt one direction or both."""
+        router = self._route["router"]
+        b = self.index("router", "b")
+
+        def blackhole(*addresses: str) -> tuple[Callable[[], object], Callable[[], object]]:
+            def change(what: str) -> None:
+                for address in addresses:
+                    length = 128 if ":" in address else 32
+                    router.route(what, dst=f"{address}/{length}", type="blackhole")
+
+            return lambda: change("add"), lambda: change("del")
+
+        return {
+            "blackhole forward": blackhole(FAR),
+            "blackhole reverse": blackhole(NEAR),
+            "blackhole both": blackhole(FAR, NEAR),
+            "blackhole IPv6": blackhole(FAR6, NEAR6),
+            "nftables": (lambda: self.nft("drop"), lambda: self.nft("pass")),
+            "link down": (lambda: router.link("set", index=b, state="down"), lambda: self._up(b)),
+        }
+
+    def _up(self, index: int) -> None:
+        self._route["router"].link("set", index=index, state="up")
+
+    def nft(self, what: str) -> None:
+        """Drops what is forwarded by nftables, or ends that."""
+        text = {
+            "drop": "add table inet t; add chain inet t f { type filter hook forward priority 0; policy drop; }",
+            "pass": "delete table inet t",
+        }[what]
+        subprocess.run(["ip", "netns", "exec", self.name("router"), "nft", text], check=True)
+
+    def interrupted(self, begin: Callable[[], object], end: Callable[[], object], length_s: float) -> Truth:
+        """Interrupts the way for so long, and says when."""
+        begun = _timed(begin)
+        _sleep_until(begun[0] + round(length_s * 1e9))
+        return Truth(begun, _timed(end))
+
+    @contextmanager
+    def far_end(self, key: str = "far", at: str = "::", port: int = PORT) -> Iterator[FarEnd]:
+        """The other end as a program of its own."""
+        end = FarEnd(f"{at}@{self.name(key)}", port)
+        try:
+            yield end
+        finally:
+            end.kill()
+
+
+class FarEnd:
+    """`keisoku outage serve`, which may be killed, stopped and started again."""
+
+    def __init__(self, at: str, port: int) -> None:
+        self._at, self._port = at, port
+        self.start()
+
+    def start(self) -> None:
+        """Returns when it listens."""
+        words = [sys.executable, "-m", "keisoku", "outage", "serve", "--at", self._at, "--port", str(self._port)]
+        environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "PYTHONUNBUFFERED": "1"}
+        self.child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
+        assert self.child.stdout is not None
+        assert "listening" in self.child.stdout.readline()
+        threading.Thread(target=self.child.stdout.read, daemon=True).start()
+
+    def stop(self) -> None:
+        self.child.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.child.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self.child.send_signal(signal.SIGCONT)
+        self.child.kill()
+        self.child.wait()
+
+
+def _timed(call: Callable[[], object]) -> tuple[int, int]:
+    before = time.monotonic_ns()
+    call()
+    return before, time.monotonic_ns()
+
+
+def _sleep_until(until_ns: int) -> None:
+    time.sleep(max(0.0, (until_ns - time.monotonic_ns()) / 1e9))
+
+
+def _forward() -> None:
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    Path("/proc/sys/net/ipv6/conf/all/forwarding").write_text("1")
+    Path("/proc/sys/net/ipv6/conf/all/keep_addr_on_down").write_text("1")
+
+
+def _raise(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, str] | None) -> None:
+    for setting in ("accept_dad", "dad_transmits"):
+        Path(f"/proc/sys/net/ipv6/conf/{name}/{setting}").write_text("0")
+    with IPRoute() as route:
+        index = route.link_lookup(ifname=name)[0]
+        for address, length in addresses:
+            route.addr("add", index=index, address=address, prefixlen=length)
+        for each in (1, index):
+            route.link("set", index=each, state="up")
+        for gateway, whole in zip(gateways or (), ("0.0.0.0/0", "::/0"), strict=False):
+            route.route("add", dst=whole, gateway=gateway)
+
+
+class TcpWatch:
+    """What a host's interface sees of TCP connections to one port or from it: when each flow went on, in order, by the
+    kernel's stamps of packets that come. An application can have no byte before that."""
+
+    def __init__(self, bed: Bed, key: str, port: int) -> None:
+        self._port, self._over = port, threading.Event()
+        self._progress: dict[int, list[int]] = {}
+        self._expected: dict[int, int] = {}
+        self._beyond: dict[int, list[tuple[int, int]]] = {}
+        self._socket = run_in_namespace(bed.of[key].path, self._opened)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def end(self) -> dict[int, list[int]]:
+        """When data came on in each flow (by the client's port), in ns of CLOCK_MONOTONIC."""
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+        return self._progress
+
+    def _opened(self) -> socket.socket:
+        made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+        made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+        made.settimeout(0.1)
+        return made
+
+    def _read(self) -> None:
+        while not self._over.is_set():
+            try:
+                data, beside, _, address = self._socket.recvmsg(128, 64)
+            except TimeoutError:
+                continue
+            if address[2] == socket.PACKET_OUTGOING or address[0] == "lo":
+                continue
+            ahead_ns = time.time_ns() - time.monotonic_ns()
+            seconds, rest_ns = struct.unpack("qq", beside[0][2])
+            self._take(data, seconds * 1_000_000_000 + rest_ns - ahead_ns)
+
+    def _take(self, data: bytes, at_ns: int) -> None:
+        if data[0] >> 4 == 4:
+            header, length, protocol = 4 * (data[0] & 15), int.from_bytes(data[2:4], "big"), data[9]
+        else:
+            header, length, protocol = 40, 40 + int.from_bytes(data[4:6], "big"), data[6]
+        if protocol != 6:
+            return
+        source, target, sequence = struct.unpack_from("!HHI", data, header)
+        if self._port not in (source, target):
+            return
+        flow = source if target == self._port else target
+        count = length - header - 4 * (data[header + 12] >> 4)
+        if data[header + 13] & 2:
+            self._expected[flow] = sequence + 1
+            return
+        expected = self._expected.get(flow)
+        if count <= 0 or expected is None:
+            return
+        waiting = self._beyond.setdefault(flow, [])
+        waiting.append((sequence, sequence + count))
+        waiting.sort()
+        while waiting and waiting[0][0] <= self._expected[flow]:
+            _, end = waiting.pop(0)
+            if end > self._expected[flow]:
+                self._expected[flow] = end
+                progress = self._progress.setdefault(flow, [])
+                if not progress or progress[-1] != at_ns:
+                    progress.append(at_ns)
+
+
+_SO_TIMESTAMPNS = 35
