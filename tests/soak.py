@@ -26,7 +26,8 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.validity import reasons
 
 SHARE = 0.9

@@ -22,7 +22,8 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.runner import proceed
 
 BY_DEFINITION = {"fifo": 0, "lilo": 0, "lifo": -1, "filo": 1}

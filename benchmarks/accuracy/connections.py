@@ -35,7 +35,8 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.validity import reasons
 
 WAITS = {"learning_wait_s": 0.05, "drain_s": 0.3, "rest_s": 0}

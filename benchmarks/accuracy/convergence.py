@@ -29,7 +29,7 @@ from keisoku.subjects.device.analysis.outage import Impact, frame_gap_ns, reache
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 STABLE_S = 0.1
 PUNCTUAL = 1.0

@@ -23,7 +23,8 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINK_BITS_PER_SECOND = 1e10
 LIMIT_S = 60

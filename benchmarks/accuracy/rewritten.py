@@ -19,7 +19,8 @@ from keisoku.subjects.device.analysis.changes import findings
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
 from keisoku.subjects.device.record.arrival import ENTRY
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Phases, Trial
 from keisoku.subjects.device.record.validity import disturbed
 from keisoku.subjects.device.testbed.lab import LabTestbed
 

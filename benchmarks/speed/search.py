@@ -26,7 +26,9 @@ from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts, Receiver, StreamFacts, Transmitter
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import reasons
 
 SCALE = 100

@@ -19,7 +19,8 @@ import numpy as np
 
 from keisoku._core import Wire
 from keisoku.subjects.device.record.counts import Buckets
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S
 
 TX, DUT, RX = (f"keisoku-bench-{name}" for name in ("tx", "dut", "rx"))
 HEADER = bytes.fromhex("02000000000202000000000188b5") + bytes(28)

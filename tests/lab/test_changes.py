@@ -18,7 +18,8 @@ from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.analysis.changes import findings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 
 pytestmark = pytest.mark.lab
 

@@ -16,7 +16,9 @@ from support.trials import of_no_use
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nat64 import TAYGA
 from keisoku.ground.lab.device.nftables import NFT
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 pytestmark = [pytest.mark.lab, needs(NFT)]
 

@@ -22,7 +22,7 @@ from keisoku.subjects.device.analysis.outage import Reach, reaches
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 pytestmark = pytest.mark.lab
 

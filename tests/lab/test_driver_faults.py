@@ -22,8 +22,9 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.subjects.device.engine.port_counters import KernelCounters
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.interference import PortCounters, PortEngine
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.validity import port_drops, reasons
 from keisoku.subjects.device.testbed import host_port
 from keisoku.subjects.device.testbed.host_port import PortAddress

@@ -20,8 +20,8 @@ from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.subjects.device.engine.port_counters import KernelCounters
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.interference import Interference, PortCounters
-from keisoku.subjects.device.record.trial import Facts
 from keisoku.subjects.device.record.validity import STRAYS, disturbed, port_drops
 
 pytestmark = [

@@ -10,7 +10,7 @@ from support.lab_trials import on_lab, plan_for, trial
 
 from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 RATE = 4000

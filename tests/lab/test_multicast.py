@@ -21,7 +21,8 @@ from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.procedure.rfc3918.group_delay import stays
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupDelaySettings
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.report.accounting import account
 
 pytestmark = pytest.mark.lab

@@ -17,7 +17,7 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}

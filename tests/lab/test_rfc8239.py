@@ -19,7 +19,7 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -8,7 +8,8 @@ import pytest
 from support.lab_trials import FRAMES, carry_out, plan_for
 from support.trials import incomplete
 
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 
 pytestmark = pytest.mark.lab
 

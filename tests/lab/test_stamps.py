@@ -10,7 +10,7 @@ import pytest
 from keisoku._core import Wire, clock_costs
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.engine.stamps import StampOffer, choose
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]

@@ -15,7 +15,8 @@ from keisoku.ground.lab.device.catalogue import FAMILIES, find_device
 from keisoku.ground.lab.device.faults import Applied, Faults
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.throttle import CATCH_UP_FRAMES, Throttle, Throttled
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

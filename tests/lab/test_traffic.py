@@ -9,7 +9,8 @@ import pytest
 from support.lab_trials import FRAMES, carry_out, plan_for
 from support.trials import incomplete, later_than
 
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 
 pytestmark = pytest.mark.lab
 CALM = later_than(10_000_000)

@@ -15,7 +15,8 @@ from keisoku.ground.lab.device.faults import Applied, Faults
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.counts import Ranges
-from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Phases, Trial
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -22,8 +22,9 @@ from keisoku.subjects.clock.relation import Relation
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import open_engine
 from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, LOST, REORDERED
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.frames import FrameWriter
-from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.trial import Phases, Trial
 from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.testbed.receiving_host import ReceivingServer
 

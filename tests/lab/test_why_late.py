@@ -22,7 +22,7 @@ from support.trials import ATTEMPTS, incomplete
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.waits import Waits
 from keisoku.subjects.device.report.late_places import LateFrames, late_frames
 

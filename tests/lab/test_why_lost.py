@@ -27,7 +27,7 @@ from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
 from keisoku.subjects.device.record.drops import DropPlace, Drops
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = [pytest.mark.lab, needs(NFT, IP, TC)]
 

@@ -18,7 +18,7 @@ from pyroute2 import netns
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = [
     pytest.mark.lab,

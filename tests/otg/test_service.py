@@ -19,7 +19,7 @@ from keisoku.faces.service.openapi import openapi
 from keisoku.faces.service.operation import BASE, OPERATIONS
 from keisoku.faces.service.runs import asked_from_afar
 from keisoku.ground.run.result import Result
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 PLAN = {"methods": ["throughput"], "dut": "sim:gs908e", "frame_bytes": [64], "throughput": {"trial_s": 0.05}}
 ENDLESS = PLAN | {"throughput": {"trial_s": 3600}}

@@ -18,7 +18,8 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.arrival import CORRUPT
-from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Phases, Trial
 
 LINK = "link_bits_per_second = 1e9\n"
 PHASES = {"learning": False, "drain_s": 0.1, "rest_s": 0}

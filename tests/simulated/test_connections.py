@@ -25,8 +25,10 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.engine.connecting import RETURNED, Connecting
 from keisoku.subjects.device.engine.told_errors import pair_told
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.opening import Opening
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINK = "ports = 2\nlink_bits_per_second = 10_000_000_000\n"
 WAITS = {"learning_wait_s": 0, "drain_s": 0.01, "rest_s": 0}

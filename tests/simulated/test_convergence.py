@@ -12,7 +12,7 @@ from keisoku.subjects.device.analysis.outage import frame_gap_ns, lateness_ns, m
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.procedure.rfc6412.convergence import HOPS
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 MS = 1_000_000
 

@@ -15,7 +15,9 @@ from keisoku.subjects.device.analysis.clean_curve import CleanCurve
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINK = "link_bits_per_second = 1e7\n"
 LINE = 1e7 / (84 * 8)

@@ -12,7 +12,8 @@ from keisoku.ground.simulated_device.device import SimulatedDevice, find_device,
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.content import Content
-from keisoku.subjects.device.record.trial import Bursts, Facts, Flow, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Bursts, Flow, Phases, Trial
 
 GIGABIT = 1e9
 PLAIN = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"

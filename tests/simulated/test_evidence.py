@@ -8,7 +8,9 @@ from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.method.evidence import agreed
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINE = 1e9 / (84 * 8)
 HALF = "[output]\nservice_bits_per_second = 5e8\nbuffer_bytes = 2000"

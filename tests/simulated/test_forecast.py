@@ -16,7 +16,7 @@ from keisoku.subjects.device.forecast.forecast import Forecast, forecast
 from keisoku.subjects.device.plan.pace import paced
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.runner import Unobserved
 from keisoku.subjects.device.table import PROCEDURES
 

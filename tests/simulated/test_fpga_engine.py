@@ -26,7 +26,8 @@ from keisoku.subjects.device.engine.traffic import Traffic, local_mac
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY, REORDERED
-from keisoku.subjects.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Bursts, Flow, Gaps, Phases, Poisson, Trial
 from keisoku.subjects.device.record.trial_log import TrialLog
 from keisoku.subjects.device.record.validity import reasons
 from keisoku.subjects.device.runner import Unobserved, results_of, run

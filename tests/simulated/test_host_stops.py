@@ -20,7 +20,8 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.procedure.rfc2544.loss import STOPPED, STOPPED_WITHOUT_LOSS
-from keisoku.subjects.device.record.trial import Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Phases, Trial
 from keisoku.subjects.device.record.validity import reasons
 
 MS = 1_000_000

@@ -11,7 +11,8 @@ from support.simulated_trials import Spoil, carry_out, device, plan, untouched
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.procedure.rfc3168.marking import CURVE, QUEUE
-from keisoku.subjects.device.record.trial import Facts, StreamFacts, Trial
+from keisoku.subjects.device.record.facts import Facts, StreamFacts
+from keisoku.subjects.device.record.trial import Trial
 
 DEVICE = "ports = 3\n[output]\nbuffer_bytes = 400_000\n[[queue]]\n"
 

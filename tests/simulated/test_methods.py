@@ -5,7 +5,8 @@ from support.one_stream import facts_of
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.simulated_device.device import find_device, list_devices
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 
 LINE_64 = 1e9 / (84 * 8)
 

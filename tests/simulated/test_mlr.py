@@ -16,7 +16,9 @@ from keisoku.subjects.device.procedure.rfc9971.controller import mlrsearch
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
 from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Goal, Question
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 SLOW = "link_bits_per_second = 1e6\n"
 LINE = 1e6 / (84 * 8)

@@ -16,7 +16,9 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
-from keisoku.subjects.device.record.trial import Facts, Flow, Phases, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Flow, Phases, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.report.accounting import account
 
 PORTS = 4

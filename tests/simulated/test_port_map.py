@@ -13,8 +13,9 @@ from keisoku.ground.simulated_device.device import find_device
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.plot.device import devices
 from keisoku.subjects.device.procedure.own.port_map_plot import port_map_plot
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 
 TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1
     ("1 to 2", 7.98324, 1796.28, 13_514, 98),

@@ -15,7 +15,9 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Facts, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 LINE = 1e9 / 672

@@ -17,7 +17,9 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.record.counts import Buckets, Latency, Sent
-from keisoku.subjects.device.record.trial import Facts, Transmitter, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts, Transmitter
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINE_512 = 1e9 / (532 * 8)
 NOTHING_SENT: dict[str, Any] = {

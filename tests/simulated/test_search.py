@@ -11,7 +11,9 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.record.counts import Buckets, Sent
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 NO_WAITS = {"learning": False, "drain_s": 2, "rest_s": 0}
 SLOW = "link_bits_per_second = 1e6\n"

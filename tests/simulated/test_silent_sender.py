@@ -10,7 +10,9 @@ from support.simulated_trials import carry_out, plan
 
 from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import find_device
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 PLANS: dict[str, dict[str, Any]] = {
     "loss": {"maximum_fps": 2000, "trial_s": 0.1},

@@ -6,7 +6,8 @@ from support.simulated_trials import device
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.content import Content
-from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Facts, Pacing, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Pacing, Phases, Trial
 from keisoku.subjects.device.record.validity import reasons
 
 PATIENCE_S = 0.05

@@ -17,7 +17,7 @@ from keisoku.subjects.device.analysis.stamp_phase import phase_share
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plot.size_plots import line_text
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 SIZES = [64, 300, 800, 1200, 1518]
 FORWARDING = "[forwarding]\nns_per_byte = 8.0\nconstant_ns = 10_200\n"

@@ -22,7 +22,8 @@ from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.plan.pattern import Pattern, pairs
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
+from keisoku.subjects.device.record.facts import Facts, StreamFacts
+from keisoku.subjects.device.record.trial import Bursts, Gaps, Phases, Poisson, Trial
 
 PLAIN = "ports = 8\nforwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
 WIRE_64_NS = 672

@@ -32,7 +32,7 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.procedure.rfc2544.latency import LatencySettings
 from keisoku.subjects.device.procedure.rfc2544.loss import LossSettings
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.table import PROCEDURES
 
 OWN = {"address_caching": {"ageing_s": 1, "most_addresses": 200, "addresses": 20, "settle_s": 0, "learning_fps": 1e4}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from support.simulated_trials import carry_out, device, plan
 
 

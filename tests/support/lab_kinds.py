@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from keisoku.ground.lab.device.counted import Counted
 from keisoku.ground.lab.device.lab import Lab
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from support.lab_trials import Rows, on_lab, plan_for
 from support.trials import carried, incomplete
 

@@ -16,7 +16,9 @@ from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
 from keisoku.subjects.device.record.arrival import ENTRY
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Phases, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.testbed.lab import LabTestbed
 from support.trials import Spoiled, carried, drive, incomplete, of_no_use
 

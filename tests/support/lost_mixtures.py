@@ -22,7 +22,7 @@ import numpy as np
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.record.drops import DropPlace
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 from support.device_shell import DeviceShell
 from support.lab_trials import on_lab, plan_for, trial
 from support.tap_device import TapDevice

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from keisoku.subjects.device.engine.engine import FrameSink
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.record.counts import Interval, IntervalLatency, Sent, Tracked
+from keisoku.subjects.device.record.facts import Facts, Receiver
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Receiver, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from support.one_stream import facts_of
 from support.simulated_trials import device
 from support.synthetic_runs import NONE, buckets, latency

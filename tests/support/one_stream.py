@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keisoku.subjects.device.record.counts import Sent, Tracked
-from keisoku.subjects.device.record.trial import Facts, Receiver, StreamFacts, Transmitter
+from keisoku.subjects.device.record.facts import Facts, Receiver, StreamFacts, Transmitter
 
 
 def facts_of(

@@ -12,7 +12,7 @@ from keisoku.ground.frame.expectation import applied, expectations
 from keisoku.ground.lab.device.faults import Faults, patches
 from keisoku.subjects.device.analysis.changes import findings
 from keisoku.subjects.device.record.arrival import CORRUPT
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 HEADERS = (
     "Ether(dst='02:00:00:00:00:02', src='02:00:00:00:00:01')"

@@ -16,7 +16,9 @@ from keisoku.subjects.device.method.assumption.contradiction import with_contrad
 from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.plan.plan import Plan, parse
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from support.trials import drive
 
 Spoil = Callable[[int, Trial, Facts], Facts]

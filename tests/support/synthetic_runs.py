@@ -20,7 +20,8 @@ from keisoku.subjects.device.analysis.percentile import latency_percentile, pack
 from keisoku.subjects.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.report.part import part
 from support.one_stream import facts_of
 

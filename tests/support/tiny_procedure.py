@@ -17,7 +17,8 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plot.device import Device
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import GROUPS
 
 GROUPS["Switches"]["part_load"] = __name__

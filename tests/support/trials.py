@@ -14,7 +14,9 @@ import pytest
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.engine.engine import Engine, FrameSink
 from keisoku.subjects.device.method.method import Method
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import disturbed, reasons
 
 ATTEMPTS = 30

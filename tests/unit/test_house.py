@@ -32,6 +32,8 @@ def tree(tmp_path: Path) -> Path:
         "core/src/ring.rs": "// use crate::port::Port;\npub struct Ring;\n",
         "core/src/port.rs": "mod packet;\npub struct Port;\nmod python {\n    use super::Port;\n}\n",
         "core/src/port/packet.rs": "use crate::{ring::Ring, account};\n",
+        "far/src/main.rs": "mod table;\n",
+        "far/src/table.rs": "pub struct Table;\n",
         "fpga/rtl/fifo.sv": "module fifo;\nendmodule\n",
         "tests/test_page.py": "assert True\n",
         "docs/page.md": "Five words of a page.\n",
@@ -48,6 +50,7 @@ def test_a_house_without_circles_is_measured(tree: Path) -> None:
     assert [" ".join(line.split()) for line in lines] == [
         "Python 6 lines, 6 modules in 3 rooms (at most 3 in one), 3 floors, 1 arrows, 0 circles",
         "Rust 10 lines, 4 modules in 2 rooms (at most 3 in one), 2 floors, 1 arrows, 0 circles",
+        "far end 2 lines, 2 modules in 1 rooms (at most 2 in one), 1 floors, 0 arrows, 0 circles",
         "RTL 2 lines",
         "tests 1 lines",
         "docs 5 words",
@@ -90,4 +93,4 @@ def test_tests_and_declarations_close_no_circle_in_rust(tree: Path) -> None:
 
 def test_small_files_with_one_importer_are_listed(tree: Path) -> None:
     _, lines = measured(tree, "--small", "3")
-    assert lines[5:] == ["small: keisoku.low.text (1 lines), which keisoku.top.page imports"]
+    assert lines[6:] == ["small: keisoku.low.text (1 lines), which keisoku.top.page imports"]

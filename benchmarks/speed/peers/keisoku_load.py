@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan_testbed import open_engine
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from peers.pair import End
 
 Driver: TypeAlias = Literal["xdp", "afxdp", "packet", "auto"]

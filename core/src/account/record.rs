@@ -1,6 +1,6 @@
 //! The facts of one trial (`Record`).
 //!
-//! These types cross to Python (`keisoku/subjects/device/record/trial.py` mirrors them). They hold counts and never a
+//! These types cross to Python (`keisoku/subjects/device/record/facts.py` mirrors them). They hold counts and never a
 //! derived figure.
 
 use serde::Serialize;

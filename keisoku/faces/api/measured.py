@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from keisoku.subjects.device.record.trial import TrialRecord
+    from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True, repr=False)

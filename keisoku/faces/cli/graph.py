@@ -18,7 +18,7 @@ from keisoku.language import phrase, translated
 
 if TYPE_CHECKING:
     from keisoku.subjects.device.engine.engine import Progress
-    from keisoku.subjects.device.record.trial import TrialRecord
+    from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LINES = 3
 """So many lines of the screen it takes."""

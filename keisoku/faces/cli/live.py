@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from keisoku.ground.run.directory import RunDirectory
     from keisoku.running.campaign.log import Standing
     from keisoku.subjects.device.engine.engine import Progress
-    from keisoku.subjects.device.record.trial import Trial, TrialRecord
+    from keisoku.subjects.device.record.trial import Trial
+    from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _AROUND = 8
 """Lines of the screen that are not rows: heads, three of sentences, overall progress, and the line of the cursor."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from keisoku.running.campaign.log import Standing
     from keisoku.subjects.device.engine.engine import Progress
     from keisoku.subjects.device.forecast.forecast import Forecast
-    from keisoku.subjects.device.record.trial import Trial, TrialRecord
+    from keisoku.subjects.device.record.trial import Trial
+    from keisoku.subjects.device.record.trial_record import TrialRecord
 
 WIDTH = 100
 """Characters of the longest line."""

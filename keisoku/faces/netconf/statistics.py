@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
-from keisoku.subjects.device.record.trial import StreamFacts
+from keisoku.subjects.device.record.facts import StreamFacts
 
 _ANALYZER = "urn:ietf:params:xml:ns:yang:ietf-traffic-analyzer"
 _TESTER = "urn:keisoku:yang:keisoku-tester"

@@ -23,9 +23,10 @@ from keisoku.ground.frame.payload import FCS_BYTES
 from keisoku.ground.frame.rates import OVERHEAD_BYTES, frame_time_ns
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress
 from keisoku.subjects.device.record.changes import Kind
+from keisoku.subjects.device.record.facts import Facts, StreamFacts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import Facts, StreamFacts, Trial
 from keisoku.subjects.device.record.trial import Flow as TrialFlow
+from keisoku.subjects.device.record.trial import Trial
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 
 from keisoku.subjects.device.engine.engine import Progress
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 MOST = 600
 """Moments that are kept; of a longer run every second one is dropped again and again."""

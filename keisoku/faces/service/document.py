@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.record.counts import Latency
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 
 
 class _Document(BaseModel):

@@ -29,8 +29,8 @@ from keisoku.ground.report.page import render
 from keisoku.ground.run.result import Result
 from keisoku.running.measurement.carry_out import findings_of, load, page
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.report.part import part
 from keisoku.subjects.device.table import PROCEDURES
 

@@ -25,7 +25,8 @@ from keisoku.running.measurement.dry_run import outlined
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import find
 from keisoku.subjects.device.engine.engine import Progress
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 MOST_KEPT = 256
 """Number of runs whose status is kept; directories are not removed."""

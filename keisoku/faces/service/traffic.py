@@ -25,9 +25,11 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.stream_figures import stream_figures
 from keisoku.subjects.device.record.counts import Tracked
+from keisoku.subjects.device.record.facts import Facts, StreamFacts
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.total import all_tracked
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _PDV = {"p99.9": 99.9}
 """Percentile that the delay variation always needs."""

@@ -11,7 +11,8 @@ from keisoku.ground.report.plot import Plot
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LATENCIES = "min mean max fifo lifo filo lilo p50 p99 p99.9 pdv"
 """Figures of `method/latency_figures.py`, in ns."""

@@ -38,8 +38,9 @@ from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
 from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.report.trial_rows import trial_rows
 from keisoku.subjects.device.runner import TrialObserver, Unobserved, results_of, run
 from keisoku.subjects.device.table import PROCEDURES, columns_of, figures_of

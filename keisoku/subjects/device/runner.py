@@ -22,8 +22,10 @@ from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
 from keisoku.subjects.device.method.method import begin, so_far
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Facts, NoMoreTrials, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NoMoreTrials, Trial
 from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import reasons
 
 _STREAMS = 4096

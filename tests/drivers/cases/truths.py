@@ -13,7 +13,7 @@ from drivers.case import case
 from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.ground.frame.rates import maximum_frames_per_second
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.testbed.host_port_list import list_ports
 
 

@@ -14,8 +14,9 @@ from keisoku.faces.otg.traffic.convergence import ControlEvent
 from keisoku.faces.otg.traffic.load import Load
 from keisoku.ground.frame.rates import NS_PER_S
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.validity import INTERRUPTED, reasons
 
 _STATE = "traffic.flow_transmit"

@@ -9,7 +9,7 @@ from keisoku.ground.frame.difference import Change
 from keisoku.ground.frame.expectation import Expectation, learnt, settled
 from keisoku.subjects.device.record.changed_headers import changes_of, headers
 from keisoku.subjects.device.record.changes import Kind, StreamChanges
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 MOST_SHARE = 0.5
 """What more than this share of a stream's frames show is learnt."""

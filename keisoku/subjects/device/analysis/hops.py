@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keisoku.subjects.device.analysis.outage import frame_gap_ns
 from keisoku.subjects.device.record.changed_headers import changes_of
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _HOP_COUNTS = {"IP.ttl", "IP[1].ttl", "IPv6.hlim", "IPv6[1].hlim"}
 """Of the outermost header."""

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.device.record.counts import Sent
-from keisoku.subjects.device.record.trial import StreamFacts, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _HANDED_OVER_FRAMES = 64
 """A sender stamps at most so many frames before it hands them over. A stop in between comes after their stamps, and

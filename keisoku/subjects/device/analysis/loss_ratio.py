@@ -15,7 +15,7 @@ from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.subjects.device.analysis.late_load import LateLoad, late_load
 from keisoku.subjects.device.analysis.samples import Sample, samples_of
 from keisoku.subjects.device.record.counts import Tracked
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _BATCHES = 10
 """So many intervals of time with as many losses each show the scatter themselves: losses that come regularly, as in an

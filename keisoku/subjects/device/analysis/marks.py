@@ -5,7 +5,7 @@ from __future__ import annotations
 from keisoku.ground.frame.codes import CE, code_points
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.record.counts import Buckets, Marked
-from keisoku.subjects.device.record.trial import StreamFacts
+from keisoku.subjects.device.record.facts import StreamFacts
 
 
 def marked(stream: StreamFacts) -> Marked | None:

@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from keisoku.subjects.device.record.counts import Ranges, Sent
+from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, StreamFacts, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from keisoku.subjects.device.record.counts import Interval, Tracked
 from keisoku.subjects.device.record.gaps import Gaps
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 STAMP_NS = 1.0
 """Times of the first and the last frame are whole nanoseconds."""

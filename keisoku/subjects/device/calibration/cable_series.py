@@ -17,7 +17,8 @@ from keisoku.language import phrase
 from keisoku.subjects.device.analysis.group_line import Repeats, group_line
 from keisoku.subjects.device.analysis.stamp_phase import phase_share
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LIGHT_M_PER_S = 299_792_458
 LENGTHS_MIN = 3

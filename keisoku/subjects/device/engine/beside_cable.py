@@ -8,8 +8,9 @@ from typing import Literal
 
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 
 
 class BesideCable:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.subjects.device.record.drops import DroppedFrames, DropPlace, Drops
-from keisoku.subjects.device.record.trial import StreamFacts
+from keisoku.subjects.device.record.facts import StreamFacts
 
 _ENTRY = np.dtype([("frame", "<u8"), ("when", "<u8")])
 _NUMBER_BITS, _PLACE_BITS = 48, 16

@@ -14,7 +14,7 @@ from keisoku.ground.host.namespace_names import inode, namespace_names
 from keisoku.subjects.device.engine.drop_places import Watched, with_places
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.drops import DropPlace
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 FIELD = "why_lost"
 _KINDS = {1: "freed", 2: "program", 3: "redirect", 4: "devmap", 5: "cpumap"}

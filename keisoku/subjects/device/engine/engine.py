@@ -12,8 +12,9 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.trial import Trial
 
 
 class _Model(BaseModel):

@@ -14,7 +14,7 @@ from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.host.namespace_names import inode, namespace_names
 from keisoku.subjects.device.engine.frame_waits import Interface, KernelInterface, Passed, Port, waits_of
 from keisoku.subjects.device.engine.wired_port import WiredPort
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 FIELD = "why_late"
 

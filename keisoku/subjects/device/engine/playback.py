@@ -18,8 +18,9 @@ from keisoku.subjects.device.capture.replay import Replay
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.port_counters import read_all
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.record.facts import Facts, Receiver, Transmitter
 from keisoku.subjects.device.record.interference import PortCounters
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Gaps, Phases, Receiver, Stream, Transmitter, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Gaps, Phases, Stream, Trial
 
 _STREAM = 1
 _FCS_BYTES = 4

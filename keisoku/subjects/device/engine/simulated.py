@@ -25,8 +25,9 @@ from keisoku.subjects.device.engine.watched import Parts, Watched, parts, rewrit
 from keisoku.subjects.device.plan.content import SHORT_NAMES, Content
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import Happened
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 
 _STAMP = phrase("virtual time, exact")
 MAX_FRAME_BYTES = 16_384

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 
 from keisoku.errors import EngineError
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 
 class TrialThread(threading.Thread, ABC):

@@ -20,7 +20,8 @@ from keisoku.ground.frame.stack import parse
 from keisoku.ground.frame.variants import Frames
 from keisoku.subjects.device.engine.traffic import Route, Traffic
 from keisoku.subjects.device.record.changes import StreamChanges
-from keisoku.subjects.device.record.trial import Facts, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
 
 MOST_FREE_WORDS, WORD_BYTES = 6, 8
 """Fields that may become anything are in so many words of a frame at most (core/src/frame/view.rs)."""

@@ -43,8 +43,9 @@ from keisoku.subjects.device.engine.watched import Parts, Watched, parts, watche
 from keisoku.subjects.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.event import Happened
+from keisoku.subjects.device.record.facts import Facts, Receiver
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.subjects.device.record.validity import still_arrive
 
 WARM_UP_S = 0.2

@@ -11,7 +11,8 @@ from keisoku.subjects.device.engine.engine import Progress
 from keisoku.subjects.device.forecast.forecast import Forecast, forecast
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.runner import TrialObserver
 
 _RARELY = 50

@@ -12,7 +12,7 @@ from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.plan.pace import paced, two_digits
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 from keisoku.units import time_text
 

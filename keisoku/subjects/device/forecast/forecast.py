@@ -19,7 +19,8 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.forecast.plausible_trial import ALMOST, FAST, SLOW, PlausibleDevice, imagine
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.runner import own_plan, proceed
 from keisoku.units import time_text
 

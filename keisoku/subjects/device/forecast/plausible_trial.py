@@ -24,20 +24,11 @@ from keisoku.subjects.device.record.counts import (
     Tracked,
     Variation,
 )
+from keisoku.subjects.device.record.facts import Branch, Facts, Receiver, StreamFacts, Transmitter
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.opening import Opened, Opening
-from keisoku.subjects.device.record.trial import (
-    NS_PER_S,
-    Branch,
-    Bursts,
-    Facts,
-    Flow,
-    Receiver,
-    StreamFacts,
-    Transmitter,
-    Trial,
-    TrialRecord,
-)
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 TESTER_FPS = 1e6

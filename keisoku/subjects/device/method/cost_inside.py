@@ -24,7 +24,8 @@ from keisoku.subjects.device.analysis.stages import OTHERS, REST, elsewhere, in_
 from keisoku.subjects.device.method.frame_cost import FrameCost, Place
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.stacks import Stacks
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LEAST_NS = 100_000
 """CPU time between two looks: a look takes up to 20 µs in a virtual machine."""

@@ -12,7 +12,7 @@ from typing import Literal
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 _FIGURES = ("throughput", "bit_rate", "line_share")

@@ -21,7 +21,8 @@ from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.calm import Calm, calm
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.interference import Speed
-from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 TRIES = 3
 """All runs together are at most so many times those that are to be calm."""

@@ -17,7 +17,8 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.setting import Setting, Spent
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NoMoreTrials, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 Method = Generator[Trial, TrialRecord, Result]

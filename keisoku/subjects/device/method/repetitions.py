@@ -17,7 +17,8 @@ from keisoku.language import phrase, plural
 from keisoku.subjects.device.method.search import RETRIES, beyond_tester
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.counts import Latency
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import disturbances
 
 SHORT_NS = 1_000_000_000

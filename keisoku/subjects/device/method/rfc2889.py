@@ -15,7 +15,8 @@ from keisoku.subjects.device.method.throughput_figure import passed_figure
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import TOLERANCE
 
 TRIAL_S = 30.0

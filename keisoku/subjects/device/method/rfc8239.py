@@ -13,7 +13,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Relative
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
 SIZES_TEXT = ",".join(map(str, SIZES))

@@ -10,7 +10,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.search import NO_LOAD_PASSES, throughput_of
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Relative
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 def rows_by_size(

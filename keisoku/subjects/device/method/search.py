@@ -18,7 +18,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.plan.settings import ThroughputSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord, sent_briefly
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord, sent_briefly
 from keisoku.subjects.device.record.validity import TOLERANCE, disturbances, why_invalid
 
 RETRIES = 2

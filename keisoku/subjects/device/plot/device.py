@@ -16,7 +16,7 @@ from keisoku.language import phrase
 
 if TYPE_CHECKING:
     from keisoku.subjects.device.record.run import DeviceRun
-    from keisoku.subjects.device.record.trial import TrialRecord
+    from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True, eq=False)

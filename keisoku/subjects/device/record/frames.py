@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keisoku.errors import EngineError
 from keisoku.subjects.device.record.arrival import CORRUPT, ENTRY, LOST, NO_TIME_NS
-from keisoku.subjects.device.record.trial import Facts
+from keisoku.subjects.device.record.facts import Facts
 
 SCHEMA = pa.schema(
     [

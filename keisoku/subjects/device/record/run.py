@@ -8,8 +8,8 @@ from typing import Any
 
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result
-from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.record.trial_log import TrialLog
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)

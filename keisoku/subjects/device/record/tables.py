@@ -16,8 +16,8 @@ from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, LOST, REO
 from keisoku.subjects.device.record.changed_headers import changes_of
 from keisoku.subjects.device.record.counts import Tracked
 from keisoku.subjects.device.record.late_arrivals import late_arrivals
-from keisoku.subjects.device.record.trial import TrialRecord
 from keisoku.subjects.device.record.trial_log import FRAMES, TrialLog
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _FRAMES = f"""
 select

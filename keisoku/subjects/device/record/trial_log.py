@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from keisoku.errors import PlanError
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.device.record.packed import STORED
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 FRAMES = "frames"
 """Folder of the rows of frames, a file for each trial that kept them."""

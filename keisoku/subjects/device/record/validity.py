@@ -9,18 +9,10 @@ from __future__ import annotations
 
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.counts import Sent
+from keisoku.subjects.device.record.facts import Branch, Facts, Receiver, StreamFacts
 from keisoku.subjects.device.record.interference import Interference, PortCounters
-from keisoku.subjects.device.record.trial import (
-    INTERRUPTED_SHARE,
-    NS_PER_S,
-    Branch,
-    Facts,
-    Receiver,
-    StreamFacts,
-    Trial,
-    TrialRecord,
-    sent_briefly,
-)
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import INTERRUPTED_SHARE, TrialRecord, sent_briefly
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""

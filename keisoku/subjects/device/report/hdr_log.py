@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from keisoku.ground.exchange.hdr_histogram import LOG, encode, gathered
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _HEADS = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 _NS_PER_MS = 1e6

@@ -11,7 +11,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.plot.device import Device
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.waits import WaitPlace
 
 STANDS_OUT = 0.7

@@ -12,7 +12,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 RANGES_SHOWN = 6
 TRIALS_SHOWN = 30

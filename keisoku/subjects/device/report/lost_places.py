@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from keisoku.ground.report import digits
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.record.drops import DropPlace
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 PLACES_SAID = 3
 """In the sentence of a result; its table has all."""

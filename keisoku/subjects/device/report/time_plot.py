@@ -9,7 +9,8 @@ from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.ground.run.result import Row
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.plot.device import Device
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 TRIALS_MAX = 36

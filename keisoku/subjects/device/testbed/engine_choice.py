@@ -16,8 +16,9 @@ from keisoku.errors import EngineError
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.interference import PortEngine
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 
 ENGINES: tuple[PortEngine, ...] = get_args(PortEngine)
 """In the order of preference: a program stamps closer to the wire than a socket, and sends what BPF paces."""

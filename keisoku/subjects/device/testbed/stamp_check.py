@@ -15,7 +15,8 @@ from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.stamps import StampChoice
 from keisoku.subjects.device.engine.wired import UnstampedError
 from keisoku.subjects.device.engine.wired_port import WiredPort
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.subjects.device.record.validity import unstamped
 
 CHECK_S = 0.1

@@ -13,7 +13,7 @@ from keisoku.faces.cli.graph import MOST, Graph
 from keisoku.faces.cli.live import Live
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.subjects.device.engine.engine import Progress
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 def _progress(offered: int, forwarded: int, elapsed_s: float) -> Progress:

@@ -24,7 +24,7 @@ from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.procedure.own.latency_line import STAMP_STEPS
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 NOISY = "forwarding = { constant_ns = 800 }\njitter = { distribution = 'normal', spread_ns = 50 }\n"
 POINTS = tuple(

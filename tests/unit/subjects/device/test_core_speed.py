@@ -16,7 +16,8 @@ from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.latency_figures import SHARED_CORE, latency_figures
 from keisoku.subjects.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
 from keisoku.subjects.device.record.interference import Core, Interference, Speed
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 def ran(slowdown: float, *, invalid: bool = False, seconds: float = 0.2, of_device: bool = True) -> TrialRecord:

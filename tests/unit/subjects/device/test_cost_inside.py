@@ -21,8 +21,10 @@ from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.procedure.own.cost import PROCEDURE, CostSettings, cost
 from keisoku.subjects.device.procedure.own.inside_plot import inside_plot
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.stacks import SENDER, SOFT_INTERRUPTS, Stack, Stacks
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 FORWARD, RECEIVER = "bpf_prog_aedfefe3a185621c_forward", "bpf_prog_98583469de97ad18_receive"
 POLL = ["veth_xdp_rcv", "veth_poll", "__napi_poll", "net_rx_action", "handle_softirqs", "do_softirq"]

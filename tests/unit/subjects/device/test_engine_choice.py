@@ -12,8 +12,9 @@ from keisoku.errors import EngineError
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.interference import PortEngine
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.testbed.engine_choice import ENGINES, Alternatives, by_features, by_self_test
 from keisoku.subjects.device.testbed.requirements import OpenedPort, WantedPort
 

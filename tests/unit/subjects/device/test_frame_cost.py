@@ -18,7 +18,9 @@ from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import open_engine
 from keisoku.subjects.device.procedure.own.cost import PROCEDURE, CostSettings, cost
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 DEVICE_NS, TESTER_NS = 950.0, 300.0
 LAB = {"methods": ["cost"], "dut": "lab:bridge"}

@@ -7,7 +7,7 @@ from typing import Any
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.record.changes import Kind, StreamChanges
 from keisoku.subjects.device.record.counts import Buckets, Marked
-from keisoku.subjects.device.record.trial import StreamFacts
+from keisoku.subjects.device.record.facts import StreamFacts
 
 ECT0, CE = 2, 3
 

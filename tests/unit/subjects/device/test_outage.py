@@ -9,7 +9,7 @@ from keisoku.subjects.device.measurement import MEASUREMENT
 from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import Event
-from keisoku.subjects.device.record.trial import Egress, Stay
+from keisoku.subjects.device.record.facts import Egress, Stay
 
 TESTER = Capabilities(
     engine="xdp",

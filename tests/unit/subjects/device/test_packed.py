@@ -15,7 +15,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.subjects.device.record.counts import Buckets, Ranges
 from keisoku.subjects.device.record.gaps import Gap, Gaps
 from keisoku.subjects.device.record.packed import SHORT, STORED, pack, unpack
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 GAPS = [Gap(20 * number, 20 * number, 1, 1000 * number or None, 1000 * number + 2000) for number in range(1000)]

@@ -13,7 +13,8 @@ from keisoku.subjects.device.engine.wired import check_stamps
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed
-from keisoku.subjects.device.record.trial import Facts, Receiver, Stamped, Trial
+from keisoku.subjects.device.record.facts import Facts, Receiver, Stamped
+from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.testbed.requirements import OpenedPort
 from keisoku.subjects.device.testbed.stamp_check import lenient, settled, some_unstamped
 

@@ -21,8 +21,9 @@ from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.testbed import testbed
 from keisoku.subjects.device.testbed.opening import VARIANTS, open_testbed, port_named
 from keisoku.subjects.device.testbed.requirements import WantedPort, WantedTestbed, WantedTraffic

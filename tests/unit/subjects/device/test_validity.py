@@ -9,7 +9,9 @@ from support.port_counters import change
 from keisoku.errors import EngineError
 from keisoku.subjects.device.engine.wired import check_stamps
 from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.subjects.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Facts, Link, Stamped
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import disturbances, reasons, shortfalls, without_links
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)

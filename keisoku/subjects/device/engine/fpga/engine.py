@@ -38,8 +38,9 @@ from keisoku.subjects.device.engine.trial_thread import TrialThread
 from keisoku.subjects.device.engine.watched import Watched, watched
 from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.counts import Buckets, Sent
+from keisoku.subjects.device.record.facts import Facts, Receiver, StreamFacts, Transmitter
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Poisson, Receiver, StreamFacts, Transmitter, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Poisson, Trial
 
 ABILITIES: frozenset[Ability] = frozenset({"compare", "short_gap", "undersize", "crc", "dribble", "alignment"})
 RESOLUTION_NS = 8.0

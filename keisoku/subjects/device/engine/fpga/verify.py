@@ -12,7 +12,8 @@ from keisoku.subjects.device.engine.fpga.engine import RESOLUTION_NS, FpgaEngine
 from keisoku.subjects.device.engine.simulated import routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.content import Content
-from keisoku.subjects.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.subjects.device.record.facts import Facts
+from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.subjects.device.record.validity import reasons
 
 SPREAD_STEPS = 2

@@ -18,7 +18,8 @@ from keisoku.subjects.device.method.assumption.loss_place import alike, constant
 from keisoku.subjects.device.method.assumption.outflow import departed_fps
 from keisoku.subjects.device.method.evidence import between
 from keisoku.subjects.device.record.counts import Interval
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _MORE = 1.05
 """Frames that leave so many times as fast as others come show that the device could carry these."""

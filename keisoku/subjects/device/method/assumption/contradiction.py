@@ -18,7 +18,8 @@ from keisoku.subjects.device.method.assumption.loss_place import chance_of_loss,
 from keisoku.subjects.device.method.assumption.outflow import outflow
 from keisoku.subjects.device.method.evidence import between
 from keisoku.subjects.device.method.search import is_of_search
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.table import PROCEDURES
 
 _LATENCIES = {"min", "mean", "max", "typical", "worst_case"}

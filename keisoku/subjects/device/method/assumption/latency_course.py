@@ -11,7 +11,8 @@ from keisoku.subjects.device.analysis.percentile import percentile
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.method.assumption.loss_place import alike
 from keisoku.subjects.device.record.counts import Latency
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _LEAST_INTERVALS = 6
 _TRIALS = 2

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise, takewhile
 
 from keisoku.language import join_texts, phrase, plural
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _LEAST_FAILED = 8
 """So many trials with loss are needed to see whether it depends on the load."""

@@ -8,7 +8,8 @@ from keisoku.ground.statistics.line import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of
-from keisoku.subjects.device.record.trial import NS_PER_S, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _LEAST_SAMPLES = 6
 _LEAST_FRAMES = 200

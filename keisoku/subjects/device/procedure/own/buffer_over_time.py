@@ -27,7 +27,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.behaviour_plot import behaviour_plot
 from keisoku.subjects.device.record.gaps import Gaps
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

@@ -20,7 +20,8 @@ from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, reac
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class CalibrateSettings(Settings):

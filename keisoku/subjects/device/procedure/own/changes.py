@@ -25,7 +25,8 @@ from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import NO_RATE, Load
 from keisoku.subjects.device.procedure.own.changes_plot import CHANGE, changes_plot
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class ChangesSettings(Settings):

@@ -31,7 +31,8 @@ from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.record.counts import Tracked
 from keisoku.subjects.device.record.total import all_tracked
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

@@ -23,7 +23,8 @@ from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.procedure.own.cost_plot import cost_plot
 from keisoku.subjects.device.procedure.own.inside_plot import inside_plot
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class EarlierFigure(Settings):

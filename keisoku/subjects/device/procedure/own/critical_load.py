@@ -22,7 +22,8 @@ from keisoku.subjects.device.method.search import RETRIES, TESTER_MARGIN, beyond
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.critical_load_plot import critical_load_plot
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import disturbances, why_invalid
 
 if TYPE_CHECKING:

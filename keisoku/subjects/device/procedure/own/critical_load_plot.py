@@ -9,7 +9,7 @@ from keisoku.ground.report.plot import SYMBOLS, Plot, device_colour, hover, labe
 from keisoku.ground.run.result import Row
 from keisoku.language import phrase
 from keisoku.subjects.device.plot.device import Device, frame_sizes, rows_of_curves
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 METHOD = "critical_load"
 

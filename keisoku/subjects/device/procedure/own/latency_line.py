@@ -20,7 +20,8 @@ from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.analysis.stamp_phase import phase_share
 from keisoku.subjects.device.calibration.bias import Correction
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 POINTS_MIN = 3
 """Two points always lie on a line."""

@@ -27,7 +27,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.latency_line import NOT_CALIBRATED, Fitted, latency_line, samples
 from keisoku.subjects.device.procedure.own.port_map_plot import port_map_plot
-from keisoku.subjects.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

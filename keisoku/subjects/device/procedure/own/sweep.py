@@ -30,7 +30,8 @@ from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
 from keisoku.subjects.device.plot.size_plots import latency_plot, line_text
 from keisoku.subjects.device.procedure.own.latency_line import NOT_CALIBRATED, changes, latency_line, samples
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class SweepSettings(Settings):

@@ -21,7 +21,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.stream_figures import stream_figures
 from keisoku.subjects.device.plan.rate import NO_RATE, Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

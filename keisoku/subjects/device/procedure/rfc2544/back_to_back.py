@@ -35,7 +35,8 @@ from keisoku.subjects.device.method.search import (
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.settings import PhaseSettings, SearchingSettings, ThroughputSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class BackToBackSettings(SearchingSettings):

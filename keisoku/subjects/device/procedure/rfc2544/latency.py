@@ -32,7 +32,8 @@ from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
 from keisoku.subjects.device.plot.size_plots import latency_plot
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import shortfalls, why_invalid
 
 REPEATED_BY_PAIRS = 3

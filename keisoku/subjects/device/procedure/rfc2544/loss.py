@@ -27,7 +27,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import BitRate, LinePercent, Load
 from keisoku.subjects.device.procedure.rfc2544.loss_plot import loss_plot
-from keisoku.subjects.device.record.trial import NoMoreTrials, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NoMoreTrials, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

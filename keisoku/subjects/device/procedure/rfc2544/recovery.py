@@ -26,7 +26,8 @@ from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import SearchingSettings
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class RecoverySettings(SearchingSettings):

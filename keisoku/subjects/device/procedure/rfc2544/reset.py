@@ -30,7 +30,8 @@ from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import SearchingSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class ResetSettings(SearchingSettings):

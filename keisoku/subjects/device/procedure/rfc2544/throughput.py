@@ -23,7 +23,8 @@ from keisoku.subjects.device.method.throughput_figure import NEARLY, throughput_
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plot.size_plots import throughput_plot
 from keisoku.subjects.device.procedure.rfc2544.search_plot import search_plot
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 LIMITED = phrase("limited by the tester")
 """Remark of a row whose throughput is a bound for that reason."""

@@ -18,7 +18,8 @@ from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     least_learning_fps,
 )
 from keisoku.subjects.device.procedure.rfc2889.settings import AddressCachingSettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 SLOWER = 0.4
 """Share of the rate at which the device seems to have learned that it surely learns at."""

@@ -18,7 +18,8 @@ from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     least_learning_fps,
 )
 from keisoku.subjects.device.procedure.rfc2889.settings import AddressLearningSettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import TOLERANCE
 
 ADDRESSES = 1024

@@ -16,7 +16,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import AddressSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 LEARNING, TEST = 0, 1

@@ -17,7 +17,9 @@ from keisoku.subjects.device.method.deviations import FIFO
 from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import BroadcastSettings
-from keisoku.subjects.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 BROADCAST = "Ether.dst=list(ff:ff:ff:ff:ff:ff)"

@@ -15,7 +15,9 @@ from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import CongestionSettings
-from keisoku.subjects.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import TOLERANCE, why_invalid
 
 _BLOCK = 4

@@ -17,7 +17,8 @@ from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.settings import Error, ErroredFramesSettings
-from keisoku.subjects.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 LEAST_BYTES = 64

@@ -20,7 +20,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.procedure.rfc2889.settings import ForwardingSettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 MFR = phrase(

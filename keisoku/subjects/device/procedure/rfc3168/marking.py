@@ -32,7 +32,9 @@ from keisoku.subjects.device.procedure.rfc3168.marking_plot import marking_plot
 from keisoku.subjects.device.procedure.rfc4689.class_flows import headers
 from keisoku.subjects.device.procedure.rfc4689.settings import ClassSettings, Code, check_codes
 from keisoku.subjects.device.record.counts import Buckets
-from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 class MarkingSettings(ClassSettings):

@@ -17,7 +17,8 @@ from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupCapacitySettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from keisoku.subjects.device.method.search import RETRIES
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupDelaySettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Branch, Flow, Transmitter, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Branch, Transmitter
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 MOST_LOST = 0.01
 """Share of frames that a device may lose while ports are in groups: with more, a first frame that arrives late may only

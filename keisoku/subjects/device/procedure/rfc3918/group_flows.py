@@ -12,7 +12,8 @@ from keisoku.language import phrase
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.search import RETRIES
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 SOURCE = 0
 """Index of the port that sends to the groups."""

@@ -19,7 +19,9 @@ from keisoku.subjects.device.method.latency_figures import latency_figures
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import MulticastSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Branch, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import Branch
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)

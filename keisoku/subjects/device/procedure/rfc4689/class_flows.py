@@ -13,7 +13,9 @@ from keisoku.language import phrase
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc4689.settings import ClassSettings, QosSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _ECT0 = 2
 """RFC 3168 §5: the sender is capable of ECN."""

@@ -16,7 +16,8 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.subjects.device.analysis import token_bucket
 from keisoku.subjects.device.analysis.token_bucket import Bucket
 from keisoku.subjects.device.procedure.rfc4689.class_flows import Window
-from keisoku.subjects.device.record.trial import NS_PER_S, StreamFacts
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import NS_PER_S
 
 _WAITS = 0.5
 """Frames of a class wait if their mean wait is at least so many times the time between two of them."""

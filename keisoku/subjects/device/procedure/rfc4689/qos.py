@@ -38,8 +38,10 @@ from keisoku.subjects.device.procedure.rfc4689.class_flows import (
 from keisoku.subjects.device.procedure.rfc4689.class_limits import Limit, limit
 from keisoku.subjects.device.procedure.rfc4689.settings import QosSettings
 from keisoku.subjects.device.record.counts import Jitter
+from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.total import all_tracked
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 _LIMITED = 0.98

@@ -24,7 +24,8 @@ from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETR
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.record.counts import Extents, Reordering, Tracked
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 

@@ -34,7 +34,8 @@ from keisoku.subjects.device.procedure.rfc6412.flow_rows import flow_files
 from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import EVENTS, Event
-from keisoku.subjects.device.record.trial import Constant, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Constant, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid, without_links
 
 SAMPLING_NS = 10_000_000

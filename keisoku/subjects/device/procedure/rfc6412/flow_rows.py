@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from keisoku.subjects.device.analysis.outage import Between, reaches
-from keisoku.subjects.device.record.trial import TrialRecord
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 def flow_files(records: Sequence[TrialRecord]) -> Mapping[str, Iterable[Sequence[object]]]:

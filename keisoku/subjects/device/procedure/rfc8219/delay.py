@@ -25,7 +25,8 @@ from keisoku.subjects.device.method.rows import rows_by_size
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8219 import deviations as rfc8219_deviations
 from keisoku.subjects.device.procedure.rfc8219.settings import DelaySettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 _TAGS = 500

@@ -13,7 +13,9 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.subjects.device.method.setting import Setting
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 NOT_EMPTY = phrase("the output was not empty when the load began: wait longer between trials")

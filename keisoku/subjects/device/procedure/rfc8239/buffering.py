@@ -25,7 +25,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
 from keisoku.subjects.device.procedure.rfc8239.frame_search import Bracket, search_frames
 from keisoku.subjects.device.procedure.rfc8239.settings import BufferingSettings
-from keisoku.subjects.device.record.trial import Constant, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _FIRST_FRAMES = 64
 """Oversubscribing frames of the first trial."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 Test = Callable[[int], Generator[Trial, TrialRecord, bool | None]]
 """Whether so many frames pass; None if the tester disturbed the trial."""

@@ -17,7 +17,9 @@ from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.settings import HeadOfLineSettings
-from keisoku.subjects.device.record.trial import Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _Group = tuple[int, int, int, int]
 

@@ -22,7 +22,9 @@ from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_t
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.content import SHORT_NAMES
 from keisoku.subjects.device.procedure.rfc8239.settings import LINE_RATE_PERCENT, IncastSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.subjects.device.record.facts import StreamFacts
+from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 _HEADER_BYTES = dict(zip(SHORT_NAMES, (14, 42, 62), strict=True))

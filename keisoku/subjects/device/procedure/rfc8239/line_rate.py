@@ -27,7 +27,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.pattern import pairs
 from keisoku.subjects.device.procedure.rfc8239.settings import LINE_RATE_PERCENT, LineRateSettings
 from keisoku.subjects.device.record.counts import Latency
-from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 _HIGH_PERCENT = 99.0

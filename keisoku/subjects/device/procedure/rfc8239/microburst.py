@@ -28,7 +28,8 @@ from keisoku.subjects.device.procedure.rfc8239.backlog import (
 )
 from keisoku.subjects.device.procedure.rfc8239.frame_search import Bracket, search_frames
 from keisoku.subjects.device.procedure.rfc8239.settings import MicroburstSettings
-from keisoku.subjects.device.record.trial import Constant, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Constant, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _FIRST_FRAMES = 16
 

@@ -17,7 +17,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionCapacitySettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _FAILURES = 2
 """A number of which few fail does so in so many trials in a row: a frame lost by chance must not lower the capacity."""

@@ -14,7 +14,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionRateSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _LONGEST_S = 60.0
 """A search whose trials would become longer ends: the device has no room for so many connections."""

@@ -19,7 +19,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
-from keisoku.subjects.device.record.trial import Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 
 _STAMPS_S = 2e-9
 """Both times are whole nanoseconds, each from one stamp to another."""

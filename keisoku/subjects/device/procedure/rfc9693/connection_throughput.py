@@ -25,7 +25,8 @@ from keisoku.subjects.device.procedure.rfc9693.connection_trial import (
     no_command,
 )
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionThroughputSettings
-from keisoku.subjects.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 _OUT = Flow(transmit=INITIATOR, receive=RESPONDER, connections="open")

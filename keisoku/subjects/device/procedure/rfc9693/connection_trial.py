@@ -23,7 +23,8 @@ from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionSetting
 from keisoku.subjects.device.record.counts import Ranges
 from keisoku.subjects.device.record.event import EVENTS, Event
 from keisoku.subjects.device.record.opening import Opened, Opening
-from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 INITIATOR, RESPONDER = 0, 1

@@ -31,7 +31,8 @@ from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
 from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS, MlrSettings
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import TOLERANCE, disturbances
 
 LEAST_SHARE = 1e-4
