@@ -20,6 +20,7 @@ pub mod drops;
 pub mod error;
 pub mod frame;
 pub mod hiccup;
+#[cfg(feature = "python")]
 pub mod hops;
 pub mod host;
 pub mod interface;
