@@ -169,7 +169,7 @@ def test_a_far_end_that_is_killed_and_started_again_lets_the_client_in_again(bed
 def test_markers_and_a_command_are_dated(bed: Bed, far: FarEnd, tmp_path: Path) -> None:
     command = "sleep 0.3; echo 'step 1' > marks; sleep 0.3; false"
     host = f"{FAR}@{bed.name('near')}"
-    words = ("--while", command, "--markers", "marks", "--watch", "0.5s", "--budget", "100ms", "--json")
+    words = ("--while", command, "--markers", "marks", "--watch", "0.5s", "--budget", "5s", "--json")
     done = keisoku("outage", "udp", host, *words, cwd=tmp_path)
     assert done.code == 0, done.stderr
     (result,) = json.loads(done.stdout)["results"]

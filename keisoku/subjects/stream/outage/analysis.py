@@ -92,6 +92,8 @@ class Ends:
     not_sent: int
     blind_ns: float
     """Time in which it sent nothing, so that nothing is known of the path from it."""
+    longest_blind_ns: float
+    """The longest of these times: an interruption of the path may lie in it unseen."""
     steps_ns: tuple[float, ...]
     suspended_ns: tuple[float, ...]
     refused: Mapping[str, int]
@@ -556,6 +558,7 @@ def _ends(end: Mapping[str, Any]) -> Ends:
         longest_ns=float(max(stops, default=0)),
         not_sent=int(schedule["skipped"]),
         blind_ns=float(sum(skips) * slot_ns),
+        longest_blind_ns=float(max(skips, default=0) * slot_ns),
         steps_ns=tuple(float(step["by_ns"]) for step in end["host"]["steps"]),
         suspended_ns=tuple(float(step["by_ns"]) for step in end["host"]["suspended"]),
         refused={str(number): int(count) for number, count in end["refused"].items()},

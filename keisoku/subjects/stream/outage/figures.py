@@ -70,9 +70,10 @@ def interruptions(found: Outcome) -> list[Interruption]:
 def _direction(name: str, flows: Sequence[FlowOutcome], found: Outcome, settings: CourseSettings) -> Row:
     every = [one for flow in flows for one in flow.of_path]
     affected = [flow for flow in flows if flow.of_path]
+    nothing = _nothing(found, name)
     figures = {
-        "interruption": _longest(every, found),
-        "total": _time(max((flow.total for flow in affected), key=lambda time: time.likely, default=_nothing(found))),
+        "interruption": _longest(every, found, name),
+        "total": _time(max((flow.total for flow in affected), key=lambda time: time.likely, default=nothing)),
         **_counts(flows),
         "interruptions": _count(len(every)),
         "flows": _count(len(flows)),
@@ -80,7 +81,7 @@ def _direction(name: str, flows: Sequence[FlowOutcome], found: Outcome, settings
         "never": _count(sum(flow.never for flow in flows)),
     }
     if settings.allowed_s is not None:
-        figures["budget"] = _for_budget(_longest(every, found), settings.allowed_s)
+        figures["budget"] = _for_budget(_longest(every, found, name), settings.allowed_s)
     remarks = []
     if away := sum(flow.never for flow in flows):
         text = plural("{count} flow never came back", "{count} flows never came back", count=away)
@@ -101,19 +102,26 @@ def _counts(flows: Sequence[FlowOutcome]) -> dict[str, Quantity]:
     return {name: _count(sum(int(getattr(flow, name)) for flow in flows)) for name in names}
 
 
-def _longest(every: Sequence[Interruption], found: Outcome) -> Quantity:
+def _longest(every: Sequence[Interruption], found: Outcome, direction: str) -> Quantity:
+    """Of those in a direction; where the sender was away, one as long as that may have been overlooked."""
+    nothing = _nothing(found, direction)
     if not every:
-        return _time(_nothing(found))
+        return _time(nothing)
     if never := [one for one in every if one.ended == "never"]:
         return _time(max((one.length for one in never), key=lambda time: time.lowest))
     lengths = [one.length for one in every]
-    ends = (max(one.lowest for one in lengths), max(one.likely for one in lengths), max(one.highest for one in lengths))
+    ends = (
+        max(one.lowest for one in lengths),
+        max(one.likely for one in lengths),
+        max(one.highest for one in (*lengths, nothing)),
+    )
     return _time(Between(*ends))
 
 
-def _nothing(found: Outcome) -> Between:
-    """An interruption that falls between two packets is not seen."""
-    return Between(0.0, 0.0, found.interval_ns)
+def _nothing(found: Outcome, direction: str) -> Between:
+    """An interruption that falls between two packets is not seen, also where the sender was away between them."""
+    sender = found.ends.get("far" if direction == REVERSE else "near")
+    return Between(0.0, 0.0, found.interval_ns + (0.0 if sender is None else sender.longest_blind_ns))
 
 
 def _for_budget(longest: Quantity, budget_s: float) -> Quantity:
@@ -136,7 +144,8 @@ def _events(found: Outcome) -> list[Row]:
         flows = {(one.direction, one.flow) for one in own}
         figures = {"begin": _time(moment), "affected": _count(len(flows)), "lost": _count(sum(one.lost for one in own))}
         if own:
-            figures["interruption"] = _longest(own, found)
+            longest = max(own, key=lambda one: one.length.likely)
+            figures["interruption"] = _longest(own, found, longest.direction)
             figures["onset"] = _time(_least([one.begin.since(moment).at_least(0.0) for one in own]))
             figures["convergence"] = _time(_most([one.end.since(moment).at_least(0.0) for one in own]))
         remark = "" if own else phrase("no interruption")
@@ -201,7 +210,7 @@ def _worst(found: Outcome) -> list[Row]:
             case=phrase("{direction}, flow {flow}, from {local}", direction=name, flow=flow.flow + 1, local=flow.local),
             group=phrase("Worst flows"),
             figures={
-                "interruption": _longest(flow.of_path, found),
+                "interruption": _longest(flow.of_path, found, name),
                 "total": _time(flow.total),
                 "interruptions": _count(len(flow.of_path)),
                 **_counts([flow]),

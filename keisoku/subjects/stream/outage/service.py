@@ -111,7 +111,8 @@ def outcome_of_questions(rows: Mapping[str, Any], facts: Mapping[str, Any], inte
         interruptions=found,
     )
     longest = max((until - since for since, until in stops), default=0)
-    near = Ends(len(stops), float(longest), skipped, skipped * interval_ns, (), (), {})
+    away = max((last - first + 1 for first, last in facts.get("skipped", ())), default=0)
+    near = Ends(len(stops), float(longest), skipped, skipped * interval_ns, away * interval_ns, (), (), {})
     marks = [
         {**mark, "begun_ns": mark["begun_ns"] - begun_ns, "ended_ns": mark["ended_ns"] - begun_ns}
         for mark in facts.get("marks", ())

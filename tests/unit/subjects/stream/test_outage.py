@@ -195,6 +195,18 @@ def test_packets_that_the_sender_did_not_send_were_not_lost_by_the_path() -> Non
     assert found.ends["near"].blind_ns == pytest.approx(1e9)
 
 
+def test_an_interruption_while_the_sender_was_away_was_said_to_be_shorter_than_an_interval() -> None:
+    record = quiet_record()
+    record["near"]["sent"]["slips"] = [{"first": 300, "last": 399, "at_ns": 5_000 * MS, "sent": False}]
+    record["near"]["sent"]["skipped"] = 100
+    record["far"]["flows"][0]["arrivals"] = arrivals(times(), FAR_AHEAD, (300, 399))
+    result = result_of(outcome_of(record), OutageSettings(host="far", allowed_s=0.5), "outage udp", "")
+    forward, reverse = result.rows[0].figures, result.rows[1].figures
+    assert forward["interruption"].bounds == (0.0, pytest.approx(1.01))
+    assert forward["budget"].bound == "at least", "nobody knows whether the budget was kept"
+    assert reverse["interruption"].bounds == (0.0, 0.01)
+
+
 def test_an_interruption_that_began_before_the_sender_stopped_ends_when_it_went_on() -> None:
     record = quiet_record()
     record["near"]["sent"]["slips"] = [{"first": 310, "last": 399, "at_ns": 5_000 * MS, "sent": False}]
