@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn a_packet_whose_call_took_long_is_listed_as_sent() {
-        let mut schedule = Schedule::new(0, 10 * MS, 1, 7);
-        assert_eq!(schedule.next(0), Next::Send { slot: 7 });
-        schedule.sent(7, 6 * MS);
+        let mut schedule = Schedule::new(100 * MS, 10 * MS, 1, 7);
+        assert_eq!(schedule.next(100 * MS), Next::Send { slot: 7 });
+        schedule.sent(7, 106 * MS);
         let slips = schedule.record().slips;
         assert_eq!((slips[0].first, slips[0].sent, slips.len()), (7, true, 1));
     }
