@@ -125,13 +125,12 @@ def _nothing(found: Outcome, direction: str) -> Between:
 
 
 def _for_budget(longest: Quantity, budget_s: float) -> Quantity:
-    """The end of the interval that decides; a bound where the budget lies inside, which leaves the criterion open."""
+    """The end of the interval that decides, as a bound; where the budget lies inside, the lower one decides nothing."""
     if longest.interval is None:
         return longest
     if longest.interval.upper <= budget_s:
-        return Quantity(value=longest.interval.upper, unit="s")
-    bound = "at least" if longest.interval.lower <= budget_s else ""
-    return Quantity(value=longest.interval.lower, unit="s", bound=bound)
+        return Quantity(value=longest.interval.upper, unit="s", bound="at most")
+    return Quantity(value=longest.interval.lower, unit="s", bound="at least")
 
 
 def _events(found: Outcome) -> list[Row]:
