@@ -22,11 +22,11 @@ LIGHT = 156
 """Commands that list or tell."""
 SETTINGS = 480
 """Commands that make their options of settings (pydantic, and the values of numpy that settings contain)."""
-PROCEDURE = 490
+PROCEDURE = 495
 """Commands of procedures: their options, and the generator and the plots that stand in the same entry."""
 MOST = {
     "latency": PROCEDURE,
-    **dict.fromkeys(suites(), 500),  # the entries of all procedures of a document
+    **dict.fromkeys(suites(), 506),  # the entries of all procedures of a document
     "--help": LIGHT,
     "system": LIGHT,
     "clock": LIGHT,

@@ -177,7 +177,7 @@ _PLACES = {
     ),
     "why": Place(
         "keisoku.faces.cli.why",
-        "Says where each lost frame of RUN was lost, and why.",
+        "Says where each lost frame of RUN was lost, and why, and where its slowest frames waited.",
     ),
 }
 """Commands with a module each; all others are procedures. A test compares the sentences with the commands' own."""

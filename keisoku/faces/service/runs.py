@@ -284,6 +284,7 @@ class _Run(Observer):
         latency_ns: float | None = None,
     ) -> None:
         """Drawn while the run goes."""
+        self._check()
         with self._lock:
             self.course.saw(of, bits_per_second, loss_percent, latency_ns)
 

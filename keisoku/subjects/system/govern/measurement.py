@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase
 from keisoku.subjects.system.asked_limit import AskedLimit
@@ -26,25 +25,23 @@ def measure(work: Work[GovernSettings]) -> None:
     """Governs for as long as the settings say; without a duration an interruption is the normal end."""
     with set_up(work) as (system, settings, log):
         try:
-            carry_out(system, settings, log, work.observer.tell, work.observer.warn)
+            carry_out(system, settings, log, work.observer)
         except KeyboardInterrupt:
             if settings.duration_s is not None or not log.intervals:
                 raise
             work.observer.warn(phrase("interrupted: the result until now follows"))
 
 
-def carry_out(
-    system: System, settings: GovernSettings, log: IntervalLog, tell: Callable[[str], None], warn: Callable[[str], None]
-) -> None:
+def carry_out(system: System, settings: GovernSettings, log: IntervalLog, observer: Observer) -> None:
     """Governs a system, which the caller leaves, until the time is over or it is interrupted."""
     governor = govern(settings.weighted_objective, settings.candidates, settings.governor, settings.client)
     command = next(governor)
     told: Command | None = None
-    asked = AskedLimit(system, settings.client, log, warn, settings.settle_s)
+    asked = AskedLimit(system, settings.client, log, observer.warn, settings.settle_s)
     used = True
     while settings.duration_s is None or asked.passed_s < settings.duration_s:
         if told is None or (command.phase, command.why) != (told.phase, told.why):
-            tell(
+            observer.tell(
                 phrase(
                     "{time:,.0f} s: {phase}: {limit}: {why}",
                     time=asked.passed_s,
@@ -58,6 +55,7 @@ def carry_out(
         # settling is left out here, and it is told nothing.
         settles = 0 if used else 1
         kept = asked.interval(command.limit, settings.interval_s, command.phase.value, command.why, settles)
+        observer.saw(bits_per_second=kept.observation.bits_per_second)
         used = kept.used
         if used:
             command = governor.send(kept.observation)
