@@ -148,8 +148,9 @@ class TwoHostWire:
         log: bool = False,
         changed_only: bool = False,
         expected: tuple[list[Parts], list[tuple[int, int]]] | None = None,
+        hops: None = None,
     ) -> None:
-        """Begins at the host there, then here."""
+        """Begins at the host there, then here. No frame's hops are followed over two hosts, which a plan refuses."""
         self._forwarded, self._looked_s = 0, 0.0
         trial = json.loads(trial_json)
         own, content = packed(tables)

@@ -335,6 +335,9 @@ class Plan(RunSettings):
         if self.frames or self.capture is not None:
             field = "frames" if self.frames else "capture"
             raise PlanError(field, "frames of two hosts are not kept", "leave it out, or measure at one host")
+        if self.why_late:
+            problem = "frames that arrive at another host are not followed through this one"
+            raise PlanError("why_late", problem, "leave it out, or receive at this host")
         return self
 
     @model_validator(mode="after")

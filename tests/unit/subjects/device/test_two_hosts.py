@@ -26,6 +26,7 @@ _TABLES = st.lists(
         ({"methods": ["latency"]}, "measures one-way latency, and the clocks of two hosts are not related"),
         ({"methods": ["sweep"]}, "sweep is not measured over two hosts"),
         ({"frames": True}, "frames of two hosts are not kept"),
+        ({"why_late": True}, "frames that arrive at another host are not followed"),
         ({"receiver": None, "clock": "ptp:192.0.2.9"}, "one host has one clock"),
         ({"pattern": "bidirectional"}, "one port sends and one receives there"),
     ],

@@ -202,7 +202,7 @@ def test_an_interruption_while_the_sender_was_away_was_said_to_be_shorter_than_a
     record["far"]["flows"][0]["arrivals"] = arrivals(times(), FAR_AHEAD, (300, 399))
     result = result_of(outcome_of(record), OutageSettings(host="far", allowed_s=0.5), "outage udp", "")
     forward, reverse = result.rows[0].figures, result.rows[1].figures
-    assert forward["interruption"].bounds == (0.0, pytest.approx(1.01))
+    assert list(forward["interruption"].bounds or ()) == pytest.approx([0.0, 1.01])
     assert forward["budget"].bound == "at least", "nobody knows whether the budget was kept"
     assert reverse["interruption"].bounds == (0.0, 0.01)
 
