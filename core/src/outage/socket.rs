@@ -109,7 +109,7 @@ impl Datagrams {
             match stamped::receive(self.socket.as_raw_fd(), room) {
                 Ok(received) => {
                     let now_ns = monotonic_ns();
-                    let stamp = received.stamp.map(|ns| ns.wrapping_sub_signed(ahead_ns));
+                    let stamp = received.stamp.map(|ns| ns.wrapping_add_signed(-ahead_ns));
                     // A stamp that cannot be true is of a clock that was set meanwhile.
                     let arrived_ns = stamp.filter(|ns| (self.read_ns..=now_ns).contains(ns));
                     return Some(Datagram {
