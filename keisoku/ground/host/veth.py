@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError
 from keisoku.ground.host.namespace import FOLDER, run_in_namespace
+from keisoku.ground.host.namespace_names import namespace_files
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def far_end(name: str) -> FarEnd | None:
         number = link.get_attr("IFLA_LINK_NETNSID")
         if number is None:
             return _found(index, None)
-        for path in _namespaces():
+        for path in namespace_files():
             with suppress(OSError, NetlinkError, EngineError), path.open("rb") as file:
                 if ip.get_netnsid(fd=file.fileno())["nsid"] == number:
                     return run_in_namespace(path, partial(_found, index, path))
@@ -55,10 +55,3 @@ def _found(index: int, namespace: Path | None) -> FarEnd:
     with IPRoute() as ip:
         link = ip.get_links(index)[0]
         return FarEnd(link.get_attr("IFLA_IFNAME"), namespace, link.get_attr("IFLA_MASTER") is not None)
-
-
-def _namespaces() -> Iterator[Path]:
-    """Those with a name first; then those of processes, each as often as it has some."""
-    with suppress(OSError):
-        yield from FOLDER.iterdir()
-    yield from (process / "ns/net" for process in Path("/proc").iterdir() if process.name.isdecimal())
