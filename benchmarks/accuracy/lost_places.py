@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.lost_mixtures import compiled, drawn, mixture_bed
+from support.bpf_object import compiled
+from support.lost_mixtures import PROGRAMS, drawn, mixture_bed
 
 ARGUMENTS = [int(argument) for argument in sys.argv[1:]] + [None] * 4
 MIXTURES, SEED, FRAMES, RATE = (
@@ -34,7 +35,8 @@ def main() -> int:
     met: Counter[str] = Counter()
     absent: dict[str, str] = {}
     with TemporaryDirectory() as folder:
-        programs = compiled(Path(folder)) if shutil.which("clang") and shutil.which("bpftool") else None
+        found = shutil.which("clang") and shutil.which("bpftool")
+        programs = compiled(PROGRAMS, Path(folder) / "mixture.o") if found else None
         with mixture_bed(programs) as bed:
             if programs is not None:
                 healthy = [cause for cause in bed.causes if not cause.places]

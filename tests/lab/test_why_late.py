@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.bpf_object import compiled
 from support.lab_passages import needs
 from support.lab_trials import on_lab, patient_trial, plan_for
 from support.trials import ATTEMPTS, incomplete
@@ -174,14 +175,7 @@ NEEDS_PROGRAMS = {"filter of a router", "filter of a bridge", "filter before the
 def beds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Bed]]:
     programs = None
     if shutil.which("clang"):
-        programs = tmp_path_factory.mktemp("programs") / "programs.o"
-        include = f"-I/usr/include/{subprocess.check_output(['uname', '-m'], text=True).strip()}-linux-gnu"
-        subprocess.run(
-            ["clang", "-target", "bpf", "-O2", "-g", include, "-x", "c", "-c", "-", "-o", programs],
-            input=PROGRAMS,
-            text=True,
-            check=True,
-        )
+        programs = compiled(PROGRAMS, tmp_path_factory.mktemp("programs") / "programs.o")
     made: dict[str, Bed] = {}
     with ExitStack() as stack:
 

@@ -6,7 +6,6 @@ import random
 import re
 import shutil
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -14,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.bpf_object import compiled
 from support.device_shell import DeviceShell
 from support.lab_passages import needs
 from support.lab_trials import on_lab, patient_trial, plan_for, trial
-from support.lost_mixtures import compiled, drawn, mixture_bed
+from support.lost_mixtures import PROGRAMS as MIXED_PROGRAMS
+from support.lost_mixtures import drawn, mixture_bed
 from support.tap_device import TapDevice
 from support.trials import ATTEMPTS, incomplete
 
@@ -242,14 +243,7 @@ NEEDS_PROGRAMS = {*XDP_SEES, "tc program at the input", "tc program at the outpu
 def beds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Bed]]:
     programs = None
     if shutil.which("clang") and shutil.which("bpftool"):
-        programs = tmp_path_factory.mktemp("programs") / "programs.o"
-        include = f"-I/usr/include/{subprocess.check_output(['uname', '-m'], text=True).strip()}-linux-gnu"
-        subprocess.run(
-            ["clang", "-target", "bpf", "-O2", "-g", include, "-x", "c", "-c", "-", "-o", programs],
-            input=PROGRAMS,
-            text=True,
-            check=True,
-        )
+        programs = compiled(PROGRAMS, tmp_path_factory.mktemp("programs") / "programs.o")
     made: dict[str, Bed] = {}
     with ExitStack() as stack:
 
@@ -426,7 +420,9 @@ def test_known_faults_are_told_one_by_one() -> None:
 def test_every_lost_frame_of_mixtures_has_its_own_cause(tmp_path: Path, mixtures: int = 6) -> None:
     """A sample of benchmarks/accuracy/lost_places.py: three causes at once, and somebody who gets copies."""
     chance = random.Random(4242)
-    programs = compiled(tmp_path) if shutil.which("clang") and shutil.which("bpftool") else None
+    programs = (
+        compiled(MIXED_PROGRAMS, tmp_path / "mixture.o") if shutil.which("clang") and shutil.which("bpftool") else None
+    )
     disturbed = 0
     with mixture_bed(programs) as bed:
         for _ in range(mixtures):

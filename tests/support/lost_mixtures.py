@@ -10,7 +10,6 @@ import ctypes
 import random
 import re
 import socket
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -403,15 +402,6 @@ def mixture_bed(programs: Path | None) -> Iterator[MixtureBed]:
     with ExitStack() as stack:
         lab = stack.enter_context(Lab("router"))
         yield MixtureBed(lab, programs, stack)
-
-
-def compiled(folder: Path) -> Path:
-    """The BPF programs of this file, as an object."""
-    made = folder / "mixture.o"
-    include = f"-I/usr/include/{subprocess.check_output(['uname', '-m'], text=True).strip()}-linux-gnu"
-    command = ["clang", "-target", "bpf", "-O2", "-g", include, "-x", "c", "-c", "-", "-o", str(made)]
-    subprocess.run(command, input=PROGRAMS, text=True, check=True)
-    return made
 
 
 def drawn(chance: random.Random, causes: Sequence[Cause]) -> tuple[list[Cause], list[int], str]:
