@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.command_line import keisoku, start
-from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, Truth
+from support.outage_bed import FAR, FAR6, NEIGHBOUR_ASKED_AGAIN_MS, PORT, Bed, FarEnd, Truth
 
 from keisoku.subjects.stream.outage.analysis import FlowOutcome, Outcome, outcome_of
 from keisoku.subjects.stream.outage.measure import last_record
@@ -21,7 +21,7 @@ from keisoku.subjects.stream.outage.settings import OutageSettings
 
 pytestmark = pytest.mark.lab
 PATIENCE_S = 60.0
-HELD_NS = 5_000_000
+HELD_NS = 4 * NEIGHBOUR_ASKED_AGAIN_MS * 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def check(flow: FlowOutcome, truth: Truth) -> None:
     """The only interruption of a flow has the length that it had."""
     (one,) = flow.of_path
     least, most = truth.length_ns
-    # Packets that a kernel keeps while a link is down come when it is up, a little later than the call that raised it.
+    # Packets that a kernel keeps while a link is down come when it is up and the neighbour has answered.
     assert one.length.lowest <= most + HELD_NS * bool(one.held) and least <= one.length.highest, (one, truth)
 
 

@@ -29,6 +29,7 @@ _numbers = itertools.count(7_000)
 NEAR, FAR = "198.18.40.2", "198.18.41.2"
 NEAR6, FAR6 = "fd00:40::2", "fd00:41::2"
 PORT = 8622
+NEIGHBOUR_ASKED_AGAIN_MS = 10
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,10 @@ def _forward() -> None:
 def _raise(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, str] | None) -> None:
     for setting in ("accept_dad", "dad_transmits"):
         Path(f"/proc/sys/net/ipv6/conf/{name}/{setting}").write_text("0")
+    for version in (4, 6):
+        # A first question for the neighbour's address is lost where the peer's carrier comes a moment later. The next
+        # would follow after a second, which is a part of the interruption, but not of the truth that the bed knows.
+        Path(f"/proc/sys/net/ipv{version}/neigh/{name}/retrans_time_ms").write_text(str(NEIGHBOUR_ASKED_AGAIN_MS))
     with IPRoute() as route:
         index = route.link_lookup(ifname=name)[0]
         for address, length in addresses:
