@@ -173,7 +173,7 @@ def test_a_decimal_comma_was_read_as_two_columns() -> None:
 @pytest.mark.parametrize("text", ["1,234E-9\n2,345E-9\n1,045E-9\n", "1234,567\n1234,067\n", "0,5 7,25\n1,0 3,5\n"])
 def test_numbers_that_are_no_thousands_are_read_with_their_commas(text: str) -> None:
     meant = [float(line.split()[-1].replace(",", ".")) for line in text.splitlines()]
-    assert read(text, tau0_s=None if " " in text else 1.0).phase_s.tolist() == meant
+    assert read(text, "s", None if " " in text else 1.0).phase_s.tolist() == meant
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_numbers_that_are_no_thousands_are_read_with_their_commas(text: str) -> 
 )
 def test_commas_that_may_be_either_are_refused(text: str) -> None:
     if text.startswith("0,100"):
-        assert read(text).phase_s.tolist() == [100.0, 200.0, 300.0]  # evenly rising integers are times
+        assert read(text, "s").phase_s.tolist() == [100.0, 200.0, 300.0]  # evenly rising integers are times
         return
     with pytest.raises(PlanError, match="commas may be decimal commas or separate columns: it begins with"):
         read(text, tau0_s=1.0)
@@ -240,6 +240,14 @@ def test_a_time_column_that_contradicts_tau0_was_ignored() -> None:
         assert refused.value.field == "tau0"
     with pytest.raises(PlanError, match=r"tau0: it is not given, and .* has no times"):
         read("1e-9\n2e-9\n")
+
+
+def test_phases_of_a_clock_that_cannot_be_were_taken_as_seconds() -> None:
+    text = "-0,255880\n0,255551\n0,029455\n-0,285613\n-1,215632\n" * 4
+    with pytest.raises(PlanError, match=r"unit: it is not given, and as seconds the phases of .* change by 5\d\.\d %"):
+        read(text, tau0_s=1.0)
+    assert nanoseconds(read(text, "ns", 1.0))[1] == pytest.approx(0.255551)
+    assert read(text, "s", 1.0).unit == "s"
 
 
 def test_gaps_of_a_time_column_were_ignored() -> None:
@@ -313,9 +321,9 @@ def test_a_head_of_stable32_gives_the_interval_and_says_what_the_numbers_are() -
 def test_phase_of_others_is_read(tmp_path: Path) -> None:
     found = read("# counter\n0 1.5\n1 nan\n2 -2.5e3\n" + "".join(f"{n} 0\n" for n in range(3, 11)), "ns")
     assert found.phase_s[:3] == pytest.approx([1.5e-9, np.nan, -2.5e-6], nan_ok=True)
-    assert read("0,1\n1,2\n", name="tic.csv").phase_s.tolist() == [1.0, 2.0]
+    assert read("0,1\n1,2\n", "s", name="tic.csv").phase_s.tolist() == [1.0, 2.0]
     np.save(tmp_path / "tic.npy", np.arange(3000.0))
-    saved = read_phase(tmp_path / "tic.npy", tau0_s=0.5)
+    saved = read_phase(tmp_path / "tic.npy", "s", 0.5)
     assert (len(saved.phase_s), saved.tau0_s, saved.timed) == (3000, 0.5, False)
     np.save(tmp_path / "two.npy", np.column_stack((np.arange(10.0) * 3, np.ones(10))))
     assert read_phase(tmp_path / "two.npy").tau0_s == 3.0

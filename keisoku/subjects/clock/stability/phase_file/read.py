@@ -21,6 +21,9 @@ from keisoku.subjects.clock.stability.phase_file.servo import is_servo, read_ser
 from keisoku.subjects.clock.stability.phase_log import Integers
 from keisoku.subjects.clock.stability.power_law import Floats
 
+MOST_RATE = 0.01
+"""Of a clock against its reference. The worst oscillators of watches and of chips without a crystal stay below 1 %."""
+
 
 @dataclass(frozen=True)
 class FilePhase:
@@ -88,7 +91,18 @@ def read_phase(
         raise PlanError("tau0", f"it is not given, and {path} has no times", "give the time from one phase to the next")
     else:
         place = np.arange(len(phase_s), dtype=np.int64)
+    if unit is None and not written.unit:
+        _check_seconds(path, phase_s, place, tau0_s)
     return FilePhase(tau0_s, place, phase_s, found.form, named, used, timed, tuple(flags))
+
+
+def _check_seconds(path: Path, phase_s: Floats, place: Integers, tau0_s: float) -> None:
+    """Raises PlanError if phases without a unit change by more than any clock's, taken as seconds."""
+    steps = np.abs(np.diff(phase_s)) / (np.diff(place).clip(1) * tau0_s)
+    usual = float(np.median(steps[np.isfinite(steps)])) if np.isfinite(steps).any() else 0.0
+    if usual > MOST_RATE:
+        problem = f"it is not given, and as seconds the phases of {path} change by {100 * usual:.3g} % of the time"
+        raise PlanError("unit", problem, "give the unit of the phases, such as ns")
 
 
 def _recorded(path: Path, column: str | None) -> Recorded:
