@@ -180,6 +180,15 @@ impl Far {
         self.locked().open(wanted, peer, local)
     }
 
+    /// Whether there is such a session of a client at this address.
+    pub fn knows(&self, token: u64, peer: IpAddr) -> bool {
+        let state = self.locked();
+        state
+            .sessions
+            .get(&token)
+            .is_some_and(|own| own.peer == peer)
+    }
+
     /// `None` if there is no such session.
     pub fn record(&self, token: u64) -> Option<FarRecord> {
         let state = self.locked();

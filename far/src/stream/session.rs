@@ -22,7 +22,7 @@ use crate::host::context::context;
 use crate::host::interface_setting::InterfaceSetting;
 use crate::host::link_rate::link_rates;
 use crate::two_ended::control::{Control, Message, Problem, field};
-use crate::two_ended::one_client::Sessions;
+use crate::two_ended::clients::Sessions;
 use crate::two_ended::peer::Peer;
 
 const IDLE: Duration = Duration::from_secs(600);
