@@ -100,6 +100,7 @@ LABELS: Mapping[str, str] = {
     "undo": phrase("Undoing of the event"),
     "while_": phrase("Command meanwhile"),
     "markers": phrase("FIFO of markers"),
+    "markers_http": phrase("Port for markers"),
     "silence_s": phrase("Longest time without a packet"),
     "allowed_s": phrase("Longest interruption allowed"),
     "stable_s": phrase("Load before the event"),
