@@ -30,7 +30,7 @@ LONG_STOP_NS = 50_000_000
 """A host that is stopped for less loses nothing: its network card, or its hypervisor, keeps what comes."""
 EDGE_NS = 10_000_000
 """How exactly the times of a stop are known."""
-End = Literal["answered again", "same session", "new session", "new connection", "never"]
+End = Literal["answered again", "same session", "new session", "new connection", "another address", "never"]
 Cause = Literal["path", "near host", "far host"]
 
 
@@ -315,9 +315,8 @@ def _restarted(direction: str, flow: int, one: Restart, begun_ns: int) -> Interr
 
     length = one.end.since(one.begin).at_least(0.0)
     lost = one.last - one.first + 1
-    return Interruption(
-        direction, flow, since(one.begin), since(one.end), length, lost, 0, "path", "new session", None, None
-    )
+    ended: End = "another address" if one.moved else "new session"
+    return Interruption(direction, flow, since(one.begin), since(one.end), length, lost, 0, "path", ended, None, None)
 
 
 def _endless(one: Interruption) -> Interruption:

@@ -192,6 +192,7 @@ ENDED = {
     "answered again": "",
     "new connection": phrase("came back on a new connection"),
     "same session": phrase("came back on the same socket"),
+    "another address": phrase("came back at another address"),
     "new session": phrase("came back by a far end that was started again"),
     "never": phrase("never came back"),
 }
