@@ -9,6 +9,7 @@ pub mod arrivals;
 mod connection;
 pub mod far;
 pub mod host_watch;
+mod join;
 pub mod near;
 pub mod packet;
 #[cfg(feature = "python")]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::host::kernel_clock::monotonic_ns;
 use crate::stamped_socket::address::from_kernel;
 
 use super::far::{Far, Wanted};
@@ -28,10 +29,26 @@ const LOOK_MS: i32 = 100;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 enum Request {
-    Open { wanted: Wanted },
-    Known { token: u64 },
-    Report { token: u64 },
-    Close { token: u64 },
+    Open {
+        wanted: Wanted,
+    },
+    /// This end asks the far end at `remote` to be let in, and sends to it: one pair of a mesh.
+    Join {
+        wanted: Wanted,
+        remote: SocketAddr,
+    },
+    Look {
+        tokens: Vec<u64>,
+    },
+    Known {
+        token: u64,
+    },
+    Report {
+        token: u64,
+    },
+    Close {
+        token: u64,
+    },
 }
 
 pub struct Service {
@@ -40,11 +57,13 @@ pub struct Service {
     port: u16,
     over: AtomicBool,
     clients: AtomicUsize,
+    /// Whether clients may tell it to send to other far ends.
+    mesh: bool,
 }
 
 impl Service {
     /// Listens at an address of this host; its packets have the same port, and connections of flows the next one.
-    pub fn open(address: SocketAddr, most_per_second: u64) -> io::Result<Self> {
+    pub fn open(address: SocketAddr, most_per_second: u64, mesh: bool) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let port = listener.local_addr()?.port();
         let far = Far::begin(None, port, most_per_second)?;
@@ -62,6 +81,7 @@ impl Service {
             port,
             over: AtomicBool::new(false),
             clients: AtomicUsize::new(0),
+            mesh,
         })
     }
 
@@ -139,6 +159,17 @@ impl Service {
                 Ok(opened) => json!(opened),
                 Err(refusal) => json!({ "error": refusal }),
             },
+            Request::Join { .. } if !self.mesh => {
+                json!({ "error": "sends to no other far end; start it with --mesh" })
+            }
+            Request::Join { wanted, remote } => match self.far.join(&wanted, remote) {
+                Ok(token) => json!({ "token": token }),
+                Err(refusal) => json!({ "error": refusal }),
+            },
+            Request::Look { tokens } => {
+                let looks: Vec<_> = tokens.iter().map(|token| self.far.look(*token)).collect();
+                json!({ "now_ns": monotonic_ns(), "looks": looks })
+            }
             Request::Known { token } => json!({ "known": self.far.record(token).is_some() }),
             Request::Report { token } => json!({ "record": self.far.record(token) }),
             Request::Close { token } => {
@@ -211,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_client_is_let_in_and_told_what_came_and_nonsense_is_refused_in_a_sentence() {
-        let service = Service::open((Ipv4Addr::LOCALHOST, 0).into(), 1000).unwrap();
+        let service = Service::open((Ipv4Addr::LOCALHOST, 0).into(), 1000, false).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| service.serve());
             let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, service.port())).unwrap();
@@ -239,6 +270,62 @@ mod tests {
             );
             drop(stream);
             service.stop();
+        });
+    }
+
+    fn greeted(service: &Service) -> TcpStream {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, service.port())).unwrap();
+        stream.write_all(GREETING).unwrap();
+        stream.read_exact(&mut vec![0; GREETING.len()]).unwrap();
+        stream
+    }
+
+    #[test]
+    fn two_far_ends_send_to_each_other_where_one_may_be_told_to() {
+        let open = |mesh| Service::open((Ipv4Addr::LOCALHOST, 0).into(), 1000, mesh).unwrap();
+        let (one, other) = (open(true), open(false));
+        thread::scope(|scope| {
+            scope.spawn(|| one.serve());
+            scope.spawn(|| other.serve());
+            let mut streams = [greeted(&one), greeted(&other)];
+            let wanted = json!({"flows": 1, "interval_ns": 5_000_000, "quiet_ns": 1_000_000_000, "first": 0});
+            let join = |port| json!({"do": "join", "wanted": wanted, "remote": format!("127.0.0.1:{port}")});
+            let token = asked(&mut streams[0], &join(other.port()))["token"]
+                .as_u64()
+                .unwrap();
+            for stream in &mut streams {
+                let look = json!({"do": "look", "tokens": [token, 1]});
+                loop {
+                    let looked = asked(stream, &look);
+                    assert!(looked["looks"][1].is_null() && looked["now_ns"].is_u64());
+                    if looked["looks"][0]["received"].as_u64().unwrap() >= 20 {
+                        break;
+                    }
+                    thread::sleep(Duration::from_millis(5));
+                }
+                let report = asked(stream, &json!({"do": "report", "token": token}));
+                let arrivals = &report["record"]["flows"][0]["arrivals"];
+                assert!(arrivals["missing"].as_array().unwrap().is_empty());
+            }
+            let refusals = [
+                (
+                    asked(&mut streams[0], &join(1)),
+                    "does not reach 127.0.0.1:1",
+                ),
+                (
+                    asked(&mut streams[1], &join(one.port())),
+                    "sends to no other far end; start it with --mesh",
+                ),
+            ];
+            for (refused, said) in refusals {
+                assert!(
+                    refused["error"].as_str().unwrap().starts_with(said),
+                    "{refused}"
+                );
+            }
+            drop(streams);
+            one.stop();
+            other.stop();
         });
     }
 }

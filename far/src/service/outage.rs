@@ -3,22 +3,26 @@
 use keisoku::outage::service::Service as Server;
 
 use super::{Open, Service};
-use crate::options::Options;
+use crate::options::{Form, Options};
 
 /// Packets a second of all clients together.
 const MOST_PER_SECOND: u64 = 200_000;
 
 pub const SERVICE: Service = Service {
     name: "outage",
-    summary: "answers 'keisoku outage udp' and 'outage tcp' of other hosts",
+    summary: "answers 'keisoku outage' of other hosts, and is an end of a mesh",
     port: 8622,
-    options: &[],
+    options: &[Form {
+        name: "mesh",
+        value: None,
+        help: "also send to other far ends that let this one in, where 'keisoku outage mesh' asks for it",
+    }],
     open,
 };
 
 fn open(options: &Options) -> Result<Box<dyn Open>, String> {
     let address = options.place()?.address(options.port()?)?;
-    let server = Server::open(address, MOST_PER_SECOND).map_err(|error| {
+    let server = Server::open(address, MOST_PER_SECOND, options.has("mesh")).map_err(|error| {
         format!("{address} cannot be listened at: {error}; choose another address or --port")
     })?;
     Ok(Box::new(server))

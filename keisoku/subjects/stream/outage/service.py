@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import argument
@@ -49,7 +50,7 @@ def measure(work: Work[ServiceSettings]) -> None:
     """Asks while the course goes on. Raises EngineError if the host is not known, or a command fails."""
     settings = work.settings
     target = Target.parse(settings.target)
-    Place(target.host, settings.namespace or None).inside(lambda: _measure(work, target))
+    Place(target.host, namespace_of(settings.namespace) or None).inside(lambda: _measure(work, target))
 
 
 def _measure(work: Work[ServiceSettings], target: Target) -> None:
