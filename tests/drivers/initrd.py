@@ -1,20 +1,25 @@
-"""The guest's initial RAM disk: busybox, the modules that the root file system needs, and `init`."""
+"""The guest's initial RAM disk: busybox, modules of its kernel, `init`, and other files."""
 
 from __future__ import annotations
 
 import lzma
 import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_NEEDED = ("9p", "9pnet_virtio", "overlay")
 
-
-def initrd(kernel: Path, init: bytes, settings: Mapping[str, str]) -> bytes:
-    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package."""
+def initrd(
+    kernel: Path,
+    init: bytes,
+    settings: Mapping[str, str],
+    needed: Sequence[str],
+    files: Mapping[str, Path] | None = None,
+) -> bytes:
+    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package, `needed` are modules of it, and
+    `files` are programs by their places."""
     modules = next((kernel / "lib/modules").iterdir())
-    found = _in_order(modules)
+    found = _in_order(modules, needed)
     archive = _Archive()
     for folder in ("bin", "m"):
         archive.add(folder, stat.S_IFDIR | 0o755, b"")
@@ -27,19 +32,21 @@ def initrd(kernel: Path, init: bytes, settings: Mapping[str, str]) -> bytes:
     archive.add("modules", stat.S_IFREG | 0o644, names.encode())
     lines = "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
     archive.add("guest", stat.S_IFREG | 0o644, lines.encode())
+    for name, path in (files or {}).items():
+        archive.add(name, stat.S_IFREG | 0o755, path.read_bytes())
     archive.add("init", stat.S_IFREG | 0o755, init)
     return archive.whole()
 
 
-def _in_order(modules: Path) -> list[str]:
-    """Paths of the modules, each after those that it depends on."""
+def _in_order(modules: Path, needed: Sequence[str]) -> list[str]:
+    """Paths of these modules, each after those that it depends on."""
     depends = {}
     for line in (modules / "modules.dep").read_text().splitlines():
         path, _, needs = line.partition(":")
         depends[path] = needs.split()
     names = {Path(path).name.split(".")[0]: path for path in depends}
     found: list[str] = []
-    for name in _NEEDED:
+    for name in needed:
         # modules.dep lists the farthest dependency last.
         found += [path for path in [*reversed(depends[names[name]]), names[name]] if path not in found]
     return found

@@ -61,7 +61,9 @@ def _processes(runtime: str, kind: str, parts: list[str]) -> Iterator[int]:
 def _questions(runtime: str, kind: str, parts: list[str]) -> Iterator[tuple[str, ...]]:
     name = parts[-1]
     if kind == "pod":
-        for one in _said(runtime, "pods", "--quiet", "--state", "ready", "--namespace", parts[0], "--name", f"^{name}$").split():
+        for one in _said(
+            runtime, "pods", "--quiet", "--state", "ready", "--namespace", parts[0], "--name", f"^{name}$"
+        ).split():
             yield "inspectp", one
     elif runtime == "crictl":
         for one in _said(runtime, "ps", "--quiet", "--state", "running", "--name", f"^{name}$").split():

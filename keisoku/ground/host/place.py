@@ -1,6 +1,7 @@
 """Where one end of a path measurement is: a host or address, in this process's network namespace or a named one.
 
-Written HOST or HOST@NAMESPACE, of which NAMESPACE may be container:NAME or pod:NAMESPACE/NAME. It resolves names and opens TCP connections there.
+Written HOST or HOST@NAMESPACE; the latter may be container:NAME or pod:NAMESPACE/NAME. It resolves names and opens
+TCP connections there.
 """
 
 from __future__ import annotations

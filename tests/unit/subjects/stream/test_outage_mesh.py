@@ -26,7 +26,7 @@ LATE = 5
 
 
 def seen(receiver: int, sender: int, lost: tuple[int, int] | None) -> dict[str, Any]:
-    """What an end kept of its session with another one that sent to it; `lost` are the first and last that did not come."""
+    """What an end kept of its session with another one; `lost` are the first and last packet that did not come."""
     count = LENGTH // INTERVAL + LATE
     sent = [BEGUN + AHEAD[sender] + number * INTERVAL for number in range(count)]
     came = [number for number in range(count) if lost is None or not lost[0] <= number <= lost[1]]

@@ -18,9 +18,8 @@ from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import Control
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.stream.outage.mesh.settings import MeshSettings, name_of
-from keisoku.subjects.stream.outage.session import GREETING
+from keisoku.subjects.stream.outage.session import GREETING, SERVER
 
-SERVER = "keisoku outage serve --mesh"
 _CONNECT_S, _JOIN_S = 5.0, 15.0
 _LOOK_S = 1.0
 """An end that does not answer a look in this time is looked at again the next time."""
@@ -59,7 +58,7 @@ class End:
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Its answer. Raises EngineError with the remedy, or with what it refuses."""
         if self._control is None:
-            connection = self.place.connect(self.port, min(timeout_s, _CONNECT_S), SERVER)
+            connection = self.place.connect(self.port, min(timeout_s, _CONNECT_S), f"{SERVER} --mesh")
             self._control = Control(connection, self.name, GREETING)
             try:
                 self._control.greet(timeout_s)
