@@ -23,7 +23,6 @@ use crate::stamped_socket::address::KernelAddress;
 use super::arrivals::{Arrival, Arrivals, ArrivalsRecord, Delays, DelaysRecord};
 use super::connection::{Connection, Listener};
 use super::host_watch::{HostRecord, HostWatch};
-use super::join::let_in;
 use super::packet::{BYTES, Kind, Packet, UNKNOWN_BYTES};
 use super::schedule::{Next, Schedule, ScheduleRecord};
 use super::socket::Datagrams;
@@ -194,11 +193,15 @@ impl Far {
         self.locked().open(wanted, peer, local)
     }
 
-    /// Asks the far end at `remote` to be let in, and sends to it: both then hold the same session. It goes on as long as
-    /// somebody looks at it. Returns its token; the error is one sentence for whoever wants it.
-    pub fn join(&self, wanted: &Wanted, remote: SocketAddr) -> Result<u64, String> {
-        let (opened, local) = let_in(wanted, remote)?;
-        let to = SocketAddr::new(remote.ip(), opened.port);
+    /// Sends to another far end, at `to`, which has let this one in with `token` where it comes from `local`: both then hold
+    /// the same session. It goes on as long as somebody looks at it. The error is one sentence for whoever wants it.
+    pub fn join(
+        &self,
+        wanted: &Wanted,
+        token: u64,
+        to: SocketAddr,
+        local: IpAddr,
+    ) -> Result<(), String> {
         let mut state = self.locked();
         state.has_room(wanted)?;
         state.listen_for(local)?;
@@ -208,8 +211,8 @@ impl Far {
             flow.to = Some(Way::Udp(KernelAddress::of(to)));
             flow.from.push((session.opened_ns, to));
         }
-        state.sessions.insert(opened.token, session);
-        Ok(opened.token)
+        state.sessions.insert(token, session);
+        Ok(())
     }
 
     /// What came of a session until now; it goes on as long as somebody looks. `None` if there is no such session.

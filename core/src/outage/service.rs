@@ -16,6 +16,7 @@ use crate::host::kernel_clock::monotonic_ns;
 use crate::stamped_socket::address::from_kernel;
 
 use super::far::{Far, Wanted};
+use super::join::let_in;
 
 const GREETING: &[u8] = b"keisoku-outage 1\n";
 const IDLE: Duration = Duration::from_secs(5);
@@ -162,7 +163,7 @@ impl Service {
             Request::Join { .. } if !self.mesh => {
                 json!({ "error": "sends to no other far end; start it with --mesh" })
             }
-            Request::Join { wanted, remote } => match self.far.join(&wanted, remote) {
+            Request::Join { wanted, remote } => match self.join(&wanted, remote) {
                 Ok(token) => json!({ "token": token }),
                 Err(refusal) => json!({ "error": refusal }),
             },
@@ -177,6 +178,15 @@ impl Service {
                 json!({ "closed": true })
             }
         }
+    }
+}
+
+impl Service {
+    fn join(&self, wanted: &Wanted, remote: SocketAddr) -> Result<u64, String> {
+        let (opened, local) = let_in(wanted, remote)?;
+        let to = SocketAddr::new(remote.ip(), opened.port);
+        self.far.join(wanted, opened.token, to, local)?;
+        Ok(opened.token)
     }
 }
 

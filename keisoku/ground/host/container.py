@@ -15,7 +15,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 
-_FORM = re.compile(r"(?P<kind>container|pod):(?P<name>\S*)")
+_FORM = re.compile(r"(?P<kind>container|pod):(?P<name>.*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """What runtimes allow; never an option of theirs."""
 _PATIENCE_S = 20.0
@@ -44,7 +44,7 @@ def namespace_of(text: str, field: str = "namespace") -> str:
     for runtime in runtimes:
         for process in _processes(runtime, kind, parts):
             return f"/proc/{process}/ns/net"
-    problem = f"no {kind} that runs is called {name}, as {' and '.join(runtimes)} say"
+    problem = f"no {kind} that runs is called {name} (asked: {', '.join(runtimes)})"
     raise PlanError(field, problem, "start it, correct its name, or run keisoku as the user who started it")
 
 

@@ -15,7 +15,9 @@ def test_other_names_stay_as_they_are(text: str) -> None:
     assert namespace_of(text) == text
 
 
-@pytest.mark.parametrize("text", ["container:", "container:--help", "container:a b", "pod:web", "pod:a/b/c", "pod:/web"])
+@pytest.mark.parametrize(
+    "text", ["container:", "container:--help", "container:a b", "pod:web", "pod:a/b/c", "pod:/web"]
+)
 def test_what_names_no_container_is_refused_before_any_runtime_is_asked(text: str) -> None:
     with pytest.raises(PlanError, match=r"names no (container|pod)"):
         namespace_of(text)

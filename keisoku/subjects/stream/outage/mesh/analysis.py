@@ -79,11 +79,11 @@ class Clock:
         self.width_ns = float((found[:, 2] - found[:, 0]).max(initial=0)) / 2
 
     def here(self, theirs_ns: float) -> float:
-        """This host's time at a time of the end's clock."""
+        """This host's time in ns at a time (ns) of the end's clock."""
         return theirs_ns - float(np.interp(theirs_ns, self._theirs, self._ahead))
 
     def there(self, ours_ns: float) -> float:
-        """The end's time at one of this host's clock."""
+        """The end's time in ns at one (ns) of this host's clock."""
         return ours_ns + float(np.interp(ours_ns, self._ours, self._ahead))
 
 
