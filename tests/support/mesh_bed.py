@@ -19,8 +19,7 @@ from keisoku.ground.host.undo import record, undo
 from support.outage_bed import Truth
 
 _numbers = itertools.count(8_000)
-_DISABLED, _FORWARDING = 0, 3
-"""States of a port of a bridge."""
+_PATIENCE_S = 60.0
 _BRIDGE = "b"
 
 
@@ -58,16 +57,21 @@ class MeshBed:
 
     def cut(self, place: int, length_s: float) -> Truth:
         """Lets nothing through at the port of a host for so long, and says when."""
-        begun = self._set(place, _DISABLED)
+        begun = self._set(place, "down")
         time.sleep(max(0.0, begun[0] / 1e9 + length_s - time.monotonic()))
-        return Truth(begun, self._set(place, _FORWARDING))
+        since_ns, _ = self._set(place, "up")
+        # The bridge forwards as soon as the kernel has seen the carrier, which it does a little later.
+        until_s = time.monotonic() + _PATIENCE_S
+        while self._route.get_links(self.ports[place])[0].get_attr("IFLA_OPERSTATE") != "UP":
+            assert time.monotonic() < until_s, "the link does not come up"
+        return Truth(begun, (since_ns, time.monotonic_ns()))
 
     def cut_for_good(self, place: int) -> None:
-        self._set(place, _DISABLED)
+        self._set(place, "down")
 
-    def _set(self, place: int, state: int) -> tuple[int, int]:
+    def _set(self, place: int, state: str) -> tuple[int, int]:
         before_ns = time.monotonic_ns()
-        self._route.brport("set", index=self.ports[place], state=state)
+        self._route.link("set", index=self.ports[place], state=state)
         return before_ns, time.monotonic_ns()
 
     def _connected(self, place: int) -> int:

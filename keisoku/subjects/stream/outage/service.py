@@ -169,7 +169,7 @@ def analyse(directory: RunDirectory) -> Findings:
     result = result_of(found, settings, NAME, phrase("interruptions of {target}", target=settings.target))
     said = phrase("which of both ways was interrupted, or whether the service itself, cannot be known from here")
     result = result.model_copy(update={"remarks": [*result.remarks, said]})
-    return Findings([result], outage_plots(found), {"interruptions.csv": interruption_lines(found)})
+    return Findings([result], outage_plots(found), {"interruptions": interruption_lines(found)})
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:

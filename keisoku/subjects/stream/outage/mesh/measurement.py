@@ -74,7 +74,7 @@ def analyse(directory: RunDirectory) -> Findings:
     found = mesh_outcome_of(json.loads(lines[-1]))
     settings = MeshSettings.model_validate(directory.plan)
     title = plural("interruptions among {count} end", "interruptions among {count} ends", count=len(found.names))
-    files = {"matrix.csv": matrix_lines(found), "interruptions.csv": interruption_lines(found.as_one())}
+    files = {"matrix": matrix_lines(found), "interruptions": interruption_lines(found.as_one())}
     return Findings([result_of(found, settings, NAME, title)], mesh_plots(found), files)
 
 
