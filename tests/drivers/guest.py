@@ -31,8 +31,6 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keis
 """Where `setup.sh drivers` puts the kernel."""
 _QEMU = "qemu-system-x86_64"
 _MEMORY_MIB = 3072
-MODULES = ("9p", "9pnet_virtio", "overlay")
-"""What its root file system needs."""
 _BOOT_S = {"kvm": 60.0, "tcg": 900.0}
 _CASE_S = 700.0
 """Longer than the guest's own limit for a case."""
@@ -48,7 +46,7 @@ class Guest:
     """Started when it is made; `close` ends it. Raises NoGuestError where there can be none."""
 
     def __init__(self) -> None:
-        self._kernel = kernel()
+        self._kernel = _kernel()
         self._asked = 0
         self._folder = Path(tempfile.mkdtemp(prefix="keisoku-drivers-"))
         began_s = time.monotonic()
@@ -107,7 +105,7 @@ class Guest:
             "KERNEL_MODULES": str(self._kernel / "lib/modules"),
         }
         init = (Path(__file__).parent / "init").read_bytes()
-        (self._folder / "initrd").write_bytes(initrd(self._kernel, init, settings, MODULES))
+        (self._folder / "initrd").write_bytes(initrd(self._kernel, init, settings))
         failures = []
         for accelerator in ("kvm", "tcg") if os.access("/dev/kvm", os.W_OK) else ("tcg",):
             try:
@@ -144,7 +142,7 @@ class Guest:
         if accelerator == "tcg":
             # The guest sees this counter, and cannot find its rate while others want the CPU: its time ran 7 times too
             # fast.
-            words += f" tsc_early_khz={counter_khz()}"
+            words += f" tsc_early_khz={_counter_khz()}"
         folder = self._folder
         command = [
             _QEMU, "-machine", "q35,hpet=off", *fast, "-smp", "2", "-m", str(_MEMORY_MIB),
@@ -199,14 +197,12 @@ class Guest:
         return told
 
 
-def counter_khz() -> int:
-    """The rate of this host's TSC."""
+def _counter_khz() -> int:
     (first, then, _), (last, now, _) = clock_brackets(time.CLOCK_MONOTONIC_RAW, 2, 20, 200_000_000)
     return round((last - first) / (now - then) * 1e6)
 
 
-def kernel() -> Path:
-    """The folder of its unpacked package. Raises NoGuestError where no guest can be started."""
+def _kernel() -> Path:
     if os.uname().machine != "x86_64":
         raise NoGuestError("the guest is an x86_64 machine, and this one is not")
     if shutil.which(_QEMU) is None:

@@ -1,25 +1,20 @@
-"""The guest's initial RAM disk: busybox, modules of its kernel, `init`, and other files."""
+"""The guest's initial RAM disk: busybox, the modules that the root file system needs, and `init`."""
 
 from __future__ import annotations
 
 import lzma
 import shlex
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+_NEEDED = ("9p", "9pnet_virtio", "overlay")
 
-def initrd(
-    kernel: Path,
-    init: bytes,
-    settings: Mapping[str, str],
-    needed: Sequence[str],
-    files: Mapping[str, Path] | None = None,
-) -> bytes:
-    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package, `needed` are modules of it, and
-    `files` are programs by their places."""
+
+def initrd(kernel: Path, init: bytes, settings: Mapping[str, str]) -> bytes:
+    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package."""
     modules = next((kernel / "lib/modules").iterdir())
-    found = _in_order(modules, needed)
+    found = _in_order(modules)
     archive = _Archive()
     for folder in ("bin", "m"):
         archive.add(folder, stat.S_IFDIR | 0o755, b"")
@@ -32,21 +27,19 @@ def initrd(
     archive.add("modules", stat.S_IFREG | 0o644, names.encode())
     lines = "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
     archive.add("guest", stat.S_IFREG | 0o644, lines.encode())
-    for name, path in (files or {}).items():
-        archive.add(name, stat.S_IFREG | 0o755, path.read_bytes())
     archive.add("init", stat.S_IFREG | 0o755, init)
     return archive.whole()
 
 
-def _in_order(modules: Path, needed: Sequence[str]) -> list[str]:
-    """Paths of these modules, each after those that it depends on."""
+def _in_order(modules: Path) -> list[str]:
+    """Paths of the modules, each after those that it depends on."""
     depends = {}
     for line in (modules / "modules.dep").read_text().splitlines():
         path, _, needs = line.partition(":")
         depends[path] = needs.split()
     names = {Path(path).name.split(".")[0]: path for path in depends}
     found: list[str] = []
-    for name in needed:
+    for name in _NEEDED:
         # modules.dep lists the farthest dependency last.
         found += [path for path in [*reversed(depends[names[name]]), names[name]] if path not in found]
     return found

@@ -43,17 +43,6 @@ class Monitor:
         """Puts the card back."""
         self._execute("device_add", **arguments(driver, end))
 
-    def migrate(self, to: Path, bytes_per_second: int) -> dict[str, Any]:
-        """Moves the guest to the QEMU that waits at this socket; returns what QEMU says of it when it is over."""
-        self._execute("migrate-set-parameters", **{"max-bandwidth": bytes_per_second, "downtime-limit": 500})
-        self._execute("migrate", uri=f"unix:{to}")
-        while (told := self._execute("query-migrate"))["status"] not in ("completed", "failed"):
-            time.sleep(0.05)
-        if told["status"] == "failed":
-            raise RuntimeError(f"the guest was not migrated: {told}")
-        found: dict[str, Any] = told
-        return found
-
     def close(self) -> None:
         self._lines.close()
         self._socket.close()
