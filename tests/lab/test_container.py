@@ -1,68 +1,38 @@
-"""Namespaces of real containers, by name: podman with runc, and a root file system that holds one static program."""
+"""A lab where /proc/sys is read-only, as the engines of containers make it for whoever is not --privileged."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+import sys
 
 import pytest
-from support.command_line import keisoku
 
-from keisoku.ground.host.container import namespace_of
-from keisoku.ground.host.namespace_names import inode
-from keisoku.ground.host.two_ended.far_end import PROGRAM
+pytestmark = pytest.mark.lab
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (shutil.which("podman") and shutil.which("runc")), reason="podman and runc are wanted: ./setup.sh test"
-    ),
-]
-PODMAN = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
-LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
-"""Podman's own are more than a container in a container may have."""
-
-
-def podman(*words: str) -> str:
-    return subprocess.run([*PODMAN, *words], check=True, capture_output=True, text=True).stdout.strip()
+_LAB = """
+from keisoku.errors import EngineError
+from keisoku.ground.host.namespace import run_in_namespace
+from keisoku.ground.lab.device.lab import Lab
+try:
+    with Lab("bridge", own_core=False) as lab:
+        read = lambda: open("/proc/sys/net/ipv4/conf/all/arp_ignore").read().strip()
+        print("in the lab", run_in_namespace(lab.ports[0].dut_namespace_path, read))
+except EngineError as error:
+    print(error)
+"""
 
 
-@pytest.fixture(scope="module")
-def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of one in which the far end of an outage runs, and nothing else is."""
-    root = tmp_path_factory.mktemp("root")
-    shutil.copy(PROGRAM, root / PROGRAM.name)
-    name = f"keisoku-test-{os.getpid()}"
-    serve = (f"/{PROGRAM.name}", "outage", "--at", "127.0.0.1")
-    try:
-        podman("run", "--detach", "--name", name, "--network", "none", *LIMITS, "--rootfs", str(root), *serve)
-        yield name
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"no container can be started here: {error.stderr.strip()}")
-    finally:
-        subprocess.run([*PODMAN, "rm", "--force", "--time", "0", name], capture_output=True, check=False)
+def _read_only(place: str) -> str:
+    """What the lab prints where `place` is bound read-only over itself."""
+    bind = f"mount --bind {place} {place} && mount -o remount,ro,bind {place}"
+    command = ["unshare", "--mount", "sh", "-c", f'{bind} && exec "$@"', "sh", sys.executable, "-c", _LAB]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_a_measurement_is_made_from_a_containers_namespace(container: str, tmp_path: Path) -> None:
-    process = podman("container", "inspect", "--format", "{{.State.Pid}}", container)
-    found = namespace_of(f"container:{container}")
-    assert found == f"/proc/{process}/ns/net" and inode(Path(found)) != inode(None)
-    done = keisoku("outage", "udp", f"127.0.0.1@container:{container}", "--duration", "0.5s", "--json", cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    (result,) = json.loads(done.stdout)["results"]
-    forward = next(row["figures"] for row in result["rows"] if row["case"] == "forward")
-    assert forward["received"]["value"] > 20 and forward["never"]["value"] == 0
+def test_a_lab_can_be_made_in_a_container() -> None:
+    assert _read_only("/proc/sys") == "in the lab 1\n"
 
 
-def test_a_container_that_is_not_there_or_does_not_run_is_refused_in_a_sentence(container: str, tmp_path: Path) -> None:
-    for name, before in (("keisoku-is-not-there", ()), (container, ("stop", "--time", "0", container))):
-        if before:
-            podman(*before)
-        done = keisoku("outage", "udp", f"127.0.0.1@container:{name}", cwd=tmp_path)
-        assert done.code == 2
-        assert f"no container that runs is called {name} (asked: " in done.stderr and "podman" in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 2, "how long it would take, and one sentence"
+def test_where_it_cannot_be_made_that_is_a_sentence() -> None:
+    said = _read_only("/proc")
+    assert "/proc/sys is read-only here" in said and "--privileged" in said

@@ -1,4 +1,4 @@
-"""Names of containers and pods; real ones are in tests/lab/test_container.py."""
+"""Names of containers and pods; real ones are in tests/lab/test_container_namespace.py."""
 
 from __future__ import annotations
 
