@@ -7,13 +7,15 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use keisoku::host::kernel_clock::monotonic_ns;
 use keisoku::outage::far::{Far, Wanted};
+use keisoku::outage::join::let_in;
 use keisoku::outage::local_addresses::local_addresses;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Open, Service};
-use crate::options::Options;
+use crate::options::{Form, Options};
 use crate::two_ended::clients::{Server, Sessions};
 use crate::two_ended::control::{Control, Message, Problem};
 use crate::two_ended::peer::Peer;
@@ -24,34 +26,58 @@ const IDLE: Duration = Duration::from_secs(5);
 
 pub const SERVICE: Service = Service {
     name: "outage",
-    summary: "answers 'keisoku outage udp' and 'outage tcp' of other hosts",
+    summary: "answers 'keisoku outage' of other hosts, and is an end of a mesh",
     port: 8622,
-    options: &[],
+    options: &[Form {
+        name: "mesh",
+        value: None,
+        help: "also send to other far ends that let this one in, where 'keisoku outage mesh' asks for it",
+    }],
     open,
 };
 
 fn open(options: &Options) -> Result<Box<dyn Open>, String> {
     let address = options.place()?.address(options.port()?)?;
-    Ok(Box::new(Server::open(address, None, OutageSessions::at)?))
+    let mesh = options.has("mesh");
+    let sessions = |listener| OutageSessions::at(listener, mesh);
+    Ok(Box::new(Server::open(address, None, sessions)?))
 }
 
 /// What a client asks.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 enum Request {
-    Open { wanted: Wanted },
-    Known { token: u64 },
-    Report { token: u64 },
-    Close { token: u64 },
+    Open {
+        wanted: Wanted,
+    },
+    /// This end asks the far end at `remote` to be let in, and sends to it: one pair of a mesh.
+    Join {
+        wanted: Wanted,
+        remote: SocketAddr,
+    },
+    Look {
+        tokens: Vec<u64>,
+    },
+    Known {
+        token: u64,
+    },
+    Report {
+        token: u64,
+    },
+    Close {
+        token: u64,
+    },
 }
 
 struct OutageSessions {
     far: Far,
+    /// Whether clients may tell it to send to other far ends.
+    mesh: bool,
 }
 
 impl OutageSessions {
     /// Packets have the port of the listener, and connections of flows the next one.
-    fn at(listener: SocketAddr) -> Result<Self, String> {
+    fn at(listener: SocketAddr, mesh: bool) -> Result<Self, String> {
         let failed = |error: std::io::Error| {
             format!("{listener} cannot be listened at: {error}; choose another address or --port")
         };
@@ -65,7 +91,7 @@ impl OutageSessions {
                 return Err(failed(error));
             }
         }
-        Ok(OutageSessions { far })
+        Ok(OutageSessions { far, mesh })
     }
 
     fn carry_out(&self, message: Message, local: Peer, host: Peer) -> Result<Value, Problem> {
@@ -79,6 +105,18 @@ impl OutageSessions {
                 answer["seen"] = json!(host.ip);
                 answer
             }
+            Request::Join { .. } if !self.mesh => {
+                let refusal = "sends to no other far end; start it with --mesh";
+                return Err(Problem::Refused(refusal.into()));
+            }
+            Request::Join { wanted, remote } => {
+                let token = self.join(&wanted, remote).map_err(Problem::Refused)?;
+                json!({"token": token})
+            }
+            Request::Look { tokens } => {
+                let looks: Vec<_> = tokens.iter().map(|token| self.far.look(*token)).collect();
+                json!({"now_ns": monotonic_ns(), "looks": looks})
+            }
             Request::Known { token } => json!({"known": self.far.knows(token, host.ip)}),
             Request::Report { token } => json!({"record": self.far.record(token)}),
             Request::Close { token } => {
@@ -86,6 +124,13 @@ impl OutageSessions {
                 json!({"closed": true})
             }
         })
+    }
+
+    fn join(&self, wanted: &Wanted, remote: SocketAddr) -> Result<u64, String> {
+        let (opened, local) = let_in(wanted, remote)?;
+        let to = SocketAddr::new(remote.ip(), opened.port);
+        self.far.join(wanted, opened.token, to, local)?;
+        Ok(opened.token)
     }
 }
 
@@ -156,10 +201,14 @@ mod tests {
         stream
     }
 
+    fn opened(mesh: bool) -> Server<OutageSessions> {
+        let at = (Ipv4Addr::LOCALHOST, 0).into();
+        Server::open(at, None, |listener| OutageSessions::at(listener, mesh)).unwrap()
+    }
+
     #[test]
     fn clients_are_let_in_side_by_side_and_told_what_came_and_nonsense_is_refused_in_a_sentence() {
-        let at = (Ipv4Addr::LOCALHOST, 0).into();
-        let server = Server::open(at, None, OutageSessions::at).unwrap();
+        let server = opened(false);
         std::thread::scope(|scope| {
             scope.spawn(|| server.serve());
             let (mut one, mut other) = (greeted(server.port()), greeted(server.port()));
@@ -184,6 +233,54 @@ mod tests {
             assert!(said.starts_with("does not understand"), "{said}");
             drop((one, other));
             server.stop();
+        });
+    }
+
+    #[test]
+    fn two_far_ends_send_to_each_other_where_one_may_be_told_to() {
+        let (one, other) = (opened(true), opened(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| one.serve());
+            scope.spawn(|| other.serve());
+            let mut streams = [greeted(one.port()), greeted(other.port())];
+            let wanted = json!({"flows": 1, "interval_ns": 5_000_000, "quiet_ns": 1_000_000_000, "first": 0});
+            let join = |port| json!({"do": "join", "wanted": wanted, "remote": format!("127.0.0.1:{port}")});
+            let token = asked(&mut streams[0], &join(other.port()))["token"]
+                .as_u64()
+                .unwrap();
+            for stream in &mut streams {
+                let look = json!({"do": "look", "tokens": [token, 1]});
+                loop {
+                    let looked = asked(stream, &look);
+                    assert!(looked["looks"][1].is_null() && looked["now_ns"].is_u64());
+                    if looked["looks"][0]["received"].as_u64().unwrap() >= 20 {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                let report = asked(stream, &json!({"do": "report", "token": token}));
+                let arrivals = &report["record"]["flows"][0]["arrivals"];
+                assert!(arrivals["missing"].as_array().unwrap().is_empty());
+            }
+            let refusals = [
+                (
+                    asked(&mut streams[0], &join(1)),
+                    "does not reach 127.0.0.1:1",
+                ),
+                (
+                    asked(&mut streams[1], &join(one.port())),
+                    "sends to no other far end; start it with --mesh",
+                ),
+            ];
+            for (refused, said) in refusals {
+                assert!(
+                    refused["error"].as_str().unwrap().starts_with(said),
+                    "{refused}"
+                );
+            }
+            drop(streams);
+            one.stop();
+            other.stop();
         });
     }
 }

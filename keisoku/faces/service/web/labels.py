@@ -96,6 +96,7 @@ LABELS: Mapping[str, str] = {
     "event": phrase("Event"),
     "flows": phrase("Flows"),
     "target": phrase("What is asked"),
+    "ends": phrase("Ends"),
     "namespace": phrase("Network namespace"),
     "undo": phrase("Undoing of the event"),
     "while_": phrase("Command meanwhile"),

@@ -369,7 +369,7 @@ def _flows(
         found = _together(list(_interruptions(direction, number, arrivals, first, offered)))
         away = sum(end - begin + 1 for begin, end in direction.skipped(number, first, max(first, offered - 1)))
         sent = max(0, offered - first - away)
-        received = min(int(arrivals["received"]), sent)
+        received = min(max(0, int(arrivals["received"]) - _behind(arrivals, offered)), sent)
         yield FlowOutcome(
             flow=number,
             local=_local(number, near, far),
@@ -418,6 +418,16 @@ def _missing(arrivals: Mapping[str, Any], first: int, offered: int) -> Iterator[
             yield int(gap["first"]), min(int(gap["last"]), offered - 1), int(gap["count"])
     if offered > (end := int(arrivals["next"])):
         yield end, offered - 1, offered - end
+
+
+def _behind(arrivals: Mapping[str, Any], offered: int) -> int:
+    """How many came of those that were due after the sender had been asked."""
+    missing = sum(
+        min(int(gap["count"]), int(gap["last"]) - max(int(gap["first"]), offered) + 1)
+        for gap in arrivals["missing"]
+        if int(gap["last"]) >= offered
+    )
+    return max(0, int(arrivals["next"]) - offered - missing)
 
 
 def _interruptions(

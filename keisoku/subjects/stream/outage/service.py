@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import argument
@@ -50,7 +51,7 @@ def measure(work: Work[ServiceSettings]) -> None:
     """Asks while the course goes on. Raises EngineError if the host is not known, or a command fails."""
     settings = work.settings
     target = Target.parse(settings.target)
-    Place(target.host, settings.namespace or None).inside(lambda: _measure(work, target))
+    Place(target.host, namespace_of(settings.namespace) or None).inside(lambda: _measure(work, target))
 
 
 def _measure(work: Work[ServiceSettings], target: Target) -> None:
@@ -178,7 +179,7 @@ def analyse(directory: RunDirectory) -> Findings:
     result = result_of(found, settings, NAME, phrase("interruptions of {target}", target=settings.target))
     said = phrase("which of both ways was interrupted, or whether the service itself, cannot be known from here")
     result = result.model_copy(update={"remarks": [*result.remarks, said]})
-    return Findings([result], outage_plots(found), {"interruptions.csv": interruption_lines(found)})
+    return Findings([result], outage_plots(found), {"interruptions": interruption_lines(found)})
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:
