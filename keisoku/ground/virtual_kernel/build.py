@@ -39,8 +39,8 @@ _TOOLS = {
 """Programs of the build, and their Debian packages."""
 _ROOM_BYTES = 3_000_000_000
 KERNEL, RANDOM, WAITING = "linux", "random.so", "waiting.so"
-"""Names of the files in the kept folder: the kernel's program, the library that gives it its random numbers, and one for
-the programs in it."""
+"""Names of the kept files: the kernel's program, the library that gives it its random numbers, and the one that all
+programs in it load."""
 
 
 @cache

@@ -63,6 +63,8 @@ def run(
         begin.write_text(f"#!/bin/sh\nexec '{sys.executable}' -I -S '{_GUEST}' '{order}'\n")
         begin.chmod(0o700)
         line = [
+            # It ends with this process, however that ends.
+            *("setpriv", "--pdeathsig", "KILL"),
             str(folder / KERNEL),
             f"mem={MEMORY_MIB}M",
             "root=/dev/root",

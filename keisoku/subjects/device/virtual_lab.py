@@ -14,14 +14,14 @@ from pathlib import Path
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Work
-from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.virtual_kernel.build import built
 from keisoku.ground.virtual_kernel.machine import is_inside, run
 from keisoku.language import phrase
-from keisoku.subjects.device.plan.plan import Plan, parse
+from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_virtual_lab
 from keisoku.subjects.device.table import PROCEDURES
 
+_INSIDE = Path(__file__).parent / "inside_virtual_kernel.py"
 WITHIN_S = 3600.0
 """Time of this host in which a run has to end, if the plan says none."""
 TIME = phrase(
@@ -58,16 +58,14 @@ def check(plan: Plan) -> None:
 def measure(work: Work[Plan]) -> None:
     """Carries the procedures out in a virtual kernel. Raises PlanError and EngineError as it does by itself, and
     EngineError if the kernel does not end in time."""
-    plan, path = work.settings, work.path
+    plan = work.settings
     check(plan)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = work.begin_elsewhere()
     work.observer.tell(TIME)
     with tempfile.TemporaryDirectory(prefix="keisoku-vlab-") as made:
         order, answer = Path(made) / "order.json", Path(made) / "answer.json"
-        order.write_text(
-            json.dumps({"plan": plan.plain(), "path": str(path.resolve()), "resumed": work.resumed is not None})
-        )
-        command = [sys.executable, "-m", "keisoku.subjects.device.virtual_lab", str(order), str(answer)]
+        order.write_text(json.dumps({"plan": plan.plain(), "path": str(path), "resumed": work.resumed is not None}))
+        command = [sys.executable, "-P", str(_INSIDE), str(order), str(answer)]
         code = run(
             command,
             plan.seed,
@@ -76,8 +74,7 @@ def measure(work: Work[Plan]) -> None:
             {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         if path.exists():
-            work.directory = RunDirectory.open(path)
-            work.observer.begun(work.directory)
+            work.made_elsewhere()
         if not answer.exists():
             raise EngineError(f"the tester in the virtual kernel ended with exit code {code}")
         said = json.loads(answer.read_text())
@@ -85,24 +82,3 @@ def measure(work: Work[Plan]) -> None:
         raise PlanError(*said["plan"])
     if said["engine"]:
         raise EngineError(said["engine"])
-
-
-def _inside(order: Path, answer: Path) -> None:
-    """In the virtual kernel: measures what the order says, and tells how that ended."""
-    from keisoku.subjects.device import measurement
-
-    asked, said = json.loads(order.read_text()), {"plan": [], "engine": ""}
-    path = Path(asked["path"])
-    resumed = RunDirectory.open(path) if asked["resumed"] else None
-    work = Work(measurement.MEASUREMENT, parse(asked["plan"]), path, resumed)
-    try:
-        measurement.MEASUREMENT.measure(work)
-    except PlanError as error:
-        said["plan"] = [error.field, error.problem, error.remedy]
-    except EngineError as error:
-        said["engine"] = str(error)
-    answer.write_text(json.dumps(said))
-
-
-if __name__ == "__main__":
-    _inside(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -180,7 +180,7 @@ class OwnNetwork(EventfulDevice):
 
     @property
     def wanted_parts(self) -> tuple[KernelPart, ...]:
-        """netem, where a link delays, loses or has a rate."""
+        """That of netem, where a link delays, loses or has a rate."""
         return (NETEM,) if any(link.discipline for link in self.description.link) else ()
 
     @property
