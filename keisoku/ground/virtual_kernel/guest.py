@@ -1,6 +1,6 @@
 """The first process of a virtual kernel: carries out one command and ends the kernel. Imports nothing of keisoku.
 
-Its only argument is a file that holds JSON: `command`, `environment`, `library` (loaded into all
+Its only argument is a file that holds JSON: `command`, its `folder` and `environment`, `library` (loaded into all
 programs), `writable` (folders of the host that may be written to; all else of the host is read only) and `answer` (the
 file for the exit code of the command).
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 POWER_OFF = 0x4321FEDC
 """For reboot(2)."""
@@ -32,20 +33,20 @@ def _mount(kind: str, place: str, options: str = "") -> None:
         raise OSError(ctypes.get_errno(), f"cannot mount {kind} at {place}")
 
 
-def _carry_out(order: dict[str, object]) -> int:
+def _carry_out(order: dict[str, Any]) -> int:
     for kind, place in _FILE_SYSTEMS:
         _mount(kind, place)
     # Where every user in here may read it.
-    shutil.copyfile(str(order["library"]), LIBRARY)
+    shutil.copyfile(order["library"], LIBRARY)
     for place in ("/run/tmp", "/run/netns", "/dev/shm", "/dev/pts"):
         Path(place).mkdir(exist_ok=True)
     _mount("tmpfs", "/dev/shm")
     _mount("devpts", "/dev/pts")
-    for place in list(order["writable"]):  # type: ignore[call-overload]
+    for place in order["writable"]:
         _mount("hostfs", place, place)
-    environment = {**dict(order["environment"]), "LD_PRELOAD": LIBRARY}  # type: ignore[call-overload]
+    environment = {**order["environment"], "LD_PRELOAD": LIBRARY}
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True, env=environment)
-    child = subprocess.Popen(list(order["command"]), env=environment, stdin=subprocess.DEVNULL)  # type: ignore[call-overload]
+    child = subprocess.Popen(order["command"], env=environment, stdin=subprocess.DEVNULL, cwd=order["folder"])
     while True:  # the first process inherits all others
         number, status = os.wait()
         if number == child.pid:

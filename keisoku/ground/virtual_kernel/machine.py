@@ -42,8 +42,8 @@ def run(
 ) -> int:
     """Boots a kernel whose randomness is that of `seed`, carries out the command in it, and returns its exit code.
 
-    `writable` are folders of the host that it may write to. What it prints is printed. `within_s` is time of the host.
-    Raises EngineError with the last lines of the kernel if it does not end in that time, or does not carry it out.
+    `writable` are folders of the host that it may write to. What it prints is shown if it fails. `within_s` is time of
+    the host. Raises EngineError with the last lines of the kernel if it does not end in that time, or does not carry it out.
     """
     folder = built()
     with tempfile.TemporaryDirectory(prefix="keisoku-vlab-") as made:
@@ -53,6 +53,7 @@ def run(
             json.dumps(
                 {
                     "command": list(command),
+                    "folder": str(Path.cwd()),
                     "environment": _environment(environment or {}),
                     "writable": [str(own), *(str(path.resolve()) for path in writable)],
                     "library": str(folder / WAITING),
@@ -96,11 +97,13 @@ def run(
                 raise EngineError(f"{problem}: {_last(said)}") from error
             finally:
                 child.kill()
-        sys.stderr.write(said.read_text(errors="replace"))
         try:
-            return int(answer.read_text())
+            code = int(answer.read_text())
         except (OSError, ValueError) as error:
             raise EngineError(f"the virtual kernel carried nothing out: {_last(said)}") from error
+        if code:
+            sys.stderr.write(said.read_text(errors="replace"))
+        return code
 
 
 def _environment(more: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Site:
     core: int | None
     daemons: Daemons
     places: list[Namespace]
-    """The device's namespaces, as many as are `inside` it; it is built in the first."""
+    """The device's namespaces, as many as its `place_names`; it is built in the first."""
 
 
 class LabDevice(BaseModel, ABC):
@@ -122,7 +122,7 @@ class LabDevice(BaseModel, ABC):
         return self.parts
 
     @property
-    def inside(self) -> tuple[str, ...]:
+    def place_names(self) -> tuple[str, ...]:
         """Names of its namespaces; where there are several, its second port is in the second."""
         return self.places
 

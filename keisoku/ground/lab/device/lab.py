@@ -219,7 +219,7 @@ class Lab(Lifetime):
         tester.run(withhold_errors)
         if NFT in self.device.programs:
             tester.run(withhold_resets)
-        names = () if isinstance(self.device, Cable) else self.device.inside
+        names = () if isinstance(self.device, Cable) else self.device.place_names
         places = self._places = [self._add_namespace(f"{prefix}-{name}") for name in names]
         wires = [
             topology.Wire(

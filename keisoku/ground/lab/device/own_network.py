@@ -184,7 +184,7 @@ class OwnNetwork(EventfulDevice):
         return (NETEM,) if any(link.discipline for link in self.description.link) else ()
 
     @property
-    def inside(self) -> tuple[str, ...]:
+    def place_names(self) -> tuple[str, ...]:
         """One namespace a router, numbered in the order of the file."""
         return tuple(f"router{number}" for number in range(1, len(self.description.router) + 1))
 

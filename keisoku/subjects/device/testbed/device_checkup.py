@@ -32,7 +32,7 @@ def _labs() -> Iterator[Finding]:
         for program in device.programs:
             if program.path is None:
                 packages.setdefault(program.package, []).append(family)
-        for part in device.wanted_parts:
+        for part in device.parts:
             if absence(part) is not None:
                 modules.setdefault(part.module, []).append(family)
     without = {family for families in (*packages.values(), *modules.values()) for family in families}

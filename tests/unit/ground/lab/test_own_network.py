@@ -40,7 +40,7 @@ def network(folder: Path, text: str = TEXT) -> OwnNetwork:
 
 def test_the_routers_links_and_events_of_a_file_are_read(tmp_path: Path) -> None:
     found = network(tmp_path)
-    assert found.inside == ("router1", "router2", "router3")
+    assert found.place_names == ("router1", "router2", "router3")
     assert found.offered == ("cut",)
     assert found.description.hops() == 3
     assert [link.discipline for link in found.description.link] == [
