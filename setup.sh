@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|deb|install|release|bench
+# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|virtual|wheel|deb|install|release|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -99,6 +99,11 @@ fpga)
     debian "the FPGA instrument can be neither simulated nor built" g++ make perl iverilog libusb-1.0-0
     say "installing the FPGA's tools pinned in fpga/requirements.lock"
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r fpga/requirements.lock
+    ;;
+virtual)
+    without="tests of devices in virtual time are skipped"
+    debian "$without" flex bison m4 bc xz-utils make gcc libc6-dev perl iproute2 frr || say "not all packages can be installed: $without"
+    .venv/bin/python -m keisoku vlab kernel || say "there is no virtual kernel: $without"
     ;;
 drivers)
     # The guest in which real drivers run: QEMU of at least version 8 (Debian 12 has it in its backports), and a kernel

@@ -135,6 +135,17 @@ class Work(Generic[Settings_]):
         self._out = self._out or free_path(self.measurement.run_name(self.settings))
         return self._out
 
+    def begin_elsewhere(self) -> Path:
+        """The path at which another process of this host makes the run's directory; `made_elsewhere` follows."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self.path.resolve()
+
+    def made_elsewhere(self) -> RunDirectory:
+        """Takes the directory that the other process made. Raises PlanError if it holds no run."""
+        self.directory = RunDirectory.open(self.path)
+        self.observer.begun(self.directory)
+        return self.directory
+
     def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.
 

@@ -122,6 +122,8 @@ class Procedure:
     keep: Callable[[Any, Result, Capabilities], str | None] = lambda plan, result, capabilities: None
     """Stores a further part of the result; returns a sentence with the place."""
 
+    of_cpu: bool = False
+    """Its figures are how fast a device works, which virtual time does not show: work takes none of it."""
     is_of_tester: bool = False
     """Its figures are the tester's: nothing is subtracted from them, and no device is judged by them."""
     is_steady: bool = False

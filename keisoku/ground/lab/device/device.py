@@ -31,7 +31,7 @@ class Site:
     core: int | None
     daemons: Daemons
     places: list[Namespace]
-    """The device's namespaces, as many as its `places`; it is built in the first."""
+    """The device's namespaces, as many as its `place_names`; it is built in the first."""
 
 
 class LabDevice(BaseModel, ABC):
@@ -52,9 +52,9 @@ class LabDevice(BaseModel, ABC):
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
     programs: ClassVar[tuple[Program, ...]] = ()
     parts: ClassVar[tuple[KernelPart, ...]] = ()
-    """What it needs of the kernel, beyond what every lab needs."""
+    """The same for every device of its family."""
     places: ClassVar[tuple[str, ...]] = ("dut",)
-    """Its namespaces; where there are two, its second port is in the second."""
+    """Its namespaces, where they are the same for every device of its family."""
     by_daemon: ClassVar[bool] = False
     """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
@@ -115,6 +115,16 @@ class LabDevice(BaseModel, ABC):
     def rewrites(self) -> bool:
         """Whether it rewrites headers, of which it must be told before each trial (`Lab.rewrite`)."""
         return False
+
+    @property
+    def wanted_parts(self) -> tuple[KernelPart, ...]:
+        """What this one needs of the kernel, beyond what every lab needs."""
+        return self.parts
+
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of its namespaces; where there are several, its second port is in the second."""
+        return self.places
 
     @property
     def queues(self) -> int:

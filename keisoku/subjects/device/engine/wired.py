@@ -26,6 +26,7 @@ from keisoku.ground.frame.variants import Frames
 from keisoku.ground.host.cpu_counters import CpuCounters, counted
 from keisoku.ground.host.cpu_time import of_processes
 from keisoku.ground.host.full_speed import FullSpeed
+from keisoku.ground.virtual_kernel.machine import is_inside
 from keisoku.subjects.device.engine.address_filter import filtered_at
 from keisoku.subjects.device.engine.connecting import INITIATOR, PLACES, Connecting
 from keisoku.subjects.device.engine.cpu_times import CpuTimes
@@ -101,6 +102,10 @@ def check_stamps(name: str, receiver: Receiver) -> None:
         raise UnstampedError(name, receiver.port, reason)
 
 
+VIRTUAL_NS = 512.0
+"""In virtual time: each reading of the clock moves it on by 256 ns, and a frame is stamped twice."""
+
+
 class WiredEngine:
     """Streams between ports of this host, and a capture of all of them if there is to be one.
 
@@ -147,8 +152,8 @@ class WiredEngine:
             self._hops = stack.enter_context(closing(HopWatch(ports))) if why_late else None
             self._opened = stack.pop_all()
         self._running: _Running | None = None
-        self._warm = not warm_up
-        self._full_speed = FullSpeed(senders_cpu)
+        self._warm = not warm_up or is_inside()
+        self._full_speed = None if is_inside() else FullSpeed(senders_cpu)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -164,7 +169,9 @@ class WiredEngine:
             + HEADER_AND_FCS_BYTES
             + self._traffic.tag_bytes,
             simulated=False,
-            on_host=True,
+            on_host=not is_inside(),
+            exact=is_inside(),
+            resolution_ns=VIRTUAL_NS if is_inside() else 0.0,
             transmit_stamp=", ".join(TRANSMIT_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
             abilities=_ABILITIES | self._further(senders),

@@ -10,6 +10,7 @@ from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.passage import Passage
 from keisoku.ground.lab.device.port import LabPort
+from keisoku.ground.virtual_kernel.machine import is_inside
 from keisoku.subjects.device.engine.device_events import DeviceEvents
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.stamps import StampOffer, Wanted, choose
@@ -35,7 +36,8 @@ class LabTestbed(WiredTestbed):
         self._dut, self._numbers = device_and_numbers(wanted)
         self._lab, self._own = lab, own
         self._ends = [lab.ports[number - 1] for number in self._numbers]
-        engine = wanted.engine or ("xdp" if max(wanted.frame_bytes, default=0) <= MOST_XDP_BYTES else "packet")
+        by_xdp = max(wanted.frame_bytes, default=0) <= MOST_XDP_BYTES and not is_inside()
+        engine = wanted.engine or ("xdp" if by_xdp else "packet")
         super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
         self.rewrites = lab.rewrite if lab.device.rewrites else None

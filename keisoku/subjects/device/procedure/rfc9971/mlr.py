@@ -332,6 +332,7 @@ PROCEDURE = Procedure(
     standard=phrase("RFC 9971 (MLRsearch)"),
     summary="The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
     settings=MlrSettings,
+    of_cpu=True,
     generator=mlr,
     figure="throughput",
     units={"frames/s": "throughput lower_bound upper_bound", "s": "seconds", "trials": "trials"},
