@@ -97,9 +97,3 @@ def unix_ns(stamp: int, near_ns: int) -> int:
     unix = seconds - _UNIX_S
     eras = round((near_ns / _NS - unix) / _ERA_S)
     return (unix + eras * _ERA_S) * _NS + (fraction * _NS + (1 << 31) >> 32)
-
-
-def ntp_stamp(unix: int) -> int:
-    """A 64-bit NTP timestamp of ns since 1970, whatever the era."""
-    seconds, ns = divmod(unix, _NS)
-    return (seconds + _UNIX_S) % _ERA_S << 32 | min(((ns << 32) + _NS // 2) // _NS, 0xFFFFFFFF)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from keisoku.frozen import Frozen
 from keisoku.ground.statistics.seed import DEFAULT
 
 Kind = Literal["rr", "crr", "udp-rr"]
@@ -22,10 +23,8 @@ MOST_TRANSACTIONS = 1 << 21
 """In one trial: what both memory and a part of a table can hold."""
 
 
-class TransactionTrial(BaseModel):
+class TransactionTrial(Frozen):
     """What one trial does."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     connections: int = Field(1, ge=1, le=MOST_CONNECTIONS)
