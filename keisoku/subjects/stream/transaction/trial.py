@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from keisoku.frozen import Frozen
 from keisoku.ground.statistics.seed import DEFAULT
 
-Kind = Literal["rr", "crr", "udp-rr"]
+TransactionType = Literal["rr", "crr", "udp-rr"]
 """TCP over kept connections, TCP with a connection for each transaction, UDP."""
 
 HEAD_BYTES = 16
@@ -26,7 +26,7 @@ MOST_TRANSACTIONS = 1 << 21
 class TransactionTrial(Frozen):
     """What one trial does."""
 
-    kind: Kind
+    kind: TransactionType
     connections: int = Field(1, ge=1, le=MOST_CONNECTIONS)
     request_bytes: int = Field(64, ge=HEAD_BYTES, le=MOST_BYTES)
     response_bytes: int = Field(64, ge=HEAD_BYTES, le=MOST_BYTES)

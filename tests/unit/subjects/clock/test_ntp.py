@@ -189,7 +189,7 @@ def test_the_truth_is_in_the_bracket_whatever_the_ways_take(
         Reading(sent - early - 5000, NOW - early - 5000, sent - early - 5000),
         Reading(arrived + late + 5000, NOW + arrived - sent + late + 5000, arrived + late + 5000),
     )
-    answer = ntp.Answer(0, 1, b"", 0, 0, received + ahead, answered + ahead, 0)
+    answer = ntp.NtpAnswer(0, 1, b"", 0, 0, received + ahead, answered + ahead, 0)
     sent_ns, received_ns = (NOW, NOW + arrived - sent) if kernel else (None, None)
     found = exchange(sent - early, arrived + late, sent_ns, received_ns, answer, clock)
     assert found.before - 4 <= found.reference_ns - ahead <= found.after + 4
