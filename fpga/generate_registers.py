@@ -276,7 +276,13 @@ class PythonWriter:
     def register(self, node: RegNode, owner: str) -> str:
         """Adds the class of a register; returns its name."""
         name = owner + camel(node.type_name or node.inst_name)
-        lines = [f"class {name}(Register):", docstring(node), ""]
+        said = docstring(node)
+        only, *others = node.fields()
+        if not others and only.low == 0 and only.get_property("encode") is None:
+            # One class for all registers with that field alone; docs/registers.md says what each of them is.
+            name = f"{camel(only.inst_name)}{only.width}"
+            said = f'    """A register whose only field has {only.width} bits."""'
+        lines = [f"class {name}(Register):", said, ""]
         lines += ["    def __init__(self, address: int) -> None:", "        super().__init__(address)"]
         for field in node.fields():
             if keyword.iskeyword(field.inst_name) or field.inst_name == "address":
