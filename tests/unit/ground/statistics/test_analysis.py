@@ -120,7 +120,7 @@ def test_times_on_the_link() -> None:
 
 
 def test_uncertainties_combine_in_quadrature() -> None:
-    assert combine(3, 4) == 5
+    assert combine(3, 0, 4) == 5
     assert combine() == 0
     assert expanded(2.5) == 5
     assert standard_error_of_mean([-1.0, 1.0] * 200) == pytest.approx(1 / math.sqrt(399))
