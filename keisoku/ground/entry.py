@@ -67,7 +67,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PagedFindings:
     """What a run says, and its page; neither is written yet."""
 
     findings: Findings
@@ -97,9 +97,11 @@ class Work(Generic[Settings_]):
         """The run that is continued; None: a new one."""
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
-        self.latest: Answer | None = None
+        self.latest: PagedFindings | None = None
         """The last answer; None before the first one."""
-        self.answers: Callable[[RunDirectory], Answer] = lambda directory: Answer(self.measurement.analyse(directory))
+        self.answers: Callable[[RunDirectory], PagedFindings] = lambda directory: PagedFindings(
+            self.measurement.analyse(directory)
+        )
         """What makes an answer of the rows that there are."""
         self.bench: Any = None
         """What `Measurement.bench` opened for several runs; None: the measurement opens what it needs."""

@@ -43,7 +43,8 @@ def run(
     """Boots a kernel whose randomness is that of `seed`, carries out the command in it, and returns its exit code.
 
     `writable` are folders of the host that it may write to. What it prints is shown if it fails. `within_s` is time of
-    the host. Raises EngineError with the last lines of the kernel if it does not end in that time, or does not carry it out.
+    the host. Raises EngineError, with the last lines of the kernel, if it does not end in that time or does not carry
+    the command out.
     """
     folder = built()
     with tempfile.TemporaryDirectory(prefix="keisoku-vlab-") as made:

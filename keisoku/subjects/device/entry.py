@@ -148,8 +148,3 @@ class Procedure:
     def unit_of(self) -> dict[str, str]:
         """The unit of each figure, by its name."""
         return {name: unit for unit, names in self.units.items() for name in names.split()}
-
-    @property
-    def trials_have_one_length(self) -> bool:
-        """Whether `trial_s`, and so the option --duration, is the length of each trial."""
-        return "trial_s" in self.settings.model_fields

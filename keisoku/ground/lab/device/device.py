@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
+from keisoku.frozen import Frozen
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.daemons import Daemons
@@ -34,14 +35,12 @@ class Site:
     """The device's namespaces, as many as its `place_names`; it is built in the first."""
 
 
-class LabDevice(BaseModel, ABC):
+class LabDevice(Frozen, ABC):
     """A device by family and parameters; written `family` or `family?name=value&name=value`.
 
     `mtu` is a parameter of every device; `capacity`, `burst` and `cost` are parameters of every device that is more
     than a cable (`Throttle`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: ClassVar[str]
     title: ClassVar[str]

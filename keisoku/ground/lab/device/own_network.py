@@ -12,10 +12,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pyroute2 import IPRoute
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.frozen import Frozen
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.text_file import read_toml
 from keisoku.ground.lab.device import iproute
@@ -37,11 +38,7 @@ _PATIENCE_S = 300.0
 _LOOK_S = 0.1
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Link(_Part):
+class Link(Frozen):
     """A link between two routers; what it does to packets it does in both directions."""
 
     ends: tuple[str, str]
@@ -73,7 +70,7 @@ class Link(_Part):
         return f"root netem limit 100000{words}" if words else ""
 
 
-class Router(_Part):
+class Router(Frozen):
     """One router. Each field named after a daemon of FRR is its configuration."""
 
     commands: tuple[str, ...] = ()
@@ -92,14 +89,14 @@ class Router(_Part):
         return {ZEBRA: self.zebra, **spoken} if spoken or self.zebra else {}
 
 
-class Event(_Part):
+class Event(Frozen):
     """What can happen in the network: commands of the shell, each of one router, 'ROUTER: COMMAND'."""
 
     do: tuple[str, ...] = Field(min_length=1)
     undo: tuple[str, ...] = ()
 
 
-class Description(_Part):
+class Description(Frozen):
     """The file."""
 
     title: str = "own network"
