@@ -84,7 +84,7 @@ test)
     fi
     # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
-        iproute2 ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
+        iproute2 bpftool ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
         netconfd yangcli $daemons
     # shellcheck disable=SC2086
     for daemon in $new; do
