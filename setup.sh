@@ -73,6 +73,7 @@ check)
     ;;
 test)
     daemons="frr lldpd keepalived tayga openvswitch-switch nginx vsftpd openssh-server prometheus"
+    daemons="$daemons kea-dhcp4-server kea-dhcp6-server"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # Labs run daemons of their own in their namespaces; the host's are not wanted, and lldpd would speak on its ports.
@@ -85,7 +86,7 @@ test)
     # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
         iproute2 bpftool ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
-        netconfd yangcli $daemons
+        netconfd yangcli dhcpcd-base dnsmasq-base isc-dhcp-client $daemons
     # shellcheck disable=SC2086
     for daemon in $new; do
         [ -z "$(missing "$daemon")" ] || continue

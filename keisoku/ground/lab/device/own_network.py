@@ -103,7 +103,7 @@ class Description(Frozen):
     router: dict[str, Router] = Field(min_length=2, max_length=64)
     """By name, in their order: the first one is at the tester's first port, the second one at its second."""
     link: tuple[Link, ...] = ()
-    event: dict[str, Event] = {}
+    event: dict[str, Event] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _of_its_routers(self) -> Description:
