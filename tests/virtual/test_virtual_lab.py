@@ -121,6 +121,9 @@ def test_what_shows_the_speed_of_a_cpu_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="throughput shows how fast a device works") as refused:
         ks.measure("throughput", dut="vlab:bridge", out=tmp_path / "run")
     assert refused.value.field == "dut"
+    with pytest.raises(PlanError, match="is in virtual time, where nothing of this host is") as named:
+        ks.measure("trial", tx="vlab:bridge#1", rx="vlab:bridge#2", out=tmp_path / "run")
+    assert named.value.field == "tx"
     with pytest.raises(PlanError, match="there is no router 'far'"):
         trial(network(tmp_path, STATIC.replace('"right:', '"far:')), tmp_path / "run")
 

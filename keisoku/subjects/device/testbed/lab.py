@@ -17,6 +17,7 @@ from keisoku.subjects.device.engine.stamps import StampOffer, Wanted, choose
 from keisoku.subjects.device.engine.traffic import Addressing, Route
 from keisoku.subjects.device.engine.wired import WiredEngine
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.plan.uri import is_virtual_lab
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.device_port import device_and_numbers
 from keisoku.subjects.device.testbed.host_port import set_interface
@@ -114,6 +115,10 @@ def lab_port(end: LabPort, engine: PortEngine, stamps: Wanted = "best") -> Wired
 def open_lab(wanted: WantedTestbed) -> LabTestbed:
     """Makes a testbed on a lab of its own. Raises PlanError for what no lab offers, EngineError if making it fails."""
     name, numbers = device_and_numbers(wanted)
+    if is_virtual_lab(name) and not is_inside():
+        raise PlanError(
+            wanted.ports[0].field, f"{name} is in virtual time, where nothing of this host is", "give --dut"
+        )
     device = find_device(name.partition(":")[2], "dut")
     rules = getattr(device, "rules", 0)
     if wanted.filters not in (None, rules):
