@@ -37,6 +37,12 @@ _TOOLS = {
     "perl": "perl",
 }
 """Programs of the build, and their Debian packages."""
+_BUILT_BY = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01 00:00 UTC",
+    "KBUILD_BUILD_USER": "keisoku",
+    "KBUILD_BUILD_HOST": "keisoku",
+}
+"""The kernel's randomness depends on what it says of its build, which is the same on every host."""
 _ROOM_BYTES = 3_000_000_000
 KERNEL, RANDOM, WAITING = "linux", "random.so", "waiting.so"
 """Names of the kept files: the kernel's program, the library that gives it its random numbers, and the one that all
@@ -159,7 +165,14 @@ def _check_configuration(tree: Path) -> None:
 def _run(command: Sequence[str], where: Path, work: Path) -> None:
     log = work / "build.log"
     with log.open("ab") as output:
-        ended = subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        ended = subprocess.run(
+            command,
+            cwd=where,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **_BUILT_BY},
+        )
     if ended.returncode:
         said = log.read_text(errors="replace").strip().splitlines()
         raise EngineError(f"{command[0]} failed: {said[-1] if said else 'it printed nothing'} (more in {log})")
