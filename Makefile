@@ -11,7 +11,7 @@ PROCESSORS := $(shell uname -m)
 ALL_PROCESSORS := x86_64 aarch64
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs far/Cargo.toml far/build.sh $(shell find core/src core/bpf far/src -type f)
 
-.PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers soak bench bench-scale lint lint-rust lint-python house clean wheel deb deb-source test-install release audit oldest
+.PHONY: setup demo check test steps test-core test-logic test-rtl test-lab test-docs test-faults docs test-long test-fpga test-drivers docs-drivers test-virtual soak bench bench-scale lint lint-rust lint-python house clean wheel deb deb-source test-install release audit oldest
 
 setup: $(BUILT)
 
@@ -111,6 +111,12 @@ test-drivers: $(BUILT)
 # All cases, and the lab devices of kernel parts in the same machine; writes the tables of tests/drivers/outcomes.md.
 docs-drivers:
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest --write-page'
+
+# Devices in virtual time: builds their kernel, once for this machine, which takes 10 minutes of CPU time and 3 GB.
+test-virtual: $(BUILT)
+	@./setup.sh check
+	@./setup.sh virtual
+	$(PY) -m pytest -rs --timeout 900 tests/virtual
 
 # Clippy and mypy know nothing of each other, so they run side by side.
 lint: $(BUILT)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|wheel|deb|install|release|bench
+# Installs what is missing and says so: ./setup.sh build|web|check|test|docs|fpga|drivers|virtual|wheel|deb|install|release|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -73,6 +73,7 @@ check)
     ;;
 test)
     daemons="frr lldpd keepalived tayga openvswitch-switch nginx vsftpd openssh-server prometheus"
+    daemons="$daemons kea-dhcp4-server kea-dhcp6-server"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # Labs run daemons of their own in their namespaces; the host's are not wanted, and lldpd would speak on its ports.
@@ -84,8 +85,8 @@ test)
     fi
     # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
-        iproute2 ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
-        netconfd yangcli podman runc $daemons
+        iproute2 bpftool ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
+        netconfd yangcli dhcpcd-base dnsmasq-base isc-dhcp-client podman runc $daemons
     # shellcheck disable=SC2086
     for daemon in $new; do
         [ -z "$(missing "$daemon")" ] || continue
@@ -99,6 +100,11 @@ fpga)
     debian "the FPGA instrument can be neither simulated nor built" g++ make perl iverilog libusb-1.0-0
     say "installing the FPGA's tools pinned in fpga/requirements.lock"
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r fpga/requirements.lock
+    ;;
+virtual)
+    without="tests of devices in virtual time are skipped"
+    debian "$without" flex bison m4 bc xz-utils make gcc libc6-dev perl iproute2 frr || say "not all packages can be installed: $without"
+    .venv/bin/python -m keisoku vlab kernel || say "there is no virtual kernel: $without"
     ;;
 drivers)
     # The guest in which real drivers run: QEMU of at least version 8 (Debian 12 has it in its backports), and a kernel

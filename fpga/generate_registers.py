@@ -13,12 +13,11 @@ import re
 import sys
 from pathlib import Path
 
-from peakrdl_markdown.exporter import MarkdownExporter
 from peakrdl_regblock import RegblockExporter
 from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
 from peakrdl_regblock.udps import ALL_UDPS
 from systemrdl import RDLCompiler
-from systemrdl.node import AddressableNode, AddrmapNode, MemNode, RegfileNode, RegNode
+from systemrdl.node import AddressableNode, AddrmapNode, FieldNode, MemNode, RegfileNode, RegNode
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "fpga" / "registers.rdl"
@@ -37,6 +36,15 @@ HEADER = '''"""The FPGA's register map, as fpga/generate_registers.py makes it f
 # fmt: off
 
 '''
+
+PAGE = """# The FPGA's registers
+
+Which registers does the instrument have, and what do their fields mean? `fpga/generate_registers.py` makes this page
+from `fpga/registers.rdl`, so do not edit it. Offsets are in bytes from the beginning of the block; a word has 32 bits.
+What has no value after a reset is given by the hardware. A count of 48 bits is a pair, `_high` and `_low`: read high,
+low, high again.
+
+"""
 
 
 def compiled(source: Path = SOURCE) -> AddrmapNode:
@@ -268,7 +276,13 @@ class PythonWriter:
     def register(self, node: RegNode, owner: str) -> str:
         """Adds the class of a register; returns its name."""
         name = owner + camel(node.type_name or node.inst_name)
-        lines = [f"class {name}(Register):", docstring(node), ""]
+        said = docstring(node)
+        only, *others = node.fields()
+        if not others and only.low == 0 and only.get_property("encode") is None:
+            # One class for all registers with that field alone; docs/registers.md says what each of them is.
+            name = f"{camel(only.inst_name)}{only.width}"
+            said = f'    """A register whose only field has {only.width} bits."""'
+        lines = [f"class {name}(Register):", said, ""]
         lines += ["    def __init__(self, address: int) -> None:", "        super().__init__(address)"]
         for field in node.fields():
             if keyword.iskeyword(field.inst_name) or field.inst_name == "address":
@@ -322,11 +336,78 @@ def python_text(top: AddrmapNode) -> str:
     return HEADER + imports + "\n\n" + "\n\n\n".join(bodies) + f"\n\n\nREGISTERS = {name}()\n"
 
 
-def write_documentation(top: AddrmapNode, path: Path = DOCUMENTATION) -> None:
-    """Writes the tables of all registers and fields."""
-    MarkdownExporter().export(top, str(path))
-    lines = [line.rstrip() for line in path.read_text().splitlines()]
-    path.write_text("\n".join(lines) + "\n")
+class PageWriter:
+    """Collects a table for each type of register file, its rows being registers, their fields, and memories."""
+
+    def __init__(self) -> None:
+        self.sections: dict[str, list[str]] = {}
+
+    def block(self, node: AddrmapNode | RegfileNode, place: str = "") -> None:
+        """Adds what lies at `place`, and then what lies in it. A type that is there already is not repeated."""
+        name = node.get_property("name")
+        if name in self.sections:
+            return
+        lines = self.sections[name] = [f"## {name}", ""]
+        if place:
+            lines += [f"`{place}`. {text(node)}".strip(), ""]
+        lines += ["| offset | register | bits | access | reset | meaning |", "|---|---|---|---|---|---|"]
+        memories: dict[str, list[MemNode]] = {}
+        for child in node.children(unroll=False):
+            offset = f"0x{child.raw_address_offset:X}"
+            if isinstance(child, RegNode):
+                lines += rows(child, offset)
+            elif isinstance(child, MemNode):
+                memories.setdefault(child.type_name, []).append(child)
+            else:
+                is_array, inside = child.is_array, child.inst_name
+                if is_array:
+                    offset += f" + 0x{child.array_stride:X} · n, n < {child.array_dimensions[0]}"
+                    inside += "[n]"
+                lines.append(f"| {offset} | `{inside}` | | | | {child.get_property('name')}, see below |")
+                self.block(child, f"{place}.{inside}".strip("."))
+        lines += [of_memory(alike) for alike in memories.values()]
+
+
+def of_memory(alike: list[MemNode]) -> str:
+    """The row of a memory, or of those of both ports."""
+    offsets = ", ".join(f"0x{one.raw_address_offset:X}" for one in alike)
+    names = ", ".join(f"`{one.inst_name}`" for one in alike)
+    meaning = f"{alike[0].get_property('name')}: {alike[0].get_property('mementries')} words. {text(alike[0])}".strip()
+    return f"| {offsets} | {names} | | {access(alike[0])} | | {meaning} |"
+
+
+def rows(node: RegNode, offset: str) -> list[str]:
+    """The rows of a register: one if its only field is its value, otherwise one more for each field."""
+    meaning = ". ".join(filter(None, [node.get_property("name").rstrip("."), text(node)]))
+    fields = list(node.fields())
+    if len(fields) == 1 and not text(fields[0]):
+        return [f"| {offset} | `{node.inst_name}` | {of_field(fields[0])} | {meaning} |"]
+    of_each = [f"| | `{node.inst_name}.{field.inst_name}` | {of_field(field)} | {text(field)} |" for field in fields]
+    return [f"| {offset} | `{node.inst_name}` | | | | {meaning} |", *of_each]
+
+
+def of_field(field: FieldNode) -> str:
+    """Bits, access and the value after a reset."""
+    bits = f"{field.high}" if field.width == 1 else f"{field.high}:{field.low}"
+    reset = field.get_property("reset")
+    return f"{bits} | {access(field)} | {'' if reset is None else f'0x{reset:X}'}"
+
+
+def access(node: MemNode | FieldNode) -> str:
+    """Whether the host can read and write it: 'r', 'w' or 'rw'."""
+    return "r" * node.is_sw_readable + "w" * node.is_sw_writable
+
+
+def text(node: AddressableNode | FieldNode) -> str:
+    """The node's description in one line."""
+    return " ".join((node.get_property("desc") or "").split())
+
+
+def page_text(top: AddrmapNode) -> str:
+    """The documentation of all registers and fields."""
+    writer = PageWriter()
+    writer.block(top)
+    return PAGE + "\n".join("\n".join([*lines, ""]) for lines in writer.sections.values())
 
 
 def main(arguments: list[str]) -> None:
@@ -340,7 +421,7 @@ def main(arguments: list[str]) -> None:
     write_rtl(top, options.directory, options.on_demand)
     if not options.rtl:
         PYTHON.write_text(python_text(top))
-        write_documentation(top)
+        DOCUMENTATION.write_text(page_text(top))
 
 
 if __name__ == "__main__":

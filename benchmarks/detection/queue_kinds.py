@@ -20,13 +20,13 @@ from support.virtual_queue import Discipline
 
 from keisoku.ground.run.settings import parsed
 from keisoku.subjects.line.responsiveness.condition import WAYS
-from keisoku.subjects.line.responsiveness.kind import Kind
+from keisoku.subjects.line.responsiveness.kind import QueueKind
 from keisoku.subjects.line.responsiveness.outcome import by_condition
 from keisoku.subjects.line.responsiveness.queue import Floor
 from keisoku.subjects.line.responsiveness.queue_finding import queue_finding
 from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
 
-TRUE_KINDS: dict[Discipline, Kind] = {
+TRUE_KINDS: dict[Discipline, QueueKind] = {
     "drop-tail": "drop-tail",
     "codel": "aqm",
     "fq": "fair-queueing",

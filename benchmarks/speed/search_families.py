@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
-from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Bounds, Goal, Question, Search, TrialResult
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS
 
 MOST_FPS = 1e6
@@ -115,7 +115,7 @@ def searched(search: Search, device: Device, chance: random.Random) -> tuple[Bou
             lost = max(1, round(frames * (1 - _forwarded(device, question.fps, chance))))
         total_s, trials = total_s + spent_s, trials + 1
         try:
-            question = search.send(Answer(question.seconds, spent_s, frames, lost))
+            question = search.send(TrialResult(question.seconds, spent_s, frames, lost))
         except StopIteration as stop:
             return stop.value, total_s, trials
 

@@ -42,8 +42,6 @@ html_theme_options = {"navigation_with_keys": True}
 templates_path: list[str] = []
 myst_heading_anchors = 4
 nitpicky = True
-# docs/registers.md is generated from the hardware's description, with headings from the second level on.
-suppress_warnings = ["myst.header"]
 
 
 def _filled(app: Sphinx, page: str, source: list[str]) -> None:

@@ -45,7 +45,7 @@ def use_verilator() -> Path:
 
 def generated_registers() -> list[Path]:
     """The register block's package and module, made from registers.rdl when they are older than it."""
-    pytest.importorskip("peakrdl_regblock", reason="package peakrdl is not installed")
+    pytest.importorskip("peakrdl_regblock", reason="package peakrdl-regblock is not installed")
     folder = FPGA / "build" / "registers"
     files = [folder / "registers_pkg.sv", folder / "registers.sv"]
     generator = FPGA / "generate_registers.py"

@@ -67,7 +67,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PagedFindings:
     """What a run says, and its page; neither is written yet."""
 
     findings: Findings
@@ -97,9 +97,11 @@ class Work(Generic[Settings_]):
         """The run that is continued; None: a new one."""
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
-        self.latest: Answer | None = None
+        self.latest: PagedFindings | None = None
         """The last answer; None before the first one."""
-        self.answers: Callable[[RunDirectory], Answer] = lambda directory: Answer(self.measurement.analyse(directory))
+        self.answers: Callable[[RunDirectory], PagedFindings] = lambda directory: PagedFindings(
+            self.measurement.analyse(directory)
+        )
         """What makes an answer of the rows that there are."""
         self.bench: Any = None
         """What `Measurement.bench` opened for several runs; None: the measurement opens what it needs."""
@@ -134,6 +136,17 @@ class Work(Generic[Settings_]):
             return self.directory.path
         self._out = self._out or free_path(self.measurement.run_name(self.settings))
         return self._out
+
+    def begin_elsewhere(self) -> Path:
+        """The path at which another process of this host makes the run's directory; `made_elsewhere` follows."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self.path.resolve()
+
+    def made_elsewhere(self) -> RunDirectory:
+        """Takes the directory that the other process made. Raises PlanError if it holds no run."""
+        self.directory = RunDirectory.open(self.path)
+        self.observer.begun(self.directory)
+        return self.directory
 
     def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.

@@ -16,6 +16,7 @@ from support.doc_blocks import CHECKED, FILES, PAGES, PLAIN, ROOT, RUN, Block, b
 from support.doc_stage import DocStage
 
 from keisoku.ground.lab.available import available
+from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.simulated_device.device import read_device
 from keisoku.running.measurement.plan_file import read as read_plan
 from keisoku.running.study.file import parse_study
@@ -87,7 +88,13 @@ def test_a_file_is_read(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "file.toml"
     file.write_text(block.text)
     readers: dict[str, Callable[[Path], object]]
-    readers = {"device": read_device, "plan": read_plan, "ports": read_net, "system": read_system}
+    readers = {
+        "device": read_device,
+        "network": lambda path: find_device(str(path)),
+        "plan": read_plan,
+        "ports": read_net,
+        "system": read_system,
+    }
     if block.needs == "study":
         parse_study(block.text, "mine")
     else:

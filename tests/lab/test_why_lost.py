@@ -3,115 +3,44 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.bpf_object import compiled
-from support.device_shell import DeviceShell
 from support.lab_passages import needs
-from support.lab_trials import on_lab, patient_trial, plan_for, trial
+from support.lost_causes import (
+    FRAMES,
+    NO_RULE,
+    PROGRAMS,
+    XDP_OFF,
+    Bed,
+    Cause,
+    check_place,
+    headers,
+    mib,
+    needs_part,
+    one_trial,
+    outcome_of,
+    rule,
+    tc,
+    told,
+    xdp,
+)
 from support.lost_mixtures import PROGRAMS as MIXED_PROGRAMS
 from support.lost_mixtures import drawn, mixture_bed
 from support.tap_device import TapDevice
-from support.trials import ATTEMPTS, incomplete
 
 from keisoku.ground.host.namespace import run_in_namespace
 from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
-from keisoku.subjects.device.record.drops import DropPlace, Drops
-from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = [pytest.mark.lab, needs(NFT, IP, TC)]
-
-FRAMES = 120
-PROGRAMS = """
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 2); __type(key, __u32); __type(value, __u64); }
-    counted SEC(".maps");
-/* Every third packet that is as long as a test frame. */
-static __always_inline int chosen(__u32 length)
-{
-    __u32 all = 0, own = 1;
-    __u64 *count = bpf_map_lookup_elem(&counted, &all);
-    if (length != 146 || !count || ++*count % 3)
-        return 0;
-    if ((count = bpf_map_lookup_elem(&counted, &own)))
-        ++*count;
-    return 1;
-}
-SEC("xdp") int third_dropped(struct xdp_md *c) { return chosen(c->data_end - c->data) ? XDP_DROP : XDP_PASS; }
-SEC("xdp") int third_aborted(struct xdp_md *c) { return chosen(c->data_end - c->data) ? XDP_ABORTED : XDP_PASS; }
-SEC("xdp") int third_lost(struct xdp_md *c)
-{
-    return chosen(c->data_end - c->data) ? bpf_redirect(99999, 0) : XDP_PASS;
-}
-SEC("tc") int third_shot(struct __sk_buff *skb) { return chosen(skb->len) ? 2 : -1; }
-char LICENSE[] SEC("license") = "GPL";
-"""
-
-
-class Bed(DeviceShell):
-    """A device of the lab, and what is found out about it by other means."""
-
-    def program(self) -> int:
-        """What the programs of this file dropped."""
-        text = self.run("bpftool map dump name counted")
-        return sum(map(int, re.findall(r'"key": 1,\s*"value": (\d+)', text)))
-
-
-Count = Callable[[Bed], int]
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Why a device loses frames."""
-
-    name: str
-    build: str = ":"
-    undo: str = ":"
-    plan: dict[str, Any] = field(default_factory=dict)
-    count: Count | None = None
-    """Frames that it dropped; None: every one."""
-    device: str = "router"
-    expect: dict[str, str] = field(default_factory=dict)
-    """Patterns of fields of the place."""
-
-
-def mib(group: str, name: str) -> Count:
-    return lambda bed: bed.mib(group, name)
-
-
-def rule(text: str, family: str = "ip", hook: str = "forward priority 0;") -> str:
-    return f"nft 'table {family} t {{ chain c {{ type filter hook {hook} {text} }}; }}'"
-
-
-def headers(ip: str, ether: str = "") -> dict[str, Any]:
-    return {"headers": f"Ether({ether})/IP({ip})/UDP()"}
-
-
-NO_RULE = "nft flush ruleset"
-XDP_OFF = "ip link set dev @one@ xdp off"
-
-
-def xdp(program: str) -> str:
-    return f"mount -t bpf bpf /sys/fs/bpf; ip link set dev @one@ xdp object @programs@ program {program}"
-
-
-def tc(way: str, interface: str) -> str:
-    return f"""mount -t bpf bpf /sys/fs/bpf
-        tc qdisc add dev @{interface}@ clsact
-        tc filter add dev @{interface}@ {way} bpf direct-action object-file @programs@ section tc"""
-
 
 CAUSES = [
     Cause("rule", rule("udp dport 7 counter drop;"), NO_RULE, count=Bed.nft, expect={"rule": r"ip/t/c/\d+"}),
@@ -255,76 +184,15 @@ def beds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], B
         yield bed
 
 
-def one_trial(bed: Bed, count: Count, frames: int = FRAMES, **plan: Any) -> tuple[Facts, int]:
-    """The facts of a trial in which all frames were sent, and by how much a count rose in it."""
-    given = {"frame_bytes": [150], "why_lost": True, **plan}
-    wanted = plan_for(bed.lab.device.name, **given)
-    asked = trial(wanted, frames) if "stream" in plan else patient_trial(frames, wanted.frame_bytes[0], 4000.0)
-    # Learning frames would be counted with the others.
-    asked = asked.model_copy(update={"phases": asked.phases.model_copy(update={"learning": False})})
-    with closing(on_lab(wanted, bed.lab)) as engine:
-        for attempt in range(ATTEMPTS):
-            before = count(bed)
-            engine.start(asked, stream=1 + 64 * attempt, seed=0)
-            facts, _ = engine.finish()
-            # Before the first one the engine warms up, by frames that are counted elsewhere.
-            if attempt and not incomplete(asked, facts):
-                return facts, count(bed) - before
-    pytest.skip("the host disturbed every trial")
-
-
-def needs_part(facts: Facts, *parts: str) -> None:
-    """Skips where this host does not let such programs be attached."""
-    assert facts.drops is not None
-    absent = dict(facts.drops.absent)
-    for part in parts:
-        if part in absent:
-            pytest.skip(f"{part}: {absent[part]}")
-
-
-def told(facts: Facts) -> tuple[Drops, list[DropPlace]]:
-    """The places of lost frames, after what must hold in every trial."""
-    drops = facts.drops
-    assert drops is not None and not drops.unread and not drops.unlisted
-    lost = facts.tracked.lost_frames
-    places = [place for place in drops.places if place.frames]
-    assert sum(place.frames for place in places) + drops.not_seen == drops.lost_frames == lost
-    assert len(drops.frames) == sum(place.frames for place in places)
-    for stream in facts.streams:
-        own = drops.frames.rows[drops.frames.rows[:, 0] == stream.stream]
-        assert stream.tracked.lost.hold(own[:, 1]).all() and len(set(own[:, 1].tolist())) == len(own)
-    return drops, places
-
-
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
 def test_every_lost_frame_has_the_place_that_dropped_it(cause: Cause, beds: Callable[[str], Bed]) -> None:
     bed = beds(cause.device)
     if cause.name in NEEDS_PROGRAMS and bed.programs is None:
         pytest.skip("needs clang and bpftool")
-    bed.run(cause.build)
-    try:
-        facts, counted = one_trial(bed, cause.count or (lambda bed: 0), **cause.plan)
-    finally:
-        bed.run(cause.undo)
+    facts, counted = outcome_of(cause, bed)
     if cause.name in XDP_SEES:
         needs_part(facts, "programs", "redirect")
-    drops, places = told(facts)
-    assert len(places) == 1, places
-    (place,) = places
-    lost = facts.tracked.lost_frames
-    absent = dict(drops.absent)
-    assert place.frames == lost == (facts.sent.offered_frames if cause.count is None else counted) > 0
-    assert drops.not_seen == 0 and not place.of_tester
-    assert place.namespace == bed.namespace.name
-    for name, pattern in cause.expect.items():
-        if (name, "nftables" in absent) == ("rule", True) or (name, "programs" in absent) == ("program", True):
-            assert not getattr(place, name)
-            continue
-        wanted = pattern.replace("@one@", str(bed.lab.ports[0].dut_interface))
-        wanted = wanted.replace("@two@", str(bed.lab.ports[1].dut_interface))
-        assert re.fullmatch(wanted, getattr(place, name)), place
-    assert place.first_ns is not None and place.last_ns is not None
-    assert 0 <= place.first_ns <= place.last_ns <= facts.sent.last_sent_ns + 200_000_000
+    check_place(cause, bed, facts, counted)
 
 
 def test_a_device_without_faults_drops_nothing(beds: Callable[[str], Bed]) -> None:

@@ -79,6 +79,32 @@ def test_what_cannot_be_carried_out_is_refused_with_its_path(path: str, change: 
     assert caught.value.field == path
 
 
+def test_a_lag_without_a_port_is_down_and_nothing_is_there() -> None:
+    with otg_client() as api:
+        config = three_ports("sim:gs908e")
+        config.lags.lag(name="static lag")[-1].protocol.static.lag_id = 1
+        config.lags.lag(name="lacp lag")[-1].protocol.lacp.actor_key = 1
+        api.set_config(config)
+        request = snappi.MetricsRequest()
+        request.lag.lag_names = []
+        found = api.get_metrics(request).lag_metrics
+        assert [(lag.name, lag.oper_status, lag.member_ports_up, lag.frames_tx) for lag in found] == [
+            (f"{kind} lag", "down", 0, 0) for kind in ("static", "lacp")
+        ]
+        request = snappi.MetricsRequest()
+        request.lacp.lag_names = ["lacp lag"]
+        assert len(api.get_metrics(request).lacp_metrics) == 0
+    udp_flow(config, tx="lacp lag", rx="p3")
+    with pytest.raises(PlanError, match="the LAG lacp lag has no port") as caught:
+        understood(config)
+    assert caught.value.field == "flows[0].tx_rx.port.tx_name"
+    config.flows.clear()
+    ethernet = config.devices.device(name="d")[-1].ethernets.add(name="e", mac="02:00:00:00:00:09")
+    ethernet.connection.lag_name = "static lag"
+    with pytest.raises(PlanError, match="the LAG static lag has no port"):
+        understood(config)
+
+
 def test_a_device_is_at_a_lag_and_not_at_its_member() -> None:
     config = one_lag()
     ethernet = config.devices.device(name="d")[-1].ethernets.add(name="e", mac="02:00:00:00:0a:01")

@@ -65,7 +65,6 @@ CASES: list[tuple[str, Any, str]] = [
     ("ports", [{"name": "p1", "location": "sim:nothing#1"}], "ports[0].location"),
     ("ports", [{"name": "p1", "location": "sim:gs908e#99"}], "ports[0].location"),
     ("ports[0].location", "eth1/2", "ports[0].location"),
-    ("lags", [{"name": "lag", "ports": []}], "lags[0].ports"),
     ("devices", [_device({"id": 7}, {"id": 8}, {"id": 9})], "devices[0].ethernets[0].vlans"),
     ("devices", [_device({"id": 7}, {"id": 8})], "devices[0].ethernets[0].vlans"),
     ("devices", [_device({"id": 7, "priority": 3})], "devices[0].ethernets[0].vlans"),

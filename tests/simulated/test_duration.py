@@ -115,7 +115,7 @@ def test_its_search_has_a_length_of_its_own(name: str, monkeypatch: pytest.Monke
 
 
 def test_every_procedure_has_the_option_or_a_reason() -> None:
-    without = {name for name, each in PROCEDURES.items() if not each.trials_have_one_length}
+    without = {name for name, each in PROCEDURES.items() if "trial_s" not in each.settings.model_fields}
     assert without == LENGTHS.keys()
 
 

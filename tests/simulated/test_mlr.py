@@ -14,7 +14,7 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
 from keisoku.subjects.device.procedure.rfc9971.controller import mlrsearch
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
-from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Goal, Question
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Goal, Question, TrialResult
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.trial import Trial
@@ -208,7 +208,7 @@ def test_descent_extrapolates_an_overload_that_a_buffer_hides() -> None:
         lost = round(question.fps * question.seconds * 0.8) if question.for_rate else int(lossy)
         try:
             question = search.send(
-                Answer(question.seconds, spent_s, round(question.fps * question.seconds), lost * lossy)
+                TrialResult(question.seconds, spent_s, round(question.fps * question.seconds), lost * lossy)
             )
         except StopIteration as stop:
             bounds = stop.value
@@ -224,7 +224,7 @@ def test_a_closed_controller_leaves_no_thread_behind() -> None:
     search = mlrsearch(goal(), 1.0, 1000.0)
     question = next(search)
     assert question == Question(1.0, 1000.0, for_rate=True)
-    search.send(Answer(1.0, 1.0, 1000, 400))
+    search.send(TrialResult(1.0, 1.0, 1000, 400))
     assert threads()
     search.close()
     assert not threads()

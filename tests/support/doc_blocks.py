@@ -9,7 +9,7 @@ The word after a block's language says how it is tried:
     hours, hosts, hardware, shown
               it is not run: it takes hours, needs hosts, files or runs of the reader, or hardware, or is a part of
               something; its syntax and every option are checked
-    device, plan, ports, study, system
+    device, network, plan, ports, study, system
               a TOML file of that kind: it is read
 """
 
@@ -32,7 +32,7 @@ PAGES = sorted(
 )
 RUN = ("", "long", "lab")
 CHECKED = ("hours", "hosts", "hardware", "shown", "install")
-FILES = ("device", "plan", "ports", "study", "system")
+FILES = ("device", "network", "plan", "ports", "study", "system")
 PLAIN = ("text", "console")
 _FENCE = re.compile(r"^( *)```(.*)$")
 

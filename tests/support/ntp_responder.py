@@ -10,7 +10,15 @@ import threading
 import time
 from typing import Self
 
-from keisoku.subjects.clock.reference.ntp_packet import BYTES, PACKET, ntp_stamp
+from keisoku.subjects.clock.reference.ntp_packet import BYTES, PACKET
+
+_NS = 1_000_000_000
+
+
+def ntp_stamp(unix: int) -> int:
+    """A 64-bit NTP timestamp of ns since 1970, whatever the era."""
+    seconds, ns = divmod(unix, _NS)
+    return (seconds + 2_208_988_800) % (1 << 32) << 32 | min(((ns << 32) + _NS // 2) // _NS, 0xFFFFFFFF)
 
 
 class NtpResponder:

@@ -20,8 +20,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Arrival,
     Contract,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Moment,
     PortIdentity,
     Signals,
@@ -78,10 +78,10 @@ class PtpResponder:
         now = time.time_ns()
         return now + self.ahead_ns + round((now - self._begun_ns) * self.rate)
 
-    def cancel(self, kind: Kind) -> None:
+    def cancel(self, kind: MessageType) -> None:
         """Ends a contract from the master's side."""
         self._contracts.pop(kind, None)
-        self._send(Kind.SIGNALING, Signals(self._slaves_identity(), (Term(Contract.CANCEL, kind),)), 0)
+        self._send(MessageType.SIGNALING, Signals(self._slaves_identity(), (Term(Contract.CANCEL, kind),)), 0)
 
     def forget(self) -> None:
         """As if it had been started anew."""
@@ -134,11 +134,11 @@ class PtpResponder:
             for kind, period_s in list(self._contracts.items()):
                 if self._next_s[kind] <= time.monotonic():
                     self._next_s[kind] = time.monotonic() + period_s
-                    self._tell(Kind(kind))
+                    self._tell(MessageType(kind))
 
     def _take(self, message: Message, address: tuple[str, int], received_ns: int) -> None:
-        if message.kind is Kind.DELAY_REQ:
-            self._send(Kind.DELAY_RESP, Arrival(received_ns, message.source), message.sequence)
+        if message.kind is MessageType.DELAY_REQ:
+            self._send(MessageType.DELAY_RESP, Arrival(received_ns, message.source), message.sequence)
             return
         assert isinstance(message.body, Signals)
         self._slave, self._identity = address, message.source
@@ -154,14 +154,14 @@ class PtpResponder:
         if granted is None:
             return
         grant = dataclasses.replace(granted, contract=Contract.GRANT)
-        if granted.duration_s and granted.of in (Kind.ANNOUNCE, Kind.SYNC):
+        if granted.duration_s and granted.of in (MessageType.ANNOUNCE, MessageType.SYNC):
             self._contracts[granted.of] = 2.0**granted.log_period
             self._next_s[granted.of] = time.monotonic()
-        self._send(Kind.SIGNALING, Signals(message.source, (grant,)), message.sequence)
+        self._send(MessageType.SIGNALING, Signals(message.source, (grant,)), message.sequence)
 
-    def _tell(self, kind: Kind) -> None:
+    def _tell(self, kind: MessageType) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFF
-        if kind is Kind.ANNOUNCE:
+        if kind is MessageType.ANNOUNCE:
             self._send(kind, self.announced, self._sequence)
             return
         sent_ns = self.now_ns()
@@ -169,16 +169,16 @@ class PtpResponder:
             self._send(kind, Moment(sent_ns), self._sequence)
         else:
             self._send(kind, Moment(0), self._sequence, Flag.TWO_STEP)
-            self._send(Kind.FOLLOW_UP, Moment(sent_ns), self._sequence)
+            self._send(MessageType.FOLLOW_UP, Moment(sent_ns), self._sequence)
 
     def _send(
-        self, kind: Kind, body: Moment | Arrival | Announced | Signals, sequence: int, more: Flag = NO_FLAGS
+        self, kind: MessageType, body: Moment | Arrival | Announced | Signals, sequence: int, more: Flag = NO_FLAGS
     ) -> None:
-        flags = more | Flag.UNICAST | (self.flags if kind is Kind.ANNOUNCE else NO_FLAGS)
+        flags = more | Flag.UNICAST | (self.flags if kind is MessageType.ANNOUNCE else NO_FLAGS)
         message = Message(kind, MASTER, sequence, body, self.domain, flags)
         assert self._slave is not None
         for edited in self.edit(message):
-            if edited.kind is Kind.SYNC:
+            if edited.kind is MessageType.SYNC:
                 self._event.sendto(encode(edited), (self._slave[0], self.slave_event))
             else:
                 self._general.sendto(encode(edited), self._slave)

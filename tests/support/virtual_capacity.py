@@ -1,4 +1,4 @@
-"""A test of UDPSTP in virtual time: both ends, and between them a path whose truth is known.
+"""A test of UDPSTP in virtual time: client and server, and between them a path whose truth is known.
 
 The way of the load is a line with a drop-tail queue, behind a token bucket if there is one; the way back only delays.
 """
@@ -6,15 +6,16 @@ The way of the load is a line with a drop-tail queue, behind a token bucket if t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from keisoku.subjects.stream.capacity.end import NS, End
-from keisoku.subjects.stream.capacity.pdu import Activation, Status
+from keisoku.subjects.stream.capacity.pdu import STOPPING, TESTING, Activation, Status
 from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
-from keisoku.subjects.stream.capacity.sending_rate import IP_BYTES, PACKET_BYTES, table
+from keisoku.subjects.stream.capacity.sending_rate import IP_BYTES, SendingRate
+from support.udpstp_search import PACKET_BYTES, RateSearch, table
 
 Rate = Callable[[float], float]
 
@@ -54,6 +55,57 @@ class VirtualPath:
         return self._free_ns + self.delay_ns
 
 
+class _Server(End):
+    """What a server does otherwise than a client: it ends the test when its time is over, until the client confirms."""
+
+    def _begin(self, parameters: Activation, now_ns: int) -> None:
+        # So the last sub-interval is complete.
+        self._stop_ns = now_ns + parameters.duration_s * NS + NS // 2
+        self._confirmed = False
+        self._table = table(PACKET_BYTES)
+        self._search = RateSearch(parameters, len(self._table))
+
+    def leave(self, now_ns: int) -> Iterator[memoryview]:
+        yield from super().leave(now_ns)  # type: ignore[safe-super]
+        self.over = self.silent or self._confirmed
+
+    def _heard(self, now_ns: int, action: int) -> None:
+        self._heard_ns = now_ns
+        self._confirmed = self.over = action != TESTING and self.action == STOPPING
+
+    def _watch(self, now_ns: int) -> None:
+        super()._watch(now_ns)
+        if not self.over and now_ns >= self._stop_ns:
+            self.action = STOPPING
+
+
+class SendingServer(_Server, SendingEnd):
+    """Sends the load, at the rate that its search finds."""
+
+    def __init__(self, parameters: Activation, now_ns: int, wall_ns: int) -> None:
+        SendingEnd.__init__(self, parameters, now_ns, wall_ns, told=self._learn)
+        self._begin(parameters, now_ns)
+        self.rate = self._table[0]
+
+    def _learn(self, now_ns: int, status: Status) -> None:
+        self._latest = status
+
+    def _take(self, rate: SendingRate, now_ns: int) -> None:
+        super()._take(self._table[self._search.told(self._latest)], now_ns)
+
+
+class ReceivingServer(_Server, ReceivingEnd):
+    """Tells its client the rate that its search finds."""
+
+    def __init__(self, parameters: Activation, now_ns: int, wall_ns: int) -> None:
+        ReceivingEnd.__init__(self, parameters, now_ns, wall_ns)
+        self._begin(parameters, now_ns)
+
+    def _made(self, now_ns: int) -> Status:
+        status = super()._made(now_ns)
+        return replace(status, rate=self._table[self._search.told(status)])
+
+
 def carried_out(
     path: VirtualPath, parameters: Activation, up: bool, noise: Sequence[bytes] = ()
 ) -> list[tuple[int, Status]]:
@@ -65,12 +117,8 @@ def carried_out(
 
     parameters = replace(parameters, rate=table()[0]) if up else parameters
     wall_ns = 1_800_000_000 * NS
-    sender = SendingEnd(
-        parameters, 0, wall_ns, None if up else PACKET_BYTES, told=learn if up else lambda now_ns, status: None
-    )
-    receiver = ReceivingEnd(
-        parameters, 0, wall_ns, PACKET_BYTES if up else None, told=(lambda now_ns, status: None) if up else learn
-    )
+    sender = SendingEnd(parameters, 0, wall_ns, told=learn) if up else SendingServer(parameters, 0, wall_ns)
+    receiver = ReceivingServer(parameters, 0, wall_ns) if up else ReceivingEnd(parameters, 0, wall_ns, told=learn)
     numbers, underway = count(), list[tuple[int, int, End, bytes]]()
     end: End
     for place, data in enumerate(noise):

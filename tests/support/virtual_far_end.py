@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from keisoku.subjects.path.nat.message import Action, Address, Answer, Kind, MessageError, Request
+from keisoku.subjects.path.nat.message import Action, Address, BindingReport, DatagramType, MessageError, Request
 
 MOST_BINDINGS = 1024
 Outgoing = tuple[int, Address, bytes]
@@ -41,17 +41,19 @@ class VirtualFarEnd:
                 self.came_from[asked.binding], self.heard_ns[asked.binding] = source, now_ns
                 if asked.action == Action.OPEN:
                     return []
-                return [(at, source, self._about(asked.binding, asked.number, Kind.ECHO, now_ns))]
+                return [(at, source, self._about(asked.binding, asked.number, DatagramType.ECHO, now_ns))]
             case Action.SEND if asked.target in self.came_from and asked.far < self.sockets:
                 to = self.came_from[asked.target]
             case Action.SEND_TO if 0 < asked.target < 1 << 16 and asked.far < self.sockets:
                 to = source[0], asked.target
             case _:
-                return [(at, source, self._about(asked.target, asked.number, Kind.TWIN, now_ns))]
+                return [(at, source, self._about(asked.target, asked.number, DatagramType.TWIN, now_ns))]
         # What a full queue has no room for is the second one.
-        copy, twin = (self._about(asked.target, asked.number, kind, now_ns) for kind in (Kind.COPY, Kind.TWIN))
+        copy, twin = (
+            self._about(asked.target, asked.number, kind, now_ns) for kind in (DatagramType.COPY, DatagramType.TWIN)
+        )
         return [(asked.far, to, copy), (at, source, twin)]
 
-    def _about(self, binding: int, number: int, kind: Kind, now_ns: int) -> bytes:
+    def _about(self, binding: int, number: int, kind: DatagramType, now_ns: int) -> bytes:
         idle_ns = now_ns - self.heard_ns.get(binding, now_ns)
-        return Answer(self.token, binding, number, kind, idle_ns, self.came_from.get(binding)).pack()
+        return BindingReport(self.token, binding, number, kind, idle_ns, self.came_from.get(binding)).pack()

@@ -99,9 +99,6 @@ class VirtualHop:
     outages: Sequence[tuple[float, float]] = ()
     """(from, until) in ns of virtual time: nothing passes the link."""
 
-    def out_ns(self, size: int) -> float:
-        return self.stages * 8e9 * size / self.forward
-
     def back_ns(self, size: int) -> float:
         return self.stages * 8e9 * size / (self.reverse or self.forward)
 

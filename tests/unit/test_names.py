@@ -46,7 +46,7 @@ EMPTY = frozenset(
     ]
 )
 """Words that need another one beside them. Participles and prepositions say what was done, and not to what."""
-METHODS_LEFT = 59
+METHODS_LEFT = 58
 """Public methods that still have such a name. The number may only become smaller, and is then written here."""
 
 

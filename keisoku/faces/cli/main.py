@@ -22,7 +22,7 @@ def _of(group: str) -> tuple[str, ...]:
 
 
 GROUPS = {
-    "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "clean"),
+    "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "vlab", "clean"),
     "RFC 2544 and its successors": (*_of("RFC 2544 and its successors"), "cable-series"),
     "Whole documents": tuple(suites()),
     "Switches": _of("Switches"),
@@ -174,6 +174,10 @@ _PLACES = {
     "trend": Place(
         "keisoku.faces.cli.trend",
         "Shows how figures changed over RUNS of the same measurement of the same device, in the order of their start.",
+    ),
+    "vlab": Place(
+        "keisoku.faces.cli.vlab.group",
+        "Prepares laboratories in virtual time: real Linux kernels, whose clock moves on only when everything waits.",
     ),
     "why": Place(
         "keisoku.faces.cli.why",

@@ -12,6 +12,8 @@ from keisoku.faces.otg.capture.capture import CaptureWish, wishes
 from keisoku.faces.otg.device.device import Address, Interface, interfaces
 from keisoku.faces.otg.device.lag import Lag, lags
 from keisoku.faces.otg.device.router import Router, RouterRoutes
+from keisoku.faces.otg.dhcp.clients import DhcpClient, dhcp_clients
+from keisoku.faces.otg.dhcp.servers import DhcpServer, dhcp_servers
 from keisoku.faces.otg.flow.flow import Flow, Names, flow
 from keisoku.faces.otg.flow.header import NO_PAUSE
 from keisoku.faces.otg.lldp.agent import LldpAgent, lldp_agents
@@ -68,6 +70,8 @@ class Configuration:
     routers: Mapping[str, tuple[Router, ...]] = field(default_factory=dict)
     """By OTG's names of their protocols."""
     lldp: tuple[LldpAgent, ...] = ()
+    dhcp_clients: tuple[DhcpClient, ...] = ()
+    dhcp_servers: tuple[DhcpServer, ...] = ()
     lags: tuple[Lag, ...] = ()
     flow_bytes: int = 0
     """Of all different frames of the flows."""
@@ -125,8 +129,9 @@ def configuration(
     peers = bgp_peers(document, hosts)
     spoken = {name: protocol.read(document, hosts) for name, protocol in ROUTERS.items()}
     lldp = lldp_agents(document, index, mtus)
+    clients, servers = dhcp_clients(document, hosts), dhcp_servers(document, hosts)
     routers = [router for each in spoken.values() for router in each]
-    names = Names(index, groups, hosts, peers, routers)
+    names = Names(index, groups, hosts, peers, routers, clients)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
@@ -137,12 +142,24 @@ def configuration(
         for place, node in enumerate(nodes)
     ]
     own_lags = tuple(groups.values())
-    _unique(flows, hosts, peers, routers, (*own_lags, *lldp))
+    _unique(flows, hosts, peers, routers, (*own_lags, *lldp, *clients, *servers))
     captures = wishes(document, index)
     document.check_all_read()
     warnings = tuple(document.warnings.values())
     return Configuration(
-        found, tuple(hosts), tuple(flows), captures, raw, wish, warnings, peers, spoken, lldp, own_lags
+        ports=found,
+        interfaces=tuple(hosts),
+        flows=tuple(flows),
+        captures=captures,
+        document=raw,
+        wish=wish,
+        warnings=warnings,
+        bgp=peers,
+        routers=spoken,
+        lldp=lldp,
+        dhcp_clients=clients,
+        dhcp_servers=servers,
+        lags=own_lags,
     )
 
 
@@ -205,14 +222,16 @@ def _unique(
     hosts: list[Interface],
     peers: Sequence[BgpPeer],
     routers: Sequence[Router],
-    others: Sequence[Lag | LldpAgent],
+    others: Sequence[Lag | LldpAgent | DhcpClient | DhcpServer],
 ) -> None:
     seen: set[str] = set()
     for one in flows:
         if one.name in seen:
             raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
         seen.add(one.name)
-    parts: list[Interface | Address | BgpPeer | BgpRoutes | Router | RouterRoutes | Lag | LldpAgent] = [*others]
+    parts: list[
+        Interface | Address | BgpPeer | BgpRoutes | Router | RouterRoutes | Lag | LldpAgent | DhcpClient | DhcpServer
+    ] = [*others]
     for host in hosts:
         parts += [host, *host.addresses]
     for peer in peers:

@@ -12,11 +12,24 @@ from decimal import Decimal
 from typing import Any
 
 from keisoku.faces.otg.bgp.leaves import bgp_leaves
+from keisoku.faces.otg.dhcp.leaves import dhcp_leaves
+from keisoku.faces.otg.dhcp.leaves import root as _dhcp_root
 from keisoku.faces.otg.lacp.leaves import lacp_leaves
 from keisoku.faces.otg.leaf import Entries, Leaves, Path, Value
 from keisoku.faces.otg.leaf import plain as _plain
 from keisoku.faces.otg.lldp.leaves import lldp_leaves
 from keisoku.faces.otg.routers import ROUTERS
+
+_DHCP = tuple((version, role) for version in (4, 6) for role in ("client", "server"))
+_GIVEN = {"client": ("interfaces", "interface"), "server": ("leases", "leases")}
+"""OTG's name of the states of each role, and their place."""
+
+
+def _dhcp_parts(version: int, role: str) -> dict[str, tuple[str, ...]]:
+    state = (_dhcp_root(version, role), f"dhcpv{version}-{role}", "state")
+    name, place = _GIVEN[role]
+    return {f"dhcpv{version}_{role}": (*state, "counters"), f"dhcpv{version}_{name}": (*state, place)}
+
 
 _MODULES = {
     "flows": "flow",
@@ -27,6 +40,7 @@ _MODULES = {
     "lags": "lag",
     "lacp": "lacp",
     "lldps": "lldp",
+    **{_dhcp_root(version, role): f"dhcpv{version}{role}" for version, role in _DHCP},
 }
 ROOTS = tuple(_MODULES)
 MODELS = dict.fromkeys(_MODULES.values(), "0.1.0")
@@ -42,15 +56,20 @@ PARTS = {
     **{part: place for protocol in ROUTERS.values() for part, place in protocol.parts.items()},
     "lldp": (*_LLDP_STATE, "counters"),
     "lldp_neighbours": (*_LLDP_STATE, "lldp-neighbor-database"),
+    **{part: place for one in _DHCP for part, place in _dhcp_parts(*one).items()},
 }
 """What is only asked for where somebody wants it, and where it is."""
-SESSIONS = ("lags", "lacp", "bgp", *(name for name in ROUTERS), "lldp")
+SESSIONS = (
+    *("lags", "lacp", "bgp", *(name for name in ROUTERS), "lldp"),
+    *(f"dhcpv{version}_{role}" for version, role in _DHCP),
+)
 """Of these the parts that count, and list no routes and no neighbours."""
 _LEAVES: tuple[tuple[Callable[..., Leaves], Collection[str]], ...] = (
     (bgp_leaves, ("bgp", "prefixes")),
     *((protocol.leaves, protocol.parts) for protocol in ROUTERS.values()),
     (lldp_leaves, ("lldp", "lldp_neighbours")),
     (lacp_leaves, ("lacp",)),
+    *((dhcp_leaves(*one), tuple(_dhcp_parts(*one))) for one in _DHCP),
 )
 """What makes leaves of protocols, and of which parts."""
 

@@ -4,7 +4,6 @@ It does no I/O and never interprets an event: only with all events can one decid
 for losses.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -68,18 +67,6 @@ class Event:
         return value - (value >> (bits - 1) << bits)
 
 
-def decode_events(memory: bytes) -> Iterator[Event]:
-    """The events in `memory`, 18 bytes each, most significant byte first.
-
-    Raises EngineError if the bytes are not whole events or hold a kind that does not exist: then the memory was not
-    written by this instrument, or not read completely.
-    """
-    if len(memory) % EVENT_BYTES:
-        raise EngineError(f"the instrument's event memory: {len(memory)} bytes are not whole events of {EVENT_BYTES}")
-    for offset in range(0, len(memory), EVENT_BYTES):
-        yield decode_event(memory[offset : offset + EVENT_BYTES])
-
-
 def decode_event(octets: bytes) -> Event:
     """The event in 18 bytes. Raises EngineError for another length or a kind that does not exist."""
     if len(octets) != EVENT_BYTES:
@@ -93,9 +80,3 @@ def decode_event(octets: bytes) -> Event:
     if kind > max(EventKind):
         raise EngineError(f"the instrument's event memory: there is no event of kind {kind}")
     return Event(EventKind(kind), time * _TIME_STEP_NS, first, last)
-
-
-def encode_event(event: Event) -> bytes:
-    """The 18 bytes of an event, as the instrument writes them: for models of its memory. `time_ns` loses 4 bits."""
-    word = event.kind << _TIME_BITS | event.time_ns // _TIME_STEP_NS
-    return (word << 2 * _NUMBER_BITS | event.first << _NUMBER_BITS | event.last).to_bytes(EVENT_BYTES, "big")

@@ -20,7 +20,6 @@ WORD_BYTES = 4
 ADDRESS_BITS = 20
 LETTERS = 0x4B45_4953
 VERSION = 3
-HEADER_OCTETS = 6
 ANSWER_OCTETS = 4
 
 
@@ -88,10 +87,6 @@ class Link:
             payload = self._carry_out(Opcode.FIXED if fixed else Opcode.READ, at, count)
             values += [int.from_bytes(payload[i : i + WORD_BYTES], "big") for i in range(0, len(payload), WORD_BYTES)]
         return values
-
-    def read_word(self, address: int) -> int:
-        """The word at `address`. Raises EngineError."""
-        return self.read(address)[0]
 
     def write(self, address: int, words: int | Iterable[int], *, fixed: bool = False) -> None:
         """Writes one word or several from `address` on, or all of them to `address` if `fixed`. Raises EngineError."""

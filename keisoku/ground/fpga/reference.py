@@ -9,8 +9,8 @@ from typing import Literal
 from keisoku.errors import EngineError
 from keisoku.ground.fpga.instrument import Instrument
 
-Kind = Literal["pps", "10mhz"]
-PERIODS_NS: dict[Kind, float] = {"pps": 1e9, "10mhz": 100.0}
+ReferenceSignal = Literal["pps", "10mhz"]
+PERIODS_NS: dict[ReferenceSignal, float] = {"pps": 1e9, "10mhz": 100.0}
 TICK_NS = 320 / 41
 """Period of the time base, which is the step of its timestamps."""
 _LEAST_TIMEOUT_TICKS = 64
@@ -27,7 +27,7 @@ class Stamped:
     time_ns: int
 
 
-def marks(instrument: Instrument, kind: Kind, period_ns: float, edges: int, count: int) -> Iterator[Stamped]:
+def marks(instrument: Instrument, kind: ReferenceSignal, period_ns: float, edges: int, count: int) -> Iterator[Stamped]:
     """`count` marks, each `edges` periods of the reference after the one before, yielded as they arrive.
 
     Raises EngineError if no mark comes, or the reference fails between two of them.

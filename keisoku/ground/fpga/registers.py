@@ -8,32 +8,8 @@
 from keisoku.ground.fpga.register import Field, Memory, Register
 
 
-class Id(Register):
-    """The letters KEIS."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class Version(Register):
-    """Version of this map."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class Build(Register):
-    """Build, as the board says."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class Ports(Register):
-    """Ports."""
+class Value32(Register):
+    """A register whose only field has 32 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
@@ -62,92 +38,12 @@ class TimeStatus(Register):
         self.captured = Field(address, 2, 1)
 
 
-class TimeSetHigh(Register):
-    """Time to set, bits 47..32."""
+class Value16(Register):
+    """A register whose only field has 16 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.value = Field(address, 0, 16)
-
-
-class TimeSetLow(Register):
-    """Time to set, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeNowHigh(Register):
-    """Captured time, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TimeNowLow(Register):
-    """Captured time, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeEdges(Register):
-    """Edges of the reference from one mark to the next; 0 turns the reference off."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeTimeout(Register):
-    """Ticks without an edge by which the reference is lost."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeMarkNumber(Register):
-    """Mark: its number since restart."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeMarkLosses(Register):
-    """Mark: losses of the reference before it, since restart."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TimeMarkTicks(Register):
-    """Mark: ticks of the time base since the one before; 2^32 - 1 if more or not known."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TimeMarkHigh(Register):
-    """Mark: its time, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TimeMarkLow(Register):
-    """Mark: its time, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
 
 
 class TimeRegisters:
@@ -156,17 +52,17 @@ class TimeRegisters:
     def __init__(self, base: int = 0) -> None:
         self.control = TimeControl(base + 0x0)
         self.status = TimeStatus(base + 0x4)
-        self.set_high = TimeSetHigh(base + 0x8)
-        self.set_low = TimeSetLow(base + 0xC)
-        self.now_high = TimeNowHigh(base + 0x10)
-        self.now_low = TimeNowLow(base + 0x14)
-        self.edges = TimeEdges(base + 0x18)
-        self.timeout = TimeTimeout(base + 0x1C)
-        self.mark_number = TimeMarkNumber(base + 0x20)
-        self.mark_losses = TimeMarkLosses(base + 0x24)
-        self.mark_ticks = TimeMarkTicks(base + 0x28)
-        self.mark_high = TimeMarkHigh(base + 0x2C)
-        self.mark_low = TimeMarkLow(base + 0x30)
+        self.set_high = Value16(base + 0x8)
+        self.set_low = Value32(base + 0xC)
+        self.now_high = Value16(base + 0x10)
+        self.now_low = Value32(base + 0x14)
+        self.edges = Value32(base + 0x18)
+        self.timeout = Value32(base + 0x1C)
+        self.mark_number = Value32(base + 0x20)
+        self.mark_losses = Value16(base + 0x24)
+        self.mark_ticks = Value32(base + 0x28)
+        self.mark_high = Value16(base + 0x2C)
+        self.mark_low = Value32(base + 0x30)
 
 
 class MemoryControl(Register):
@@ -191,94 +87,14 @@ class MemoryStatus(Register):
         self.bitmap_full = Field(address, 8, 2)
 
 
-class MemoryWords(Register):
-    """Words of 32 bit in the memory."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class MemoryCapacity(Register):
-    """Records that the ring holds."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class MemoryWritten(Register):
-    """Records written since the last clear, modulo 2^32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class MemoryTaken(Register):
-    """Records that the host has read, modulo 2^32: their room may be used again."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class MemoryDropped(Register):
-    """Events that had no room, since the last clear."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class MemoryPage(Register):
-    """Page of 4 KiB that the window shows."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class BitmapFirstHigh(Register):
-    """First number that the bitmap tells of, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class BitmapFirstLow(Register):
-    """First number that the bitmap tells of, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class BitmapEndHigh(Register):
-    """One after the last number that the bitmap tells of, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class BitmapEndLow(Register):
-    """One after the last number that the bitmap tells of, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
 class BitmapRegisters:
     """Bitmap of a port's lost numbers."""
 
     def __init__(self, base: int = 0) -> None:
-        self.first_high = BitmapFirstHigh(base + 0x0)
-        self.first_low = BitmapFirstLow(base + 0x4)
-        self.end_high = BitmapEndHigh(base + 0x8)
-        self.end_low = BitmapEndLow(base + 0xC)
+        self.first_high = Value16(base + 0x0)
+        self.first_low = Value32(base + 0x4)
+        self.end_high = Value16(base + 0x8)
+        self.end_low = Value32(base + 0xC)
 
 
 class MemoryRegisters:
@@ -287,12 +103,12 @@ class MemoryRegisters:
     def __init__(self, base: int = 0) -> None:
         self.control = MemoryControl(base + 0x0)
         self.status = MemoryStatus(base + 0x4)
-        self.words = MemoryWords(base + 0x8)
-        self.capacity = MemoryCapacity(base + 0xC)
-        self.written = MemoryWritten(base + 0x10)
-        self.taken = MemoryTaken(base + 0x14)
-        self.dropped = MemoryDropped(base + 0x18)
-        self.page = MemoryPage(base + 0x1C)
+        self.words = Value32(base + 0x8)
+        self.capacity = Value32(base + 0xC)
+        self.written = Value32(base + 0x10)
+        self.taken = Value32(base + 0x14)
+        self.dropped = Value32(base + 0x18)
+        self.page = Value16(base + 0x1C)
         self.bitmap = (
             BitmapRegisters(base + 0x20),
             BitmapRegisters(base + 0x30),
@@ -320,172 +136,20 @@ class TransmitStatus(Register):
         self.mailbox_busy = Field(address, 4, 1)
 
 
-class TransmitLastEntry(Register):
-    """Last entry of the program; entry 0 follows it."""
+class Value10(Register):
+    """A register whose only field has 10 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.value = Field(address, 0, 10)
 
 
-class TransmitStream(Register):
-    """Stream, for the signatures."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitFramesHigh(Register):
-    """Frames to send, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitFramesLow(Register):
-    """Frames to send, bits 31..0; with frames_high 0: until it is stopped."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitBurstFrames(Register):
-    """Frames from one scheduled start to the next."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitIntervalBytes(Register):
-    """From one scheduled start to the next, in byte times."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitIntervalFraction(Register):
-    """And 2^-32 byte times."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitStartHigh(Register):
-    """When to start, ns modulo 2^48, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitStartLow(Register):
-    """When to start, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitMailboxBytes(Register):
-    """Bytes of the mailbox's frame before its FCS, 1 to 2048."""
+class Value12(Register):
+    """A register whose only field has 12 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.value = Field(address, 0, 12)
-
-
-class TransmitSentFramesHigh(Register):
-    """Frames sent since start, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitSentFramesLow(Register):
-    """Frames sent since start, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitSentBytesHigh(Register):
-    """Their bytes with FCS, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitSentBytesLow(Register):
-    """Their bytes with FCS, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitSignedHigh(Register):
-    """Signatures written, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitSignedLow(Register):
-    """Signatures written, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitFirstHigh(Register):
-    """Stamp of the first SFD in ns, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitFirstLow(Register):
-    """Stamp of the first SFD, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitLastHigh(Register):
-    """Stamp of the last SFD in ns, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class TransmitLastLow(Register):
-    """Stamp of the last SFD, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class TransmitLag(Register):
-    """Lag."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
 
 
 class TransmitRegisters:
@@ -494,27 +158,27 @@ class TransmitRegisters:
     def __init__(self, base: int = 0) -> None:
         self.control = TransmitControl(base + 0x0)
         self.status = TransmitStatus(base + 0x4)
-        self.last_entry = TransmitLastEntry(base + 0x8)
-        self.stream = TransmitStream(base + 0xC)
-        self.frames_high = TransmitFramesHigh(base + 0x10)
-        self.frames_low = TransmitFramesLow(base + 0x14)
-        self.burst_frames = TransmitBurstFrames(base + 0x18)
-        self.interval_bytes = TransmitIntervalBytes(base + 0x1C)
-        self.interval_fraction = TransmitIntervalFraction(base + 0x20)
-        self.start_high = TransmitStartHigh(base + 0x24)
-        self.start_low = TransmitStartLow(base + 0x28)
-        self.mailbox_bytes = TransmitMailboxBytes(base + 0x2C)
-        self.sent_frames_high = TransmitSentFramesHigh(base + 0x30)
-        self.sent_frames_low = TransmitSentFramesLow(base + 0x34)
-        self.sent_bytes_high = TransmitSentBytesHigh(base + 0x38)
-        self.sent_bytes_low = TransmitSentBytesLow(base + 0x3C)
-        self.signed_high = TransmitSignedHigh(base + 0x40)
-        self.signed_low = TransmitSignedLow(base + 0x44)
-        self.first_high = TransmitFirstHigh(base + 0x48)
-        self.first_low = TransmitFirstLow(base + 0x4C)
-        self.last_high = TransmitLastHigh(base + 0x50)
-        self.last_low = TransmitLastLow(base + 0x54)
-        self.lag = TransmitLag(base + 0x58)
+        self.last_entry = Value10(base + 0x8)
+        self.stream = Value16(base + 0xC)
+        self.frames_high = Value16(base + 0x10)
+        self.frames_low = Value32(base + 0x14)
+        self.burst_frames = Value32(base + 0x18)
+        self.interval_bytes = Value32(base + 0x1C)
+        self.interval_fraction = Value32(base + 0x20)
+        self.start_high = Value16(base + 0x24)
+        self.start_low = Value32(base + 0x28)
+        self.mailbox_bytes = Value12(base + 0x2C)
+        self.sent_frames_high = Value16(base + 0x30)
+        self.sent_frames_low = Value32(base + 0x34)
+        self.sent_bytes_high = Value16(base + 0x38)
+        self.sent_bytes_low = Value32(base + 0x3C)
+        self.signed_high = Value16(base + 0x40)
+        self.signed_low = Value32(base + 0x44)
+        self.first_high = Value16(base + 0x48)
+        self.first_low = Value32(base + 0x4C)
+        self.last_high = Value16(base + 0x50)
+        self.last_low = Value32(base + 0x54)
+        self.lag = Value32(base + 0x58)
 
 
 class ReceiveControl(Register):
@@ -526,158 +190,78 @@ class ReceiveControl(Register):
         self.taken = Field(address, 1, 1)
 
 
-class ReceiveCheckedFrom(Register):
-    """First byte of the frames' checked region."""
+class Bytes8(Register):
+    """A register whose only field has 8 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.bytes = Field(address, 0, 8)
 
 
-class ReceiveMaxFrameBytes(Register):
-    """Largest frame that is not counted as oversize, FCS included."""
+class Bytes15(Register):
+    """A register whose only field has 15 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.bytes = Field(address, 0, 15)
 
 
-class ReceiveMailbox(Register):
-    """The frame in the mailbox."""
+class Bytes11(Register):
+    """A register whose only field has 11 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.bytes = Field(address, 0, 11)
 
 
-class ReceiveHeaders(Register):
-    """Headers that are compared."""
+class Compare1(Register):
+    """A register whose only field has 1 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.compare = Field(address, 0, 1)
 
 
-class ReceiveExpectedHeader(Register):
-    """The header that is expected."""
+class Digest32(Register):
+    """A register whose only field has 32 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.digest = Field(address, 0, 32)
 
 
-class ReceiveCountsFramesLow(Register):
-    """Frames, good or bad, bits 31..0."""
+class Count32(Register):
+    """A register whose only field has 32 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.count = Field(address, 0, 32)
 
 
-class ReceiveCountsFramesHigh(Register):
-    """Frames, good or bad, bits 47..32."""
+class Count16(Register):
+    """A register whose only field has 16 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.count = Field(address, 0, 16)
-
-
-class ReceiveCountsBytesLow(Register):
-    """Bytes of these, FCS included, bits 31..0."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsBytesHigh(Register):
-    """Bytes of these, FCS included, bits 47..32."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 16)
-
-
-class ReceiveCountsFcsBad(Register):
-    """Frames with a wrong FCS, with an error of the PHY, or cut in the middle of a byte."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsMisaligned(Register):
-    """Of these, cut in the middle of a byte."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsUndersize(Register):
-    """Frames of less than 64 byte with a right FCS."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsOversize(Register):
-    """Frames of more than max_frame_bytes with a right FCS."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsFragments(Register):
-    """Frames of less than 64 byte in fcs_bad."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsJabbers(Register):
-    """Frames of more than max_frame_bytes in fcs_bad."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsLostArrivals(Register):
-    """Frames that no other count knows of."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
-
-
-class ReceiveCountsMailboxMissed(Register):
-    """Frames for the mailbox that found it full."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.count = Field(address, 0, 32)
 
 
 class ReceiveCounts:
     """What a port received, since control.clear."""
 
     def __init__(self, base: int = 0) -> None:
-        self.frames_low = ReceiveCountsFramesLow(base + 0x0)
-        self.frames_high = ReceiveCountsFramesHigh(base + 0x4)
-        self.bytes_low = ReceiveCountsBytesLow(base + 0x8)
-        self.bytes_high = ReceiveCountsBytesHigh(base + 0xC)
-        self.fcs_bad = ReceiveCountsFcsBad(base + 0x10)
-        self.misaligned = ReceiveCountsMisaligned(base + 0x14)
-        self.undersize = ReceiveCountsUndersize(base + 0x18)
-        self.oversize = ReceiveCountsOversize(base + 0x1C)
-        self.fragments = ReceiveCountsFragments(base + 0x20)
-        self.jabbers = ReceiveCountsJabbers(base + 0x24)
-        self.lost_arrivals = ReceiveCountsLostArrivals(base + 0x28)
-        self.mailbox_missed = ReceiveCountsMailboxMissed(base + 0x2C)
+        self.frames_low = Count32(base + 0x0)
+        self.frames_high = Count16(base + 0x4)
+        self.bytes_low = Count32(base + 0x8)
+        self.bytes_high = Count16(base + 0xC)
+        self.fcs_bad = Count32(base + 0x10)
+        self.misaligned = Count32(base + 0x14)
+        self.undersize = Count32(base + 0x18)
+        self.oversize = Count32(base + 0x1C)
+        self.fragments = Count32(base + 0x20)
+        self.jabbers = Count32(base + 0x24)
+        self.lost_arrivals = Count32(base + 0x28)
+        self.mailbox_missed = Count32(base + 0x2C)
 
 
 class ReceiveRegisters:
@@ -685,11 +269,11 @@ class ReceiveRegisters:
 
     def __init__(self, base: int = 0) -> None:
         self.control = ReceiveControl(base + 0x0)
-        self.checked_from = ReceiveCheckedFrom(base + 0x4)
-        self.max_frame_bytes = ReceiveMaxFrameBytes(base + 0x8)
-        self.mailbox = ReceiveMailbox(base + 0xC)
-        self.headers = ReceiveHeaders(base + 0x10)
-        self.expected_header = ReceiveExpectedHeader(base + 0x14)
+        self.checked_from = Bytes8(base + 0x4)
+        self.max_frame_bytes = Bytes15(base + 0x8)
+        self.mailbox = Bytes11(base + 0xC)
+        self.headers = Compare1(base + 0x10)
+        self.expected_header = Digest32(base + 0x14)
         self.counts = ReceiveCounts(base + 0x40)
 
 
@@ -715,14 +299,6 @@ class AccountStatus(Register):
         self.triggered = Field(address, 4, 1)
 
 
-class AccountStream(Register):
-    """Stream of the trial."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
 class AccountFrameBytes(Register):
     """Bytes of an intact frame with its FCS."""
 
@@ -732,32 +308,8 @@ class AccountFrameBytes(Register):
         self.most = Field(address, 16, 15)
 
 
-class AccountSetting(Register):
-    """A word that the host sets."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class AccountPlannedHigh(Register):
-    """Frames that the trial may send; greater numbers are foreign."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class AccountOfferedHigh(Register):
-    """Frames that were sent, for the flush."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 16)
-
-
-class AccountShift(Register):
-    """A bin of the histogram is 2^value ns wide."""
+class Value5(Register):
+    """A register whose only field has 5 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
@@ -773,73 +325,49 @@ class AccountTrigger(Register):
         self.on_latency = Field(address, 1, 1)
 
 
-class AccountFigure(Register):
-    """A word of what was counted."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
-class AccountLatenciesFigure(Register):
-    """A word of what was counted."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
-
-
 class AccountLatencies:
     """Latencies of the bank that is not counted in."""
 
     def __init__(self, base: int = 0) -> None:
-        self.count_low = AccountLatenciesFigure(base + 0x0)
-        self.count_high = AccountLatenciesFigure(base + 0x4)
-        self.least_low = AccountLatenciesFigure(base + 0x8)
-        self.least_high = AccountLatenciesFigure(base + 0xC)
-        self.most_low = AccountLatenciesFigure(base + 0x10)
-        self.most_high = AccountLatenciesFigure(base + 0x14)
-        self.sum_low = AccountLatenciesFigure(base + 0x18)
-        self.sum_high = AccountLatenciesFigure(base + 0x1C)
-        self.squares_low = AccountLatenciesFigure(base + 0x20)
-        self.squares_middle = AccountLatenciesFigure(base + 0x24)
-        self.squares_high = AccountLatenciesFigure(base + 0x28)
-
-
-class AccountCountsFigure(Register):
-    """A word of what was counted."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.value = Field(address, 0, 32)
+        self.count_low = Value32(base + 0x0)
+        self.count_high = Value32(base + 0x4)
+        self.least_low = Value32(base + 0x8)
+        self.least_high = Value32(base + 0xC)
+        self.most_low = Value32(base + 0x10)
+        self.most_high = Value32(base + 0x14)
+        self.sum_low = Value32(base + 0x18)
+        self.sum_high = Value32(base + 0x1C)
+        self.squares_low = Value32(base + 0x20)
+        self.squares_middle = Value32(base + 0x24)
+        self.squares_high = Value32(base + 0x28)
 
 
 class AccountCounts:
     """What arrived and what became of it."""
 
     def __init__(self, base: int = 0) -> None:
-        self.received_low = AccountCountsFigure(base + 0x0)
-        self.received_high = AccountCountsFigure(base + 0x4)
-        self.first_low = AccountCountsFigure(base + 0x8)
-        self.first_high = AccountCountsFigure(base + 0xC)
-        self.duplicated_low = AccountCountsFigure(base + 0x10)
-        self.duplicated_high = AccountCountsFigure(base + 0x14)
-        self.reordered_low = AccountCountsFigure(base + 0x18)
-        self.reordered_high = AccountCountsFigure(base + 0x1C)
-        self.late_low = AccountCountsFigure(base + 0x20)
-        self.late_high = AccountCountsFigure(base + 0x24)
-        self.untracked_low = AccountCountsFigure(base + 0x28)
-        self.untracked_high = AccountCountsFigure(base + 0x2C)
-        self.corrupt_low = AccountCountsFigure(base + 0x30)
-        self.corrupt_high = AccountCountsFigure(base + 0x34)
-        self.foreign_low = AccountCountsFigure(base + 0x38)
-        self.foreign_high = AccountCountsFigure(base + 0x3C)
-        self.other_low = AccountCountsFigure(base + 0x40)
-        self.other_high = AccountCountsFigure(base + 0x44)
-        self.lost_low = AccountCountsFigure(base + 0x48)
-        self.lost_high = AccountCountsFigure(base + 0x4C)
-        self.dropped_low = AccountCountsFigure(base + 0x50)
-        self.dropped_high = AccountCountsFigure(base + 0x54)
+        self.received_low = Value32(base + 0x0)
+        self.received_high = Value32(base + 0x4)
+        self.first_low = Value32(base + 0x8)
+        self.first_high = Value32(base + 0xC)
+        self.duplicated_low = Value32(base + 0x10)
+        self.duplicated_high = Value32(base + 0x14)
+        self.reordered_low = Value32(base + 0x18)
+        self.reordered_high = Value32(base + 0x1C)
+        self.late_low = Value32(base + 0x20)
+        self.late_high = Value32(base + 0x24)
+        self.untracked_low = Value32(base + 0x28)
+        self.untracked_high = Value32(base + 0x2C)
+        self.corrupt_low = Value32(base + 0x30)
+        self.corrupt_high = Value32(base + 0x34)
+        self.foreign_low = Value32(base + 0x38)
+        self.foreign_high = Value32(base + 0x3C)
+        self.other_low = Value32(base + 0x40)
+        self.other_high = Value32(base + 0x44)
+        self.lost_low = Value32(base + 0x48)
+        self.lost_high = Value32(base + 0x4C)
+        self.dropped_low = Value32(base + 0x50)
+        self.dropped_high = Value32(base + 0x54)
 
 
 class AccountRegisters:
@@ -848,22 +376,22 @@ class AccountRegisters:
     def __init__(self, base: int = 0) -> None:
         self.control = AccountControl(base + 0x0)
         self.status = AccountStatus(base + 0x4)
-        self.stream = AccountStream(base + 0x8)
+        self.stream = Value16(base + 0x8)
         self.frame_bytes = AccountFrameBytes(base + 0xC)
-        self.planned_low = AccountSetting(base + 0x10)
-        self.planned_high = AccountPlannedHigh(base + 0x14)
-        self.offered_low = AccountSetting(base + 0x18)
-        self.offered_high = AccountOfferedHigh(base + 0x1C)
-        self.origin_ns = AccountSetting(base + 0x20)
-        self.shift = AccountShift(base + 0x24)
-        self.sample_every = AccountSetting(base + 0x28)
+        self.planned_low = Value32(base + 0x10)
+        self.planned_high = Value16(base + 0x14)
+        self.offered_low = Value32(base + 0x18)
+        self.offered_high = Value16(base + 0x1C)
+        self.origin_ns = Value32(base + 0x20)
+        self.shift = Value5(base + 0x24)
+        self.sample_every = Value32(base + 0x28)
         self.trigger = AccountTrigger(base + 0x2C)
-        self.trigger_latency_ns = AccountSetting(base + 0x30)
-        self.trigger_frames = AccountSetting(base + 0x34)
-        self.expected_low = AccountFigure(base + 0x38)
-        self.expected_high = AccountFigure(base + 0x3C)
-        self.last_low = AccountFigure(base + 0x40)
-        self.last_high = AccountFigure(base + 0x44)
+        self.trigger_latency_ns = Value32(base + 0x30)
+        self.trigger_frames = Value32(base + 0x34)
+        self.expected_low = Value32(base + 0x38)
+        self.expected_high = Value32(base + 0x3C)
+        self.last_low = Value32(base + 0x40)
+        self.last_high = Value32(base + 0x44)
         self.latencies = AccountLatencies(base + 0x80)
         self.counts = AccountCounts(base + 0x100)
 
@@ -898,8 +426,8 @@ class PhyDelays(Register):
         self.tx_clock = Field(address, 16, 7)
 
 
-class PhyRxClock(Register):
-    """Receive clock: its periods / 64 within 2^17 periods of 125 MHz."""
+class Count12(Register):
+    """A register whose only field has 12 bits."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
@@ -934,7 +462,7 @@ class PhyRegisters:
         self.status = PhyStatus(base + 0x0)
         self.control = PhyControl(base + 0x4)
         self.delays = PhyDelays(base + 0x8)
-        self.rx_clock = PhyRxClock(base + 0xC)
+        self.rx_clock = Count12(base + 0xC)
         self.mdio = PhyMdio(base + 0x10)
         self.mdio_answer = PhyMdioAnswer(base + 0x14)
 
@@ -953,10 +481,10 @@ class Registers:
     """keisoku instrument."""
 
     def __init__(self, base: int = 0) -> None:
-        self.id = Id(base + 0x0)
-        self.version = Version(base + 0x4)
-        self.build = Build(base + 0x8)
-        self.ports = Ports(base + 0xC)
+        self.id = Value32(base + 0x0)
+        self.version = Value32(base + 0x4)
+        self.build = Value32(base + 0x8)
+        self.ports = Value32(base + 0xC)
         self.time_base = TimeRegisters(base + 0x40)
         self.memory = MemoryRegisters(base + 0x80)
         self.port = (

@@ -26,7 +26,7 @@ _ETHERNET_IP_UDP_FCS_BYTES = 14 + 20 + 8 + 4
 
 
 @dataclass(frozen=True)
-class Kind:
+class ModifyingFrames:
     """Frames of one kind."""
 
     headers: str
@@ -38,16 +38,18 @@ class Kind:
     period_s: float = 1.0
 
 
-def kind(name: Modifying, source_ip: str, device_ip: str) -> Kind:
+def kind(name: Modifying, source_ip: str, device_ip: str) -> ModifyingFrames:
     """The frames called `name`, from a host to the device; IPv4 addresses."""
     match name:
         case "broadcast":
             # "of a type that the router will not need to process": that of local experiments.
-            return Kind(f"Ether(dst='{_BROADCAST_MAC}')", share=BROADCAST_SHARE)
+            return ModifyingFrames(f"Ether(dst='{_BROADCAST_MAC}')", share=BROADCAST_SHARE)
         case "management":
             load = _snmp(MANAGEMENT_BYTES - _ETHERNET_IP_UDP_FCS_BYTES)
             udp = "UDP(sport=49161, dport=161)"
-            return Kind(f"Ether()/IP(src='{source_ip}', dst='{device_ip}')/{udp}/Raw(load={load!r})", MANAGEMENT_BYTES)
+            return ModifyingFrames(
+                f"Ether()/IP(src='{source_ip}', dst='{device_ip}')/{udp}/Raw(load={load!r})", MANAGEMENT_BYTES
+            )
         case "routing":
             # C.2.6.2. The networks are in the test's range, but no test frame is sent to them.
             nets = "/".join(f"RIPEntry(addr='198.18.{net}.0', metric=7)" for net in range(65, 71))
@@ -56,7 +58,7 @@ def kind(name: Modifying, source_ip: str, device_ip: str) -> Kind:
             # §11.3: state "A" and state "B" in turn.
             metrics = tuple(f"RIPEntry[{number}].metric=list(7, 8)" for number in range(1, 7))
             headers = f"Ether(dst='{_BROADCAST_MAC}')/{ip}/RIP(cmd=2, version=1)/{nets}"
-            return Kind(headers, ROUTING_BYTES, metrics, period_s=ROUTING_S)
+            return ModifyingFrames(headers, ROUTING_BYTES, metrics, period_s=ROUTING_S)
 
 
 def _snmp(message_bytes: int) -> bytes:

@@ -21,14 +21,6 @@ def maximum_frames_per_second(link_bits_per_second: float, frame_bytes: int) -> 
     return link_bits_per_second / ((frame_bytes + OVERHEAD_BYTES) * 8)
 
 
-def slot_time_ns(link_bits_per_second: float, frame_bytes: int) -> float:
-    """Smallest time in ns from the start of one frame to the start of the next.
-
-    Raises ValueError for a speed or size that is not above zero.
-    """
-    return NS_PER_S / maximum_frames_per_second(link_bits_per_second, frame_bytes)
-
-
 def frame_time_ns(link_bits_per_second: float, frame_bytes: int) -> float:
     """Time in ns from the first to the last bit of a frame on the link, without preamble and gap.
 

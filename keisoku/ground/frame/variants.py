@@ -55,19 +55,9 @@ class Frames:
         return int((-(-self.lengths.astype(np.int64) // _SLOT_BYTES) * _SLOT_BYTES).sum())
 
     @property
-    def mean_frame_bytes(self) -> float:
-        """Mean size with FCS: what a rate in bits per second needs."""
-        return float(self.lengths.mean()) + FCS_BYTES
-
-    @property
     def least_frame_bytes(self) -> int:
         """The smallest size with FCS."""
         return int(self.lengths.min()) + FCS_BYTES
-
-    @property
-    def most_frame_bytes(self) -> int:
-        """The largest size with FCS: what a port's MTU must hold."""
-        return int(self.lengths.max()) + FCS_BYTES
 
     def frame(self, number: int) -> bytes:
         """Frame `number` of the stream, without FCS."""

@@ -43,6 +43,10 @@ class Child:
         """Whether it has ended by itself."""
         return self._process.poll() is not None
 
+    def wait(self, within_s: float) -> int:
+        """Until it ends by itself; its exit code. Raises subprocess.TimeoutExpired if it does not in that time."""
+        return self._process.wait(within_s)
+
     def kill(self) -> None:
         """Kills it with all that it started in its session, so that none of them can say farewell; then as `end`."""
         with suppress(ProcessLookupError):

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict
-
 from keisoku._core import look_at_cpus
+from keisoku.frozen import Frozen
 from keisoku.language import join_texts, phrase, plural
 
 NS_PER_S = 1_000_000_000
@@ -35,11 +34,7 @@ _MANY = 10
 """From so many interruptions on, no share of undisturbed trials is worth saying."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CpuLook(_Model):
+class CpuLook(Frozen):
     """What the host took from one CPU. A stop is a time of at least `STOP_NS` in which the thread did not run."""
 
     cpu: int
@@ -80,7 +75,7 @@ class CpuLook(_Model):
         return min(1.0, weight * sum(max(0, calm_ns - trial_ns) for calm_ns in self.calm_ns) / begins_ns)
 
 
-class HostLook(_Model):
+class HostLook(Frozen):
     """What the host took from each CPU that the tester may use, at the same time."""
 
     cpus: tuple[CpuLook, ...]

@@ -21,6 +21,15 @@ def namespace_files() -> Iterator[Path]:
     yield from (process / "ns/net" for process in Path("/proc").iterdir() if process.name.isdecimal())
 
 
+def namespace_file(number: int) -> Path | None:
+    """A file of the namespace with this number, by which it can be entered; None if it has gone."""
+    for path in namespace_files():
+        with suppress(OSError):
+            if inode(path) == number:
+                return path
+    return None
+
+
 def namespace_names() -> dict[int, str]:
     """Names by numbers: as `ip netns` knows them, else by a process in them; this process's own has an empty one."""
     names = {inode(None): ""}

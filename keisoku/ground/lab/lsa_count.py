@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import socket
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from keisoku.errors import EngineError
+from keisoku.ground.lab.passing import Passing
 
 ACKNOWLEDGEMENT = 0
 """The kind of a header in an acknowledgement; that of an LSA is its LS type."""
@@ -17,11 +16,6 @@ Kind = tuple[bool, int]
 
 _ETHERNET_BYTES, _HEADER_BYTES, _LSA_HEADER_BYTES = 14, 24, 20
 _UPDATE, _ACKNOWLEDGE = 4, 5
-_ALL = 3
-_ATTACH_FILTER, _RECEIVE_BUFFER_FORCE = 26, 33
-_SOL_PACKET, _PACKET_STATISTICS = 263, 6
-_BUFFER_BYTES = 1 << 22
-"""For about 5000 packets between two questions."""
 _FILTER = (
     (0x28, 0, 0, 12),  # Ethernet type
     (0x15, 0, 7, 0x0800),
@@ -43,48 +37,28 @@ class LsaCount:
     def __init__(self, interfaces: Sequence[str]) -> None:
         self._counts: Counter[Kind] = Counter()
         self._is_whole = True
-        self._sockets: list[socket.socket] = []
+        self._watched: list[Passing] = []
         try:
             for name in interfaces:
-                self._sockets.append(_watching(name))
+                self._watched.append(Passing(name, _FILTER))
         except OSError as error:
             self.close()
             raise EngineError(f"OSPF's packets cannot be counted: {error}") from error
 
     def counts(self) -> Counter[Kind] | None:
         """How many passed until now; None if some cannot be known, because they came too fast or in pieces."""
-        for one in self._sockets:
-            while True:
-                try:
-                    frame, (_, _, way, *_) = one.recvfrom(0xFFFF)
-                except BlockingIOError:
-                    break
+        for one in self._watched:
+            for was_sent, frame in one.frames():
                 kinds = kinds_of(frame)
                 self._is_whole = self._is_whole and kinds is not None
-                self._counts.update((way == socket.PACKET_OUTGOING, kind) for kind in kinds or ())
-            _, dropped = struct.unpack("II", one.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
-            self._is_whole = self._is_whole and not dropped
+                self._counts.update((was_sent, kind) for kind in kinds or ())
+            self._is_whole = not one.missed() and self._is_whole
         return self._counts if self._is_whole else None
 
     def close(self) -> None:
         """Twice is no error."""
-        while self._sockets:
-            self._sockets.pop().close()
-
-
-def _watching(name: str) -> socket.socket:
-    own = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # nothing arrives before it is bound
-    try:
-        own.setblocking(False)
-        own.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCE, _BUFFER_BYTES)
-        program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in _FILTER))
-        words = struct.pack("HL", len(_FILTER), ctypes.addressof(program))
-        own.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, words)
-        own.bind((name, _ALL))
-    except BaseException:
-        own.close()
-        raise
-    return own
+        while self._watched:
+            self._watched.pop().close()
 
 
 def kinds_of(frame: bytes) -> list[int] | None:

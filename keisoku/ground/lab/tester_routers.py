@@ -42,6 +42,8 @@ class RouterInterface:
     gateways: tuple[str, ...]
     tags: tuple[Tag, ...] = ()
     """Those of its frames, the outermost first."""
+    link_local: bool = False
+    """It has IPv6 also without an address of that version."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def _introduce(place: RouterPlace) -> None:
 
 def _link_local(one: RouterInterface) -> Sequence[str]:
     """That of RFC 4291, appendix A, where there is IPv6. FRR begins no IPv6 session at an interface that has none."""
-    if not any(":" in address for address in one.addresses):
+    if not one.link_local and not any(":" in address for address in one.addresses):
         return ()
     octets = bytes.fromhex(one.mac.replace(":", ""))
     low = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]

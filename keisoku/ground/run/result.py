@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import Text, join_texts, phrase, recorded
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Row(_Model):
+class Row(Frozen):
     """One row of a table: a frame size, a hop, a source of time, a limit."""
 
     figures: dict[str, Quantity]
@@ -44,7 +39,7 @@ def place(row: Row) -> str:
     return join_texts(", ", [part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part])
 
 
-class Line(_Model):
+class Line(Frozen):
     """Least-squares line y = slope·x + constant, with standard errors."""
 
     slope: Quantity
@@ -56,7 +51,7 @@ class Line(_Model):
     """What was fitted: (frame bytes, latency ns)."""
 
 
-class Flag(_Model):
+class Flag(Frozen):
     """A finding that changes what the figures mean: a token bucket, a circular reference, a step."""
 
     name: str
@@ -72,7 +67,7 @@ def translatable_flag(flag: Mapping[str, Any]) -> Flag:
     return found.model_copy(update={"text": recorded(found.text)})
 
 
-class Result(_Model):
+class Result(Frozen):
     """The result of one measurement of one device, clock, path, stream or system."""
 
     measurement: str

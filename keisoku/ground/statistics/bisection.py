@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Answer = Literal["none", "one", "more", "undecided"]
+ChangeCount = Literal["none", "one", "more", "undecided"]
 
 LEAST_OF_ENDS = 4
 """Comparisons of the ends with each other before any other commit is looked at."""
@@ -84,10 +84,10 @@ class Belief:
         return first, last
 
     @property
-    def likeliest(self) -> tuple[Answer, float]:
+    def likeliest(self) -> tuple[ChangeCount, float]:
         """The likeliest answer, and its probability."""
         first, last = self.place
-        answers: dict[Answer, float] = {
+        answers: dict[ChangeCount, float] = {
             "none": self.none,
             "one": float(self.one[first : last + 1].sum()),
             "more": self.more,
@@ -96,13 +96,13 @@ class Belief:
         return best, answers[best]
 
     @property
-    def leaning(self) -> Answer:
+    def leaning(self) -> ChangeCount:
         """How many changes there are most probably, wherever they are."""
-        answers: dict[Answer, float] = {"none": self.none, "one": float(self.one.sum()), "more": self.more}
+        answers: dict[ChangeCount, float] = {"none": self.none, "one": float(self.one.sum()), "more": self.more}
         return max(answers, key=lambda answer: answers[answer])
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ChangeCount:
         """What is certain enough; 'undecided' if nothing is."""
         best, probability = self.likeliest
         ends = sum(each.place == self.history.length for each in self.comparisons)

@@ -139,8 +139,9 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     whole of where the figure may lie.
     """
     found = difference(new, old)
-    if (new.bound or old.bound) and new.bounds and old.bounds:
-        return _change_of_bound(found, old, better, margin)
+    if found.bounds is None and (new.bound or old.bound) and new.bounds and old.bounds:
+        # Two bounds on one side do not say which figure is the larger one.
+        return "cannot be told apart"
     if found.bounds is None or not math.isfinite(found.value):
         return "cannot be judged"
     rounding = _rounding(new, old)
@@ -168,19 +169,6 @@ def _bounded(one: Quantity, other: Quantity) -> Quantity:
     if math.isfinite(high):
         return Quantity(value=high, unit=one.unit, bound="at most")
     return Quantity(value=value, unit=one.unit)
-
-
-def _change_of_bound(found: Quantity, old: Quantity, better: Better, margin: Margin) -> Change:
-    if not found.bound or found.bounds is None:
-        return "cannot be told apart"
-    low, high = found.bounds
-    least = {"lower": low, "higher": -high, "neither": max(low, -high)}[better]
-    if least > margin.of(old):
-        return "regression"
-    if least > 0:
-        return "worse within the margin"
-    surely_better = {"lower": high < 0, "higher": low > 0, "neither": False}[better]
-    return "better" if surely_better else "cannot be told apart"
 
 
 def of_difference(one: Quantity, other: Quantity) -> Covers:

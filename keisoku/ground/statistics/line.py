@@ -25,16 +25,6 @@ class LineFit:
     residuals: NDArray[np.float64]
     """Measured minus fitted, in the order of the points."""
 
-    @property
-    def slope_error_percent(self) -> float:
-        """Standard error of the slope in percent of the slope; infinite for a slope of zero."""
-        return _percent(self.slope_error, self.slope)
-
-    @property
-    def constant_error_percent(self) -> float:
-        """Standard error of the constant in percent of the constant; infinite for a constant of zero."""
-        return _percent(self.constant_error, self.constant)
-
     def at(self, x: float) -> float:
         """The line's y at `x`, in the units of the data."""
         return self.slope * x + self.constant
@@ -80,7 +70,3 @@ def fit_line(x: ArrayLike, y: ArrayLike, sigma: ArrayLike | None = None) -> Line
         constant_error=float(np.sqrt(variance * (1 / total + x_mean**2 / spread))),
         residuals=residuals,
     )
-
-
-def _percent(error: float, value: float) -> float:
-    return abs(error / value) * 100 if value else float("inf")

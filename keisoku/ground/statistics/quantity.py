@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from keisoku.frozen import Frozen
 from keisoku.language import Text
 
 Covers = Literal["", "resolution", "observed", "repetitions"]
 """What the uncertainty of a figure is that of (`Quantity.covers`)."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Contribution(_Model):
+class Contribution(Frozen):
     """One line of an error budget (GUM, JCGM 100:2008, 4 and 5); made by `keisoku/ground/statistics/budget.py`."""
 
     source: Text
@@ -34,7 +31,7 @@ class Contribution(_Model):
     """Standard uncertainty (k = 1) of the figure from this source alone, in the figure's unit."""
 
 
-class Interval(_Model):
+class Interval(Frozen):
     """A confidence interval that need not be symmetrical, in the unit of its figure."""
 
     lower: float
@@ -42,7 +39,7 @@ class Interval(_Model):
     confidence: float = 0.95
 
 
-class Quantity(_Model):
+class Quantity(Frozen):
     """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, which is shown with the figure."""
 
     value: float

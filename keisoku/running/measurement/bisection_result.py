@@ -10,14 +10,14 @@ from keisoku.ground.report.plot import Plot, axis, device_colour
 from keisoku.ground.report.table import head
 from keisoku.ground.run.comparison import better
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.bisection import Answer
+from keisoku.ground.statistics.bisection import ChangeCount
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import combined
 from keisoku.language import first_lower, phrase, plural
 from keisoku.running.measurement.bisected import Bisected
 
 NAME = "bisect"
-ANSWERS: Mapping[Answer, str] = {
+ANSWERS: Mapping[ChangeCount, str] = {
     "none": phrase("no change"),
     "one": phrase("one change"),
     "more": phrase("more than one change"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.ground.entry import Answer, Findings, Measurement, Work, for_answers_s, to_measure_s
+from keisoku.ground.entry import Findings, Measurement, PagedFindings, Work, for_answers_s, to_measure_s
 from keisoku.ground.observer import Observer
 from keisoku.ground.report.csv import write_csv
 from keisoku.ground.run.criterion import Verdict
@@ -121,15 +121,15 @@ def keep(directory: RunDirectory, findings: Findings) -> Outcome:
     return _written(directory, _paged(directory, findings))
 
 
-def _answer(directory: RunDirectory) -> Answer:
+def _answer(directory: RunDirectory) -> PagedFindings:
     return _paged(directory, findings_of(directory))
 
 
-def _paged(directory: RunDirectory, findings: Findings) -> Answer:
-    return Answer(findings, page([(directory, findings)], _judged(directory, findings.results).verdicts))
+def _paged(directory: RunDirectory, findings: Findings) -> PagedFindings:
+    return PagedFindings(findings, page([(directory, findings)], _judged(directory, findings.results).verdicts))
 
 
-def _written(directory: RunDirectory, answer: Answer) -> Outcome:
+def _written(directory: RunDirectory, answer: PagedFindings) -> Outcome:
     findings = answer.findings
     directory.finish(findings.results)
     directory.write_text("report.html", answer.page)

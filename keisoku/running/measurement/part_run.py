@@ -39,6 +39,11 @@ class _PartWork(Work[RunSettings]):
         super().__init__(measurement, settings, path, resumed, observer)
         self._whole, self.bench = whole, bench
 
+    def begin_elsewhere(self) -> Path:
+        if self._whole.directory is None:
+            self._whole.begin({})
+        return super().begin_elsewhere()
+
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
         if self._whole.directory is None:
             alike = self._whole.measurement.name == self.measurement.name

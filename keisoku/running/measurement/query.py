@@ -32,25 +32,25 @@ _MEMORY = "1500MB"
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryRows:
     """Rows as tuples, with the names of their columns."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
 
-def query(path: Path, sql: str, *others: Path) -> Answer:
+def query(path: Path, sql: str, *others: Path) -> QueryRows:
     """The answer of DuckDB; the name of a named query alone is a query, too.
 
     With others each table has the rows of all, with the run's directory in the column `directory`; named queries
     are asked of one run. Raises PlanError if there is no such run or the query is wrong.
     """
 
-    def take(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+    def take(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
         found = connection.execute(sql)
         if found is None:  # DuckDB found no statement, which its types do not say
             raise PlanError("query", "it is empty", "write for example 'select * from figures'")
-        return Answer([column[0] for column in found.description or ()], found.fetchall())
+        return QueryRows([column[0] for column in found.description or ()], found.fetchall())
 
     return _answered([path, *others], sql, take)
 

@@ -13,7 +13,6 @@ from platformdirs import user_state_path
 from keisoku.errors import EngineError
 from keisoku.ground.host.context import host_context
 from keisoku.subjects.clock import frequency, oscillator
-from keisoku.subjects.clock.difference_clock import DifferenceClock
 from keisoku.subjects.clock.host_clocks import counter, host_clocks
 from keisoku.subjects.clock.rate import Rate
 from keisoku.subjects.clock.reference.local import brackets
@@ -41,21 +40,6 @@ def interval_rate() -> Rate:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
     of_clock = frequency.estimate(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
     return oscillator.interval_rate(calibration, of_clock, host.steering, _INTERVAL_CLOCK)
-
-
-def difference_clock() -> DifferenceClock:
-    """The counter as a clock for intervals that is never stepped, at the rate of this machine's newest calibration.
-
-    Without one it runs at CLOCK_MONOTONIC's present rate and has the larger uncertainty of that. Raises EngineError if
-    this processor has no counter.
-    """
-    name, _ = counter(host_clocks())
-    calibration = oscillator.least_uncertain(oscillator_folder(), oscillator_valid_for(name))
-    readings = brackets(time.CLOCK_MONOTONIC, 50, 0.001)
-    if calibration is None:
-        return DifferenceClock(readings[-1], 1e9 / frequency.estimate(readings).hz)
-    relative = calibration.standard_ticks_per_s / calibration.ticks_per_s
-    return DifferenceClock(readings[-1], 1e9 / calibration.ticks_per_s, relative)
 
 
 def oscillator_folder() -> Path:

@@ -5,8 +5,7 @@ Clocks are read, never set. A relation holds for the time around its readings; l
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +16,8 @@ from keisoku.ground.statistics.line import POINTS_MIN, LineFit, fit_line
 from keisoku.ground.statistics.uncertainty import combine, rectangular
 
 _RESOLUTION_NS = 1.0
-_TRIES = 5
 _GROUPS = 8
 """Groups of consecutive readings whose means have errors that are nearly independent."""
-ReadClock = Callable[[], int]
-"""A clock's time in ns."""
 
 
 @dataclass(frozen=True)
@@ -131,15 +127,3 @@ def between(first: Relation, second: Relation) -> Relation:
         at_ns=first.at_ns,
         same_clock=first.same_clock and second.same_clock,
     )
-
-
-def read_side_by_side(
-    other: ReadClock, count: int, pause: Callable[[], None], reference: ReadClock = time.monotonic_ns
-) -> list[Reading]:
-    """`count` readings of `other` between two of the reference, each the narrowest of five; a `pause` after each."""
-    readings = []
-    for _ in range(count):
-        tries = [Reading(reference(), other(), reference()) for _ in range(_TRIES)]
-        readings.append(min(tries, key=lambda reading: reading.width_ns))
-        pause()
-    return readings

@@ -10,7 +10,7 @@ from keisoku.ground.host.look import HostLook, look_at_host
 from keisoku.ground.observer import Observer
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.uri import is_simulated
+from keisoku.subjects.device.plan.uri import is_simulated, is_virtual_lab
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed, wanted_traffic
 
 
@@ -26,7 +26,8 @@ def in_common(plans: Sequence[Plan], observer: Observer) -> AbstractContextManag
     """Opens the engine of these plans; None if they do not ask for the same ports and frames, keep captures, or are of
     devices that cost nothing to open."""
     first, *others = plans
-    if first.capture is not None or is_simulated(first.dut) or any(_asks(first) != _asks(plan) for plan in others):
+    elsewhere = is_simulated(first.dut) or is_virtual_lab(first.dut)
+    if first.capture is not None or elsewhere or any(_asks(first) != _asks(plan) for plan in others):
         return None
     return _opened(first, observer)
 

@@ -122,6 +122,8 @@ class Procedure:
     keep: Callable[[Any, Result, Capabilities], str | None] = lambda plan, result, capabilities: None
     """Stores a further part of the result; returns a sentence with the place."""
 
+    of_cpu: bool = False
+    """Its figures are how fast a device works, which virtual time does not show: work takes none of it."""
     is_of_tester: bool = False
     """Its figures are the tester's: nothing is subtracted from them, and no device is judged by them."""
     is_steady: bool = False
@@ -146,8 +148,3 @@ class Procedure:
     def unit_of(self) -> dict[str, str]:
         """The unit of each figure, by its name."""
         return {name: unit for unit, names in self.units.items() for name in names.split()}
-
-    @property
-    def trials_have_one_length(self) -> bool:
-        """Whether `trial_s`, and so the option --duration, is the length of each trial."""
-        return "trial_s" in self.settings.model_fields

@@ -25,7 +25,7 @@ from keisoku.language import phrase
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, plan_of
 from keisoku.subjects.device.plan.settings import ThroughputSettings
-from keisoku.subjects.device.plan.uri import is_simulated
+from keisoku.subjects.device.plan.uri import is_lab, is_simulated
 from keisoku.subjects.device.record.queries import QUERIES
 from keisoku.subjects.device.table import PROCEDURES, columns_of, figures_of, suites
 
@@ -116,6 +116,11 @@ def _from_afar(values: Mapping[str, Any]) -> None:
             raise PlanError(key, "may only be given on this host's command line", "leave it out")
     if values.get("calibration", "auto") not in ("auto", "none"):
         raise PlanError("calibration", "names a file of the server", "use auto or none")
+    for key in ("dut", "tx", "rx", "ports"):
+        named = values.get(key)
+        for uri in named if isinstance(named, list) else [named]:
+            if is_lab(str(uri)) and str(uri).partition("#")[0].endswith(".toml"):
+                raise PlanError(key, "names a file of the server, with commands", "use a device of keisoku's own")
     for name in PROCEDURES:
         if isinstance(own := values.get(name), Mapping):
             PROCEDURES[name].from_afar(own)

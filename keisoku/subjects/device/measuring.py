@@ -19,6 +19,7 @@ from keisoku.ground.run.criterion import parse as criterion
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, place
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device import virtual_lab
 from keisoku.subjects.device.bench import Bench
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.calibration.store import bias_for
@@ -34,7 +35,7 @@ from keisoku.subjects.device.method.evidence import agreed
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan.rate import NO_RATE
-from keisoku.subjects.device.plan.uri import is_lab
+from keisoku.subjects.device.plan.uri import is_lab, is_virtual_lab
 from keisoku.subjects.device.plan_testbed import open_engine, wanted_testbed
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.run import DeviceRun
@@ -60,6 +61,9 @@ def measure(work: Work[Plan]) -> None:
     # The answer is computed and written afterwards, which takes about as long as the program's start on the same host.
     started_s = work.waited_s()
     plan = work.settings
+    if virtual_lab.is_outside(plan):
+        virtual_lab.measure(work)
+        return
     demand(package for name in plan.methods for package in PROCEDURES[name].packages)
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
@@ -150,12 +154,17 @@ def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None
 
 def check(plan: Plan) -> None:
     """Opens the plan's ports, without an engine, and closes them."""
+    if virtual_lab.is_outside(plan):
+        virtual_lab.check(plan)
+        return
     open_testbed(wanted_testbed(plan)).close()
 
 
 def possible(plan: Plan) -> bool:
     """Whether the engine on the plan's ports has the abilities that its procedures need. Raises EngineError if a port
     fails."""
+    if virtual_lab.is_outside(plan):
+        return True
     try:
         with open_engine(plan):
             return True
@@ -165,6 +174,8 @@ def possible(plan: Plan) -> bool:
 
 def seconds(plan: Plan) -> float | None:
     """Time that the plan takes at most, by what its engine can do; none in virtual time, which nobody waits for."""
+    if virtual_lab.is_outside(plan):
+        return None
     try:
         with open_engine(plan) as engine:
             if engine.capabilities.simulated:
@@ -179,6 +190,9 @@ def outlined(plan: Plan) -> list[str]:
     """What the plan would do on its ports, which are opened, in sentences. Raises PlanError if it cannot."""
     from keisoku.subjects.device.forecast.outline import outline  # no first frame waits for it
 
+    if virtual_lab.is_outside(plan):
+        virtual_lab.check(plan)
+        return [virtual_lab.TIME]
     said: list[str] = []
     with open_engine(plan, said.append) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
@@ -205,7 +219,7 @@ def analyse(directory: RunDirectory) -> Findings:
     found_results = results_of(plan, capabilities, bias, records, ended, plans_of(directory))
     if not (records or found_results):
         raise _no_trial(directory)
-    said = directory.context.get("stamps_replaced", [])
+    said = [*directory.context.get("stamps_replaced", []), *([virtual_lab.TIME] if is_virtual_lab(plan.dut) else [])]
     results = [
         _told(marked(result.model_copy(update={"remarks": [*result.remarks, *said]}), records), plan, records)
         for result in with_contradictions(agreed(found_results, records), records)

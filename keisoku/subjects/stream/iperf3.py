@@ -9,13 +9,12 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from keisoku.errors import EngineError
 from keisoku.subjects.stream.trial import StreamTrial
 
 _PATIENCE_S = 20.0
-_Outcome = TypeVar("_Outcome")
 Inside = Callable[[Callable[[], Any]], Any]
 """Calls what it is given in a namespace."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from keisoku.frozen import Frozen
 
 Protocol = Literal["tcp", "udp"]
 Direction = Literal["forward", "reverse"]
@@ -16,10 +18,8 @@ MOST_S = 600.0
 MOST_SEGMENTS = 64
 
 
-class StreamTrial(BaseModel):
+class StreamTrial(Frozen):
     """`forward` is away from the tester. Every stream of a direction sends on a thread of its own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Protocol
     message_bytes: int = Field(ge=1, le=MOST_MESSAGE_BYTES)

@@ -47,14 +47,14 @@ def command(
     """
     from keisoku.ground.fpga.cable import bare_cable
     from keisoku.ground.fpga.instrument import Instrument
-    from keisoku.ground.fpga.reference import PERIODS_NS, TICK_NS, Kind, marks
+    from keisoku.ground.fpga.reference import PERIODS_NS, TICK_NS, ReferenceSignal, marks
     from keisoku.ground.fpga.reference_clock import MARKS_MIN, reference_clock
     from keisoku.ground.report import digits
     from keisoku.units import duration_ns
 
     address = FpgaAddress.parse(f"{instrument}#0", "instrument")
     simulated = address.simulated
-    kind: Kind = "pps" if reference == "pps" or (reference is None and not simulated) else "10mhz"
+    kind: ReferenceSignal = "pps" if reference == "pps" or (reference is None and not simulated) else "10mhz"
     if period is not None and kind == "10mhz":
         raise PlanError("--period", "is only for PPS", "give --reference pps")
     if offset_ppm is not None and not simulated:

@@ -63,6 +63,8 @@ def command(
       burst                 how much may arrive at once (1.5ms; by default half as much again as a sender may catch up)
       cost                  time of the device's CPU that each frame takes (200ns); not for ovs
 
+    FILE.toml                 routers, links, daemons of FRR and events of your own (docs/virtual-lab.md)
+
     \b
     path?hops=HOP,HOP,...   routers joined by links with a rate; a HOP is
       100M                  100 Mb/s in both directions

@@ -11,6 +11,7 @@ from keisoku.faces.otg.control.gateways import Gateways
 from keisoku.faces.otg.control.ports import Ports
 from keisoku.faces.otg.control.traffic import Traffic
 from keisoku.faces.otg.device.gateways import neighbour_states
+from keisoku.faces.otg.dhcp.parties import METRICS as DHCP_METRICS
 from keisoku.faces.otg.metrics import TagWish, convergence_metrics, flow_metrics, port_metrics
 from keisoku.faces.otg.reading.conformance import checked
 from keisoku.faces.otg.reading.node import Node
@@ -29,20 +30,23 @@ class Monitor:
         self._ports, self._traffic, self._gateways = ports, traffic, gateways
 
     def metrics(self, document: Document) -> Document:
-        """Metrics of ports, LAGs, flows, BGP peers, IS-IS or OSPFv2 routers, LLDP agents, or LAGs' members.
+        """Metrics of ports, LAGs, flows, BGP peers, IS-IS or OSPFv2 routers, LLDP agents, LAGs' members, or DHCP.
 
         Raises PlanError for another kind, and for names that are not there.
         """
         node = checked(document, "MetricsRequest")
         choice = str(node.choice())
-        spoken = ("bgpv4", "bgpv6", *ROUTERS, "lldp", "lacp")
+        spoken = ("bgpv4", "bgpv6", *ROUTERS, "lldp", "lacp", *DHCP_METRICS)
         if choice not in ("port", "lag", "flow", "convergence", *spoken):
             node.refuse("is not supported", f"ask for port, lag, flow, convergence, {', '.join(spoken)}", choice)
         asked = node.child(choice)
         if choice == "convergence":
             return self._convergence(node, asked)
         if choice in spoken:
-            return {"choice": f"{choice}_metrics", f"{choice}_metrics": self._ports.speakers.metrics(choice, node)}
+            told = self._ports.speakers.metrics(choice, node)
+            if choice in DHCP_METRICS:  # whose list OTG does not call as the choice
+                return {"choice": choice, f"{choice.replace('_', '')}_metrics": told}
+            return {"choice": f"{choice}_metrics", f"{choice}_metrics": told}
         names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
         wanted = asked.scalar("metric_names" if choice == "flow" else "column_names") or []
         tags = TagWish.of(asked.child("tagged_metrics")) if choice == "flow" else TagWish()

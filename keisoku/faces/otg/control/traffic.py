@@ -12,6 +12,7 @@ from keisoku.errors import EngineError, Occupied, PlanError
 from keisoku.faces.otg.control.gateways import Gateways
 from keisoku.faces.otg.control.ports import Ports
 from keisoku.faces.otg.device.gateways import macs
+from keisoku.faces.otg.dhcp.leased import leased
 from keisoku.faces.otg.flow.flow import Flow
 from keisoku.faces.otg.lacp.aggregation import PATIENCE_S
 from keisoku.faces.otg.metrics import untracked
@@ -77,6 +78,12 @@ class Traffic:
         assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = "switches" in engine.capabilities.abilities
         others = [flow for flow in self._ports.session.configuration.flows if switches and flow not in flows]
+        lease_of = self._ports.speakers.lease
+        flows, waiting = [leased(flow, lease_of) for flow in flows], others
+        others = []
+        for flow in waiting:
+            with suppress(EngineError):  # it cannot join
+                others.append(leased(flow, lease_of))
         macs(self._gateways.receivers([*flows, *others]))
         until_s = time.monotonic() + PATIENCE_S
         outlets = partial(self._ports.speakers.lags.outlets, testbed=testbed, until_s=until_s)

@@ -48,6 +48,8 @@ class Interface:
     tags: tuple[Tag, ...] = ()
     """Those of its VLAN, the outermost first."""
     lag: Lag | None = None
+    asks_ipv6: bool = False
+    """It has a DHCPv6 client, so IPv6 without an address of the script's."""
 
     @property
     def vlan(self) -> int | None:
@@ -71,6 +73,9 @@ def interfaces(document: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]
     found = []
     for device in document.children("devices"):
         device.scalar("name")
+        if device.has("macsec"):
+            problem = "frames of flows are sent below the kernel's MACsec, and would go without it"
+            device.refuse(problem, "leave it out", "macsec")
         own = [_interface(node, ports, lags) for node in device.children("ethernets")]
         for version in (4, 6):
             for node in device.children(f"ipv{version}_loopbacks"):
@@ -101,7 +106,8 @@ def _interface(node: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) ->
         node.refuse("is missing", "give the interface a MAC address", "mac")
     node.scalar("mtu")
     addresses = [_address(each) for name in ("ipv4_addresses", "ipv6_addresses") for each in node.children(name)]
-    return Interface(str(node.scalar("name")), port, str(mac), tuple(addresses), node.path, _tags(node), lag)
+    named = str(node.scalar("name")), port, str(mac), tuple(addresses), node.path
+    return Interface(*named, _tags(node), lag, asks_ipv6=node.has("dhcpv6_interfaces"))
 
 
 def _place(connection: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) -> tuple[int, Lag | None]:
@@ -110,18 +116,24 @@ def _place(connection: Node, ports: Mapping[str, int], lags: Mapping[str, Lag]) 
         name = str(connection.scalar("lag_name"))
         if name not in lags:
             connection.refuse(f"there is no LAG {name}", "name one of lags[].name", "lag_name")
-        return lags[name].members[0].port, lags[name]
+        return _first_port(connection, lags[name], "lag_name"), lags[name]
     if choice != "port_name" or not connection.has("port_name"):
         connection.refuse("an interface must be at a port or a LAG", "give its port_name or lag_name")
     name = str(connection.scalar("port_name"))
     if name in lags:  # SONiC's tests name LAGs here
-        return lags[name].members[0].port, lags[name]
+        return _first_port(connection, lags[name], "port_name"), lags[name]
     if name not in ports:
         connection.refuse(f"there is no port {name}", "name one of ports[].name", "port_name")
     over = next((lag for lag in lags.values() if ports[name] in lag.ports), None)
     if over is not None:
         connection.refuse(f"{name} is a member of the LAG {over.name}", "give the interface its lag_name", "port_name")
     return ports[name], None
+
+
+def _first_port(connection: Node, lag: Lag, field: str) -> int:
+    if not lag.members:
+        connection.refuse(f"the LAG {lag.name} has no port", "give it one, or name another", field)
+    return lag.members[0].port
 
 
 def _tags(interface: Node) -> tuple[Tag, ...]:

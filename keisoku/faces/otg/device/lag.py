@@ -78,8 +78,6 @@ def _lag(node: Node, ports: Mapping[str, int]) -> Lag:
     protocol = node.child("protocol")
     members, active, timeouts = [], set[bool](), set[bool]()
     nodes = node.children("ports")
-    if not nodes:
-        node.refuse("a LAG needs a port", "name at least one", "ports")
     is_static = protocol.choice() == "static"
     for each in nodes:
         name = str(each.scalar("port_name"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from itertools import product
 from typing import Literal, Self
@@ -13,6 +13,7 @@ from keisoku.faces.otg.device.device import Address, Interface
 from keisoku.faces.otg.device.lag import Lag
 from keisoku.faces.otg.device.route_range import hosts
 from keisoku.faces.otg.device.router import Router
+from keisoku.faces.otg.dhcp.clients import DhcpClient
 from keisoku.faces.otg.flow.egress import Egress, egress
 from keisoku.faces.otg.flow.header import Packet, packet
 from keisoku.faces.otg.flow.rate import Timing, frames_per_second, timing
@@ -35,6 +36,8 @@ class End:
     behind: tuple[str, ...] = ()
     """Addresses behind the host, if the end is a range of routes that it advertises."""
     lag: Lag | None = None
+    client: DhcpClient | None = None
+    """Of DHCP, which has the address only when it was given one."""
 
     @classmethod
     def at(cls, interface: Interface, address: Address | None, behind: tuple[str, ...] = ()) -> Self:
@@ -101,14 +104,20 @@ class Names:
         interfaces: Sequence[Interface],
         peers: Sequence[BgpPeer],
         routers: Sequence[Router],
+        clients: Sequence[DhcpClient] = (),
     ) -> None:
         self._ports = {name: End(port) for name, port in ports.items()}
-        self._ports |= {name: End(lag.members[0].port, lag=lag) for name, lag in lags.items()}
+        self._ports |= {name: End(lag.members[0].port, lag=lag) for name, lag in lags.items() if lag.members}
+        self._without_ports = {name for name, lag in lags.items() if not lag.members}
         self._ends: dict[str, End] = {}
         for interface in interfaces:
             self._ends[interface.name] = End.at(interface, next(iter(interface.addresses), None))
             for address in interface.addresses:
                 self._ends[address.name] = End.at(interface, address)
+        for client in clients:
+            self._ends[client.name] = replace(End.at(client.interface, None), client=client)
+            if not client.interface.addresses and self._ends[client.interface.name].client is None:
+                self._ends[client.interface.name] = self._ends[client.name]
         self._empty: set[str] = set()
         for peer in peers:
             own = {address.version: address for address in reversed(peer.interface.addresses)}
@@ -127,6 +136,8 @@ class Names:
 
     def port(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no port or LAG of that name."""
+        if name in self._without_ports:
+            node.refuse(f"the LAG {name} has no port", "give it one, or name another", field)
         if name not in self._ports:
             node.refuse(f"there is no port or LAG {name}", "name one of ports[].name or lags[].name", field)
         return self._ports[name]
@@ -136,7 +147,7 @@ class Names:
         if name in self._empty:
             node.refuse(f"the range {name} has no addresses", "give it one, or name another end", field)
         if name not in self._ends:
-            remedy = "name one of devices[].ethernets[], or routes of a BGP peer"
+            remedy = "name one of devices[].ethernets[], a DHCP client, or routes of a BGP peer"
             node.refuse(f"there is no interface, address or route range {name}", remedy, field)
         return self._ends[name]
 
@@ -161,6 +172,7 @@ def flow(
     rates = [_rate(transmit, line_rate) for transmit, _ in ways]
     speed = None if None in rates else min(rate for rate in rates if rate is not None)
     headers = packet(node, payload_start, _version(ways))
+    _check_leases(node, ways)
     sizes = frame_bytes(node.child("size"), seed, headers.headers)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
@@ -197,9 +209,28 @@ def flow(
 
 
 def _version(ways: Sequence[tuple[End, End]]) -> int | None:
-    """Of IP, if all ends have addresses and these are of one version."""
-    found = {ip_address(end.ips[0]).version if end.ips else None for way in ways for end in way}
+    """Of IP, if all ends have addresses, or ask for them, and these are of one version."""
+    found = {_version_at(end) for way in ways for end in way}
     return found.pop() if len(found) == 1 else None
+
+
+def _check_leases(node: Node, ways: Sequence[tuple[End, End]]) -> None:
+    """Refuses addresses of DHCP where an end has no client of that version."""
+    for place, header in enumerate(node.children("packet")):
+        kind = str(header.choice())
+        for side, field in enumerate(("src", "dst")):
+            own = header.child(kind).child(field) if kind in ("ipv4", "ipv6") else None
+            if own is None or own.choice() != "auto":
+                continue
+            clients = [way[side].client for way in ways]
+            if place > 1 or any(client is None or client.version != int(kind[-1]) for client in clients):
+                own.refuse(f"the flow has no DHCPv{kind[-1]} client at this end", "name one, or give a value")
+
+
+def _version_at(end: End) -> int | None:
+    if end.client is not None:
+        return end.client.version
+    return ip_address(end.ips[0]).version if end.ips else None
 
 
 def _rate(end: End, line_rate: Callable[[int], float | None]) -> float | None:

@@ -84,9 +84,10 @@ def _values(node: Node) -> Values | None:
     choice = node.choice()
     match choice:
         case "auto":
-            if node.kind_of("auto") not in ("str", "int"):
-                node.refuse("DHCP is not supported", "give a value")
-            node.scalar("auto")
+            if node.kind_of("auto") in ("str", "int"):
+                node.scalar("auto")
+            else:
+                node.child("auto").choice()  # DHCP is the only one
             return None
         case "value":
             found, kind = [node.scalar("value")], _kind(node, "value")

@@ -32,7 +32,7 @@ class Aggregation:
     def __init__(self, lags: Sequence[Lag], interfaces: Sequence[Interface]) -> None:
         self.by_name = {lag.name: lag for lag in lags}
         inhabited = {interface.lag for interface in interfaces}
-        spoken = [lag for lag in lags if lag.lacp is not None or lag in inhabited]
+        spoken = [lag for lag in lags if lag.members and (lag.lacp is not None or lag in inhabited)]
         self._numbers = {lag: number for number, lag in enumerate(spoken)}
         self._running: TesterLags | None = None
 
@@ -113,7 +113,7 @@ class Aggregation:
         return [lacp_metric(lag, one.name, state) for one, state in self._states(lag).items()]
 
     def _states(self, lag: Lag) -> Mapping[LagMember, MemberState]:
-        if self._running is None:
+        if self._running is None or lag not in self._numbers:
             return dict.fromkeys(lag.members, MemberState())
         number = self._numbers[lag]
         found = member_states(*self._running.told(number))

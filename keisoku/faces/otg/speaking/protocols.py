@@ -1,6 +1,7 @@
 """`Protocols`: the devices of a configuration that speak protocols, from their start to their stop.
 
-keisoku translates; FRR, lldpd and Open vSwitch speak. Nothing runs before `start`, and nothing after `stop`.
+keisoku translates; FRR, lldpd, Open vSwitch, dhcpcd and Kea speak. Nothing runs before `start`, and nothing after
+`stop`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ from keisoku.faces.otg.bgp.states import bgp_metric, prefix_state
 from keisoku.faces.otg.configuration import Configuration
 from keisoku.faces.otg.device.device import Address, Interface
 from keisoku.faces.otg.device.router import Router
+from keisoku.faces.otg.dhcp.clients import DhcpClient
+from keisoku.faces.otg.dhcp.parties import METRICS as DHCP_METRICS
+from keisoku.faces.otg.dhcp.parties import STATES as DHCP_STATES
+from keisoku.faces.otg.dhcp.parties import Parties
+from keisoku.faces.otg.dhcp.states import Lease
 from keisoku.faces.otg.lacp.aggregation import Aggregation
 from keisoku.faces.otg.lldp.agents import Agents
 from keisoku.faces.otg.metrics import chosen
@@ -36,6 +42,7 @@ _PARTS = {
     "prefixes": "bgp_prefixes",
     **{state.part: choice for protocol in ROUTERS.values() for choice, state in protocol.states.items()},
     "lldp_neighbours": "lldp_neighbors",
+    **{state: state for state in DHCP_STATES},
 }
 """Parts of gNMI's tree that are states (`telemetry.PARTS`), by OTG's names of them."""
 _AGENT = "LLDP agent"
@@ -48,14 +55,17 @@ class Protocols:
         spoken = [(one.interface, one.path) for one in configuration.bgp]
         for router in (router for routers in configuration.routers.values() for router in routers):
             spoken += [(one.interface, router.path) for one in router.interfaces]
+        self._dhcp = Parties(configuration.dhcp_clients, configuration.dhcp_servers)
         of_kernel = [interface for interface in configuration.interfaces if interface.is_of_kernel]
+        of_kernel += self._dhcp.interfaces
         self.interfaces = {one.name: one for one in (*(interface for interface, _ in spoken), *of_kernel)}
         """Those of the kernel: of routers, and those that can be no others."""
         self._paths = {interface.name: path for interface, path in spoken}
         self.lags = Aggregation(configuration.lags, configuration.interfaces)
         self._routers: TesterRouters | None = None
-        silent = [one for one in of_kernel if one.name not in self._paths]
-        self._speakers = _speakers(configuration, self.interfaces, silent)
+        silent = [one for one in dict.fromkeys(of_kernel) if one.name not in self._paths]
+        alone = [one.device for one in self._dhcp.interfaces]
+        self._speakers = _speakers(configuration, self.interfaces, silent, alone)
         self._agents = Agents(configuration.lldp)
         self._peers: dict[str, tuple[Speaker, int]] = {}
         self._routers_of: dict[str, dict[str, Speaker]] = {kind: {} for kind in ROUTERS}
@@ -73,6 +83,7 @@ class Protocols:
         """Raises PlanError, with the path, for LAGs, routers and agents that cannot be at these ports."""
         self.lags.check(testbed, self._agents.by_name.values())
         self._agents.check(testbed, list(self.interfaces.values()))
+        self._dhcp.check()
         beside: dict[tuple[int, str], Interface] = {}
         for name, interface in self.interfaces.items():
             path = self._paths.get(name)
@@ -86,9 +97,14 @@ class Protocols:
                 continue
             place = testbed.interface(interface.port)
             if place is None:
-                speaker = "FRR speaks" if path is not None else "the kernel answers with such tags"
-                problem = f"there is no interface of this host at the port, and {speaker} at interfaces"
-                raise PlanError(path or f"{interface.path}.vlans", problem, "use a lab, or ports of this host")
+                asking = self._dhcp.paths.get(name)
+                words = "DHCP is spoken" if asking is not None else "the kernel answers with such tags"
+                problem = f"there is no interface of this host at the port, and {words} at interfaces"
+                if path is not None:
+                    problem = "there is no interface of this host at the port, and FRR speaks at interfaces"
+                raise PlanError(
+                    path or asking or f"{interface.path}.vlans", problem, "use a lab, or ports of this host"
+                )
             other = beside.setdefault((interface.port, interface.mac.lower()), interface)
             if other is not interface:
                 problem = f"{other.name} has this address at the same port, and the kernel tells them apart by it"
@@ -104,6 +120,7 @@ class Protocols:
         self.lags.start(testbed)
         try:
             self._start_routers(testbed)
+            self._dhcp.start(self._in_kernel)
             self._agents.start(testbed)
         except BaseException:
             self.stop()
@@ -131,12 +148,23 @@ class Protocols:
     def stop(self) -> None:
         """Ends all; no error if none runs."""
         self._agents.stop()
+        self._dhcp.stop()
         routers, self._routers = self._routers, None
         for speaker in self._speakers:
             speaker.ask = speaker.log = speaker.lsas = None
         if routers is not None:
             routers.close()
         self.lags.stop()
+
+    def _in_kernel(self, interface: Interface) -> tuple[str, Path]:
+        """Of a router that runs: what the kernel calls an interface, and its namespace."""
+        assert self._routers is not None, "the routers run"
+        number = next(place for place, speaker in enumerate(self._speakers) if interface.name in speaker.names)
+        return self._speakers[number].names[interface.name], self._routers.path(number)
+
+    def lease(self, client: DhcpClient) -> Lease | None:
+        """The address that a client of DHCP has now."""
+        return self._dhcp.lease(client)
 
     def set_state(self, state: Node, whole: Node) -> list[tuple[EventKind, str]]:
         """Advertises or withdraws ranges of routes, or sets peers or routers up or down, by names, all without a name.
@@ -213,11 +241,14 @@ class Protocols:
         return None
 
     def metrics(self, choice: str, request: Node) -> list[Document]:
-        """Metrics of peers ("bgpv4" or "bgpv6"), routers (names of `ROUTERS`), agents ("lldp") or members of LAGs
-        ("lacp"), by names, all without a name. Raises PlanError for an unknown name."""
+        """Metrics of peers ("bgpv4" or "bgpv6"), routers (names of `ROUTERS`), agents ("lldp"), members of LAGs
+        ("lacp"), or DHCP's clients and servers (`dhcp.parties.METRICS`), by names, all without a name. Raises PlanError
+        for an unknown name."""
         asked = request.child(choice)
         if choice == "lacp":
             return self._lacp_metrics(asked, request)
+        if choice in DHCP_METRICS:
+            return self._dhcp_metrics(choice, asked, request)
         field = "lldp_names" if choice == "lldp" else "router_names" if choice in ROUTERS else "peer_names"
         names, columns = [str(name) for name in asked.scalar(field) or []], asked.scalar("column_names") or []
         request.check_all_read()
@@ -238,6 +269,21 @@ class Protocols:
             said = told[speaker][number]
             found.append(chosen(bgp_metric(peer, said), columns, {"name"}))
         return found
+
+    def _dhcp_metrics(self, choice: str, asked: Node, request: Node) -> list[Document]:
+        field = f"{choice.partition('_')[2]}_names"
+        names, columns = asked.scalar(field) or [], asked.scalar("column_names") or []
+        request.check_all_read()
+        parties = _chosen(names, self._dhcp.of(choice), f"{choice}.{field}", _dhcp_word(choice))
+        return [chosen(self._dhcp.metric(party), columns, {"name"}) for party in parties]
+
+    def _dhcp_states(self, choice: str, request: Node) -> list[Document]:
+        field = f"dhcp_{DHCP_STATES[choice]}_names"
+        names = request.child(choice).scalar(field) or []
+        request.check_all_read()
+        kind = f"{choice.partition('_')[0]}_{DHCP_STATES[choice]}"
+        parties = _chosen(names, self._dhcp.of(kind), f"{choice}.{field}", _dhcp_word(kind))
+        return [self._dhcp.state(party) for party in parties]
 
     def _lacp_metrics(self, asked: Node, request: Node) -> list[Document]:
         names, ports = asked.scalar("lag_names") or [], asked.scalar("lag_member_port_names") or []
@@ -260,10 +306,12 @@ class Protocols:
                 return self.prefix_states(request)
             case "lldp_neighbors":
                 return self.lldp_states(request)
+        if choice in DHCP_STATES:
+            return self._dhcp_states(choice, request)
         of_routers = [name for protocol in ROUTERS.values() for name in protocol.states]
         if choice in of_routers:
             return self.router_states(choice, request)
-        others = f"{', '.join(['bgp_prefixes', *of_routers])} or lldp_neighbors"
+        others = f"{', '.join(['bgp_prefixes', *of_routers, *DHCP_STATES])} or lldp_neighbors"
         request.refuse("is not supported", f"ask for ipv4_neighbors, ipv6_neighbors, {others}", choice)
 
     def prefix_states(self, request: Node) -> list[Document]:
@@ -312,10 +360,14 @@ class Protocols:
 
 
 def _speakers(
-    configuration: Configuration, interfaces: Mapping[str, Interface], silent: Sequence[Interface]
+    configuration: Configuration,
+    interfaces: Mapping[str, Interface],
+    silent: Sequence[Interface],
+    alone: Sequence[str],
 ) -> list[Speaker]:
-    """That of devices that share a namespace, then that of each device with a router, and of each whose gateway is
-    another one, as a kernel sends nothing to itself by a wire. At `silent` interfaces FRR says nothing."""
+    """That of devices that share a namespace, then that of each device with a router, of those that are `alone`, and of
+    each whose gateway is another one, as a kernel sends nothing to itself by a wire. At `silent` interfaces FRR says
+    nothing."""
     names = {name: f"e{number}" for number, name in enumerate(interfaces)}
     routers: dict[str, dict[str, Router]] = {}
     """By the path of the device, then by the protocol."""
@@ -334,7 +386,9 @@ def _speakers(
         port = None if device is None else listen.get(device)
         return Speaker({names[one.name]: one for one in spoken}, peers, own_routers, listen_port=port)
 
-    devices: dict[str | None, list[BgpPeer]] = {None: []} | {device: [] for device in (*routers, *listen, *facing)}
+    devices: dict[str | None, list[BgpPeer]] = {None: []} | {
+        device: [] for device in (*routers, *listen, *facing, *alone)
+    }
 
     def place(device: str) -> str | None:
         return device if device in devices else None
@@ -343,6 +397,11 @@ def _speakers(
         devices[place(peer.interface.device)].append(peer)
     found = {device: of(device, peers) for device, peers in devices.items()}
     return [speaker for device, speaker in found.items() if device is not None or speaker.interfaces]
+
+
+def _dhcp_word(kind: str) -> str:
+    """An entry of `dhcp.parties.METRICS` in an error's sentence."""
+    return kind.replace("dhcp", "DHCP").replace("_", " ")
 
 
 def _chosen(names: Sequence[str], known: Mapping[str, _Thing], field: str, what: str) -> list[_Thing]:

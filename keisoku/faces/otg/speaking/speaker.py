@@ -193,4 +193,5 @@ def _placed(where: Where, name: str, interface: Interface) -> RouterInterface:
         tuple(f"{address.ip}/{address.prefix}" for address in addresses),
         tuple(dict.fromkeys(address.gateway for address in addresses)),
         interface.tags,
+        interface.asks_ipv6,
     )

@@ -20,6 +20,10 @@ _TITLES = {
     "isis": phrase("IS-IS routers"),
     "ospfv2": phrase("OSPFv2 routers"),
     "lldp": phrase("LLDP agents"),
+    "dhcpv4_client": phrase("DHCPv4 clients"),
+    "dhcpv4_server": phrase("DHCPv4 servers"),
+    "dhcpv6_client": phrase("DHCPv6 clients"),
+    "dhcpv6_server": phrase("DHCPv6 servers"),
 }
 _MOST_NAME = 80
 """Characters of what a program calls itself; a browser's are many."""
@@ -137,5 +141,5 @@ def _chosen(of: Mapping[str, Any]) -> str | None:
 
 
 def _protocols(device: Mapping[str, Any]) -> str:
-    known = {"bgp": "BGP", "isis": "IS-IS", "ospfv2": "OSPFv2"}
+    known = {"bgp": "BGP", "isis": "IS-IS", "ospfv2": "OSPFv2", "dhcp_server": "DHCP"}
     return ", ".join(title for name, title in known.items() if name in device) or "–"

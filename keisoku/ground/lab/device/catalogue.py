@@ -23,6 +23,7 @@ from keisoku.ground.lab.device.nat64 import Nat64
 from keisoku.ground.lab.device.netem import Netem
 from keisoku.ground.lab.device.nftables import Firewall, Nat
 from keisoku.ground.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
+from keisoku.ground.lab.device.own_network import OwnNetwork
 from keisoku.ground.lab.device.router import Router
 from keisoku.ground.lab.device.schedule import Etf, Mqprio, Taprio
 from keisoku.ground.lab.device.serial_line import SerialLine
@@ -69,10 +70,14 @@ def describe_kinds() -> str:
 
 
 def find_device(name: str, field: str = "device") -> LabDevice:
-    """The device called `family` or `family?parameter=value&parameter=value`.
+    """The device called `family` or `family?parameter=value&parameter=value`, or that of a file, `NAME.toml`.
 
     Raises PlanError, naming the option `field`, for a name or parameter that does not exist.
     """
+    if name.endswith(".toml"):
+        own = OwnNetwork(file=name)
+        assert own.description
+        return own
     family, _, given = name.partition("?")
     found = FAMILIES.get(family)
     if family == "path":

@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
+from keisoku.frozen import Frozen
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.daemons import Daemons
@@ -31,17 +32,15 @@ class Site:
     core: int | None
     daemons: Daemons
     places: list[Namespace]
-    """The device's namespaces, as many as its `places`; it is built in the first."""
+    """The device's namespaces, as many as its `place_names`; it is built in the first."""
 
 
-class LabDevice(BaseModel, ABC):
+class LabDevice(Frozen, ABC):
     """A device by family and parameters; written `family` or `family?name=value&name=value`.
 
     `mtu` is a parameter of every device; `capacity`, `burst` and `cost` are parameters of every device that is more
     than a cable (`Throttle`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: ClassVar[str]
     title: ClassVar[str]
@@ -52,9 +51,9 @@ class LabDevice(BaseModel, ABC):
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
     programs: ClassVar[tuple[Program, ...]] = ()
     parts: ClassVar[tuple[KernelPart, ...]] = ()
-    """What it needs of the kernel, beyond what every lab needs."""
+    """The same for every device of its family."""
     places: ClassVar[tuple[str, ...]] = ("dut",)
-    """Its namespaces; where there are two, its second port is in the second."""
+    """Its namespaces, where they are the same for every device of its family."""
     by_daemon: ClassVar[bool] = False
     """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
@@ -115,6 +114,16 @@ class LabDevice(BaseModel, ABC):
     def rewrites(self) -> bool:
         """Whether it rewrites headers, of which it must be told before each trial (`Lab.rewrite`)."""
         return False
+
+    @property
+    def wanted_parts(self) -> tuple[KernelPart, ...]:
+        """What this one needs of the kernel, beyond what every lab needs."""
+        return self.parts
+
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of its namespaces; where there are several, its second port is in the second."""
+        return self.places
 
     @property
     def queues(self) -> int:

@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from keisoku.errors import PlanError
+from keisoku.frozen import Frozen
 
 SEQUENCES = 1 << 48
 """Sequence numbers are 48 bits wide (docs/signature)."""
@@ -17,14 +18,12 @@ MOST_PATCHES = 64
 """What its program can write into one frame (core/bpf/faulty.c)."""
 
 
-class Faults(BaseModel):
+class Faults(Frozen):
     """Frames chosen by sequence number, in every stream or in one.
 
     `corrupt` holds pairs (sequence, byte from the end): 1 is the last byte of the frame without its
     FCS, 18 the first of the signature. A swap of n exchanges n with the next frame of its stream.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     drop: tuple[int, ...] = ()
     duplicate: tuple[int, ...] = ()

@@ -219,7 +219,7 @@ class Lab(Lifetime):
         tester.run(withhold_errors)
         if NFT in self.device.programs:
             tester.run(withhold_resets)
-        names = () if isinstance(self.device, Cable) else self.device.places
+        names = () if isinstance(self.device, Cable) else self.device.place_names
         places = self._places = [self._add_namespace(f"{prefix}-{name}") for name in names]
         wires = [
             topology.Wire(
@@ -274,7 +274,7 @@ class Lab(Lifetime):
             if program.path is None:
                 problem = f"{self.kind} needs the program {program.name}, which is not installed"
                 raise PlanError("device", problem, f"install the Debian package {program.package}")
-        for part in self.device.parts:
+        for part in self.device.wanted_parts:
             if said := absence(part):
                 problem = f"{self.kind} needs the kernel module {part.module} ({part.option}), which is not usable here"
                 remedy = f"load it, or use a kernel that has it; the attempt to use it said: {said}"

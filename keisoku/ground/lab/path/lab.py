@@ -22,7 +22,7 @@ from keisoku.ground.lab.path.bucket import Bucket, plug
 from keisoku.ground.lab.path.cross_path import TCP_PORT, CrossPath
 from keisoku.ground.lab.path.cross_traffic import CrossTraffic, CrossTruth
 from keisoku.ground.lab.path.hop import Hop
-from keisoku.ground.lab.path.node import Answer, Foot, Icmp, PathNode
+from keisoku.ground.lab.path.node import Foot, Icmp, PathNode, TargetReply
 from keisoku.ground.lab.path.truth import PathTruth
 from keisoku.ground.statistics.seed import DEFAULT
 
@@ -53,7 +53,7 @@ class PathLab(Lifetime):
         *,
         icmp: Icmp = "default",
         silent: Sequence[int] = (),
-        target: Answer = "answers",
+        target: TargetReply = "answers",
         cross_traffic: Sequence[CrossTraffic] = (),
         seed: int = DEFAULT,
         own_core: bool = True,

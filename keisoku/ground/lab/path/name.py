@@ -11,7 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.lab.path.cross_traffic import CrossDirection, CrossKind, CrossTraffic
 from keisoku.ground.lab.path.hop import MOST, Aqm, Discipline, Hop
 from keisoku.ground.lab.path.lab import PathLab
-from keisoku.ground.lab.path.node import Answer, Icmp
+from keisoku.ground.lab.path.node import Icmp, TargetReply
 from keisoku.units import TIME_UNITS_NS, quantity
 
 FAMILY = "path"
@@ -39,7 +39,7 @@ def find_path(name: str, field: str = "device") -> PathLab:
         hops,
         icmp=_choice("icmp", given.get("icmp", "default"), get_args(Icmp)),
         silent=[_whole("silent", part) for part in _list(given.get("silent", ""))],
-        target=_choice("target", given.get("target", "answers"), get_args(Answer)),
+        target=_choice("target", given.get("target", "answers"), get_args(TargetReply)),
         cross_traffic=[_cross(part) for part in _list(given.get("cross", ""))],
         seed=_whole("seed", given.get("seed", "1")),
     )

@@ -13,7 +13,7 @@ from pyroute2 import IPRoute
 from keisoku.ground.lab.device.interface import set_sysctl
 
 Icmp = Literal["default", "unlimited", "silent"]
-Answer = Literal["answers", "drops", "resets"]
+TargetReply = Literal["answers", "drops", "resets"]
 
 _QUEUE_PACKETS = 10_000
 _NEVER_MS = 24 * 3600 * 1000
@@ -36,7 +36,7 @@ class PathNode:
 
     namespace: str
     icmp: Icmp
-    answer: Answer = "answers"
+    answer: TargetReply = "answers"
     feet: list[Foot] = field(default_factory=list)
     routes: dict[str, str] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ def set_icmp(icmp: Icmp) -> None:
         set_sysctl("ipv4/icmp_echo_ignore_all", "1")
 
 
-def _refuse(ip: IPRoute, answer: Answer) -> None:
+def _refuse(ip: IPRoute, answer: TargetReply) -> None:
     # Before the table of the node's own addresses, so it applies to packets for the node itself.
     ip.rule("add", priority=100, table=_LOCAL_TABLE)
     if answer == "drops":

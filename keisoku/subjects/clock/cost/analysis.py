@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Interval, Quantity
@@ -27,11 +26,7 @@ RATE = nominal_rate("CLOCK_MONOTONIC")
 """Ticks are shown as ns by CLOCK_MONOTONIC, which this measurement compares with no reference."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Steps(_Model):
+class Steps(Frozen):
     """In the unit of the source."""
 
     reads: int
@@ -41,7 +36,7 @@ class Steps(_Model):
     back_max: int
 
 
-class SourceCost(_Model):
+class SourceCost(Frozen):
     """`ticks`: a read returns the counter's ticks, not ns. `single` holds ticks, the bracket's own with it."""
 
     name: str
@@ -51,7 +46,7 @@ class SourceCost(_Model):
     steps: Steps
 
 
-class CrossCore(_Model):
+class CrossCore(Frozen):
     """Bounds in ticks of how far `core` is ahead of `reference`."""
 
     reference: int
@@ -62,7 +57,7 @@ class CrossCore(_Model):
     round_trip: int
 
 
-class Stalls(_Model):
+class Stalls(Frozen):
     """In ticks; gaps over 1, 10 and 100 µs."""
 
     elapsed: int
@@ -71,7 +66,7 @@ class Stalls(_Model):
     lost: int
 
 
-class CostRecord(_Model):
+class CostRecord(Frozen):
     """All of one measurement, as the core writes it."""
 
     counter: str

@@ -42,7 +42,7 @@ class NtpClient:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
         except OSError as error:
             raise EngineError(f"ntp:{target}: no such host: {error.strerror}") from error
-        self.last: ntp.Answer | None = None
+        self.last: ntp.NtpAnswer | None = None
         self._stamped: Counter[bool] = Counter()
         *others, last = (address_text(one[4]) for one in found)
         for address in others:
@@ -98,7 +98,7 @@ class NtpClient:
         self.last = answer
         return exchange(before, after, sent_ns, received_ns, answer, translation)
 
-    def _receive(self, cookie: int) -> tuple[ntp.Answer, int, int | None] | None:
+    def _receive(self, cookie: int) -> tuple[ntp.NtpAnswer, int, int | None] | None:
         """The answer, ticks when it was here, and the kernel's stamp of it."""
         until_ns = time.monotonic_ns() + round(PATIENCE_S * 1e9)
         while time.monotonic_ns() < until_ns:
@@ -121,7 +121,7 @@ class NtpClient:
 
 
 def exchange(
-    before: int, after: int, sent_ns: int | None, received_ns: int | None, answer: ntp.Answer, clock: Translation
+    before: int, after: int, sent_ns: int | None, received_ns: int | None, answer: ntp.NtpAnswer, clock: Translation
 ) -> Reading:
     """The reading that an exchange makes: the server's middle of T2 and T3 within what is left of T1 to T4.
 

@@ -27,7 +27,7 @@ _COARSE_LOG2_S = -6
 
 
 @dataclass(frozen=True)
-class Answer:
+class NtpAnswer:
     """A server's answer; times are ns since 1970, in the era next to the client's own time."""
 
     leap: int
@@ -48,7 +48,7 @@ def request(cookie: int) -> bytes:
     return PACKET.pack(VERSION << 3 | CLIENT, 0, 0, 0, 0, 0, 0, 0, 0, 0, cookie)
 
 
-def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
+def answer(packet: bytes, cookie: int, now_ns: int) -> NtpAnswer | None:
     """What a server said; None for a packet that is no answer to the request with this cookie.
 
     Raises EngineError if the server refuses (kiss of death, RFC 5905 §7.4), is not synchronised (§7.3: leap 3, stratum
@@ -69,7 +69,7 @@ def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
     if leap == 3 or stratum > _MAX_STRATUM or transmitted == 0:
         raise EngineError("the NTP server says that it is not synchronised; use another")
     step_ns = math.ceil(2.0 ** min(precision, _COARSE_LOG2_S) * _NS)
-    found = Answer(
+    found = NtpAnswer(
         leap=leap,
         stratum=stratum,
         reference_id=reference_id,
@@ -97,9 +97,3 @@ def unix_ns(stamp: int, near_ns: int) -> int:
     unix = seconds - _UNIX_S
     eras = round((near_ns / _NS - unix) / _ERA_S)
     return (unix + eras * _ERA_S) * _NS + (fraction * _NS + (1 << 31) >> 32)
-
-
-def ntp_stamp(unix: int) -> int:
-    """A 64-bit NTP timestamp of ns since 1970, whatever the era."""
-    seconds, ns = divmod(unix, _NS)
-    return (seconds + _UNIX_S) % _ERA_S << 32 | min(((ns << 32) + _NS // 2) // _NS, 0xFFFFFFFF)

@@ -10,7 +10,7 @@ import hashlib
 from ipaddress import ip_address
 
 from keisoku.language import phrase
-from keisoku.subjects.clock.reference.ntp_packet import Answer
+from keisoku.subjects.clock.reference.ntp_packet import NtpAnswer
 
 DISTANCE_MOST_NS = 1_000_000_000
 """MAXDIST of RFC 5905 §7.2; a server farther from its source is not fit to be synchronised to (A.5.5.3, accept())."""
@@ -24,7 +24,7 @@ _NOBODY = bytes(4)
 """No code and no address (§7.3 asks for one from stratum 1 on): BusyBox's ntpd without a server, at stratum 1."""
 
 
-def lack(answer: Answer, server: str, own: str) -> str | None:
+def lack(answer: NtpAnswer, server: str, own: str) -> str | None:
     """Why the server's time is nobody's, as what it says of itself; None if it has a source.
 
     `own`: this host's address towards the server's, by which a server that follows this host names its source.

@@ -13,9 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from keisoku.errors import PlanError
+from keisoku.frozen import Frozen
 from keisoku.ground.frame.rates import NS_PER_S
 from keisoku.ground.host.text_file import read_text
 from keisoku.ground.statistics import budget
@@ -38,10 +39,9 @@ CABLE_NS_PER_M = 4.72284
 """The cables of the published switch measurements (E1): 71 % of the speed of light."""
 
 
-class Point(BaseModel):
+class Point(Frozen):
     """The tester on a cable at one size and load; all in ns."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     frame_bytes: int
     frames_per_second: float
     bias_ns: float
@@ -52,10 +52,9 @@ class Point(BaseModel):
     """Half the width of the central 68 % of single frames' latencies."""
 
 
-class Calibration(BaseModel):
+class Calibration(Frozen):
     """All points of one calibration and what they are valid for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     made_at: str
     valid_for: dict[str, str]
     """Host, kernel, engines and drivers: a calibration is used only where all of these agree."""

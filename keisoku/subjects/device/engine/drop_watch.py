@@ -10,7 +10,8 @@ from typing import Any
 from keisoku._core import DropWatch as CoreWatch
 from keisoku.errors import PlanError
 from keisoku.ground.host.kernel_symbols import KernelSymbols
-from keisoku.ground.host.namespace_names import inode, namespace_names
+from keisoku.ground.host.namespace_names import inode, namespace_file, namespace_names
+from keisoku.ground.host.packet_readers import packet_readers
 from keisoku.subjects.device.engine.drop_places import Watched, with_places
 from keisoku.subjects.device.engine.wired_port import WiredPort
 from keisoku.subjects.device.record.drops import DropPlace
@@ -19,6 +20,8 @@ from keisoku.subjects.device.record.facts import Facts
 FIELD = "why_lost"
 _KINDS = {1: "freed", 2: "program", 3: "redirect", 4: "devmap", 5: "cpumap"}
 _ANSWERS = {"0": "XDP_ABORTED", "1": "XDP_DROP"}
+_NOT_TAKEN = ("OTHERHOST", "UNHANDLED_PROTO")
+"""The kernel's own protocols do not want it, and a program that reads a packet socket had it before."""
 _FAMILIES = {1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
 
 
@@ -81,6 +84,10 @@ class DropWatch:
         if told["program"] is not None:
             name, line = told["program"]
             program = f"{name} ({line})" if line else name
+        of_tester = told["namespace"] in self._namespaces and told["name"] in self._own
+        readers: list[str] = []
+        if reason in _NOT_TAKEN and not of_tester and (file := namespace_file(told["namespace"])):
+            readers = packet_readers(file, told["interface"])
         return DropPlace(
             kind=kind,
             reason=reason,
@@ -90,5 +97,6 @@ class DropWatch:
             qdisc=told["qdisc"],
             rule=rule,
             program=program,
-            of_tester=told["namespace"] in self._namespaces and told["name"] in self._own,
+            readers=tuple(readers),
+            of_tester=of_tester,
         )

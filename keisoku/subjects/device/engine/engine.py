@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.trial import Trial
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StreamProgress(_Model):
+class StreamProgress(Frozen):
     """State of one flow in a trial whose flows are started and stopped one by one."""
 
     state: Literal["waiting", "going", "paused", "ended"]
@@ -41,7 +36,7 @@ def progress_of(found: Sequence[tuple[str, int, int, int, Sequence[int]]]) -> tu
     return tuple(StreamProgress.model_validate(dict(zip(names, one, strict=True))) for one in found)
 
 
-class Progress(_Model):
+class Progress(Frozen):
     """State of the running trial."""
 
     offered_frames: int

@@ -13,7 +13,7 @@ from math import ceil
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.headers import Ends, Headers
-from keisoku.ground.frame.modifying import Kind, Modifying, kind
+from keisoku.ground.frame.modifying import Modifying, ModifyingFrames, kind
 from keisoku.ground.frame.stack import parse
 from keisoku.ground.frame.variants import MOST_BYTES, Frames, frames, variants
 from keisoku.ground.statistics.seed import DEFAULT, mixed
@@ -94,7 +94,7 @@ class _Lot:
     share: float
     """Share of its port's load, for each of its streams."""
     flow: Flow | None = None
-    kind: Kind | None = None
+    kind: ModifyingFrames | None = None
     """Frames beside the test frames (RFC 2544 §11)."""
 
     def frames_per_second(self, trial: Trial) -> float:

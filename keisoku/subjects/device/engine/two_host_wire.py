@@ -33,7 +33,6 @@ _LEAD_NS = 300_000_000
 _EXCHANGES = 8
 _PATIENCE_S = 30.0
 _LOOK_S = 0.5
-_NS_PER_S = 1_000_000_000
 _OF_LATENCY = ("latency", "variation", "jitter", "tagged_latency_ns", "latency_since_tag", "lost_at")
 
 

@@ -335,9 +335,10 @@ class Plan(RunSettings):
         if self.frames or self.capture is not None:
             field = "frames" if self.frames else "capture"
             raise PlanError(field, "frames of two hosts are not kept", "leave it out, or measure at one host")
-        if self.why_late:
-            problem = "frames that arrive at another host are not followed through this one"
-            raise PlanError("why_late", problem, "leave it out, or receive at this host")
+        for field, asked in (("why_lost", self.why_lost), ("why_late", self.why_late)):
+            if asked:
+                problem = "frames that another host sends or receives are not followed through this one"
+                raise PlanError(field, problem, "leave it out, or send and receive at this host")
         return self
 
     @model_validator(mode="after")

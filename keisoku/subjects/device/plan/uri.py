@@ -16,7 +16,12 @@ def is_simulated(uri: str | None) -> bool:
 
 def is_lab(uri: str | None) -> bool:
     """Whether Linux itself is the device, in a network namespace, or a port of such a one."""
-    return scheme(uri) == "lab"
+    return scheme(uri) in ("lab", "vlab")
+
+
+def is_virtual_lab(uri: str | None) -> bool:
+    """Whether that Linux is a virtual kernel, whose clock moves on only when everything in it waits."""
+    return scheme(uri) == "vlab"
 
 
 def is_fpga(uri: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from keisoku.frozen import Frozen
 
 Ability = Literal[
     "short_gap",
@@ -33,10 +33,8 @@ with CE, or with another class than they were sent with. multicast: accounts for
 3918). switches: starts, pauses and ends flows of a running trial one by one, and counts them while it runs."""
 
 
-class Capabilities(BaseModel):
+class Capabilities(Frozen):
     """Capabilities of one tester with its ports."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: str
     link_bits_per_second: float | None

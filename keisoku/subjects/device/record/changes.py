@@ -5,16 +5,11 @@ Mirrors `core/src/account/changes.rs`. What a pair means is decided in `keisoku/
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.counts import Buckets
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Kind(_Model):
+class Kind(Frozen):
     """Changed arrivals of one stream that are alike."""
 
     kind: int
@@ -47,7 +42,7 @@ class Kind(_Model):
     """Fields of that frame that may become anything: no difference of theirs is told."""
 
 
-class StreamChanges(_Model):
+class StreamChanges(Frozen):
     """How many arrivals of a stream were not as expected, and what they are."""
 
     compared_frames: int

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.gaps import Gaps
 from keisoku.subjects.device.record.packed import Numbers, Pairs
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Buckets(_Model):
+class Buckets(Frozen):
     """Occupied buckets of a histogram: `lower_ns <= value < upper_ns`."""
 
     negative: int = 0
@@ -26,7 +21,7 @@ class Buckets(_Model):
     counts: Numbers = []
 
 
-class Latency(_Model):
+class Latency(Frozen):
     """Over all frames of a trial; `deviation_ns` is their standard deviation."""
 
     count: int
@@ -37,7 +32,7 @@ class Latency(_Model):
     histogram: Buckets
 
 
-class Variation(_Model):
+class Variation(Frozen):
     """D(i) − D(i−1) over all pairs of consecutive frames that both arrived, signed (RFC 3393, RFC 8219 §7.3.2)."""
 
     count: int
@@ -48,7 +43,7 @@ class Variation(_Model):
     """Buckets for both signs; the one around zero is from −1 to 1."""
 
 
-class Jitter(_Model):
+class Jitter(Frozen):
     """|D(i) − D(i−1)| of frames that arrived one after the other, also where frames between them were lost
     (RFC 4689 §3.2.5)."""
 
@@ -59,14 +54,14 @@ class Jitter(_Model):
     """Means of equal parts of them in order of arrival; what follows the last whole part is in none."""
 
 
-class DriverDelay(_Model):
+class DriverDelay(Frozen):
     """For a sample of frames: the driver's timestamp minus the one in the frame."""
 
     asked_frames: int
     delay: Latency | None
 
 
-class Marked(_Model):
+class Marked(Frozen):
     """Latencies of the frames that arrived marked, in the buckets of the latencies of all frames."""
 
     ce: Buckets
@@ -75,7 +70,7 @@ class Marked(_Model):
     """With another DSCP or PCP than they were sent with."""
 
 
-class Sent(_Model):
+class Sent(Frozen):
     """Facts of the sender at one port, or at all of them; times in ns since the first frame was due."""
 
     offered_frames: int
@@ -129,7 +124,7 @@ class Sent(_Model):
         return self.interrupted_ns / self.last_sent_ns if self.last_sent_ns > 0 else 0.0
 
 
-class Ranges(_Model):
+class Ranges(Frozen):
     """Sequence numbers as `(first, last)` ranges; `complete` is false if the list was cut."""
 
     count: int
@@ -137,7 +132,7 @@ class Ranges(_Model):
     complete: bool
 
 
-class Extents(_Model):
+class Extents(Frozen):
     """Distances such as reordering extents (RFC 4737 §4.2) in frames; element k counts those of 2^k to 2^(k+1) - 1."""
 
     max_frames: int = 0
@@ -145,7 +140,7 @@ class Extents(_Model):
     by_power_of_two: list[int] = []
 
 
-class Times(_Model):
+class Times(Frozen):
     """Times in ns and how many there were; mean and maximum are 0 if none."""
 
     count: int
@@ -154,7 +149,7 @@ class Times(_Model):
     histogram: Buckets
 
 
-class Reordering(_Model):
+class Reordering(Frozen):
     """Metrics of reordering for a receiver (RFC 4737, RFC 5236), in frames; see `core/src/reordering.rs`."""
 
     extent: Extents
@@ -180,7 +175,7 @@ class Reordering(_Model):
     """Frames displaced beyond the threshold."""
 
 
-class IntervalLatency(_Model):
+class IntervalLatency(Frozen):
     """Latencies of the frames received in one interval."""
 
     min_ns: float
@@ -188,7 +183,7 @@ class IntervalLatency(_Model):
     mean_ns: float
 
 
-class Interval(_Model):
+class Interval(Frozen):
     """One interval of receive time, counted from when the first frame was due."""
 
     start_ns: int
@@ -196,7 +191,7 @@ class Interval(_Model):
     latency: IntervalLatency | None
 
 
-class Tracked(_Model):
+class Tracked(Frozen):
     """The receiver's account of one stream; see `core/src/account/tracking.rs` for each count."""
 
     received_frames: int

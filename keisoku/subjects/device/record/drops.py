@@ -34,6 +34,8 @@ class DropPlace(BaseModel):
     """Of nftables: family, table, chain and handle, as 'inet/filter/forward/8'; without handle the chain's policy."""
     program: str = ""
     """Name of the BPF program that dropped it, with file and line where they are known."""
+    readers: tuple[str, ...] = ()
+    """Where no protocol of the kernel took it: other programs that read all packets there, which may have lost it."""
     of_tester: bool = False
     """It is at a port of the tester."""
     frames: int = 0

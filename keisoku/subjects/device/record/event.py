@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from keisoku.frozen import Frozen
 from keisoku.language import phrase
 
 EVENTS = {
@@ -23,11 +24,7 @@ EVENTS = {
 """Events by name, of which a device offers some. Everything else that a user asks for is a command."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Event(_Model):
+class Event(Frozen):
     """Something that is done to the device in a trial."""
 
     name: str
@@ -39,7 +36,7 @@ class Event(_Model):
     command: bool = False
 
 
-class Happened(_Model):
+class Happened(Frozen):
     """When an event was done, in ns since the first frame was due: at some moment from `begun_ns` to `ended_ns`."""
 
     begun_ns: int

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.changes import StreamChanges
 from keisoku.subjects.device.record.counts import Marked, Sent, Tracked
 from keisoku.subjects.device.record.drops import Drops
@@ -20,11 +19,7 @@ from keisoku.subjects.device.record.total import all_sent, all_tracked
 from keisoku.subjects.device.record.waits import Waits
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Branch(_Model):
+class Branch(Frozen):
     """What became of a stream's frames at one port that they go to."""
 
     receive: int
@@ -33,7 +28,7 @@ class Branch(_Model):
     last_received_ns: int | None = None
 
 
-class Stay(_Model):
+class Stay(Frozen):
     """Consecutive arrivals of a stream at one port; times of transmission, in ns since the first frame was due."""
 
     port: int
@@ -42,14 +37,14 @@ class Stay(_Model):
     last_sent_ns: int
 
 
-class Arrived(_Model):
+class Arrived(Frozen):
     """All intact arrivals of a stream at one port, duplicates among them."""
 
     port: int
     frames: int
 
 
-class Egress(_Model):
+class Egress(Frozen):
     """By which ports the frames of a stream left the device."""
 
     stays: list[Stay]
@@ -65,7 +60,7 @@ class Egress(_Model):
         return before[-1] if before else None
 
 
-class StreamFacts(_Model):
+class StreamFacts(Frozen):
     """Facts of one stream; ports are indices of the engine's ports."""
 
     stream: int
@@ -112,7 +107,7 @@ class StreamFacts(_Model):
         return self.offered_frames * (1 + len(self.branches))
 
 
-class Transmitter(_Model):
+class Transmitter(Frozen):
     """A port that sent."""
 
     port: int
@@ -120,14 +115,14 @@ class Transmitter(_Model):
     stamp: str
 
 
-class Stamped(_Model):
+class Stamped(Frozen):
     """Who stamped the arrivals at a port whose hardware was to."""
 
     by_hardware: int
     by_kernel: int
 
 
-class Receiver(_Model):
+class Receiver(Frozen):
     """A port that received."""
 
     port: int
@@ -145,7 +140,7 @@ class Receiver(_Model):
     """Only where the port's hardware was to stamp."""
 
 
-class Link(_Model):
+class Link(Frozen):
     """The link of a port during a trial, as the kernel reported it."""
 
     port: int
@@ -161,7 +156,7 @@ class Link(_Model):
     """At the begin and at the end of the trial."""
 
 
-class Facts(_Model):
+class Facts(Frozen):
     """The facts of one trial, as an engine returns them."""
 
     streams: list[StreamFacts]

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from typing import Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.counts import Buckets
 
 PortEngine: TypeAlias = Literal["xdp", "afxdp", "packet"]
 """What drives a port of this host: XDP frames from BPF, AF_XDP sockets, or packet sockets."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Lateness(_Model):
+class Lateness(Frozen):
     """How late a thread that sleeps to a fixed grid of times woke, over all points of the grid.
 
     A point that the thread missed counts with its own lateness: the counts describe an event due at any time, not the
@@ -33,7 +28,7 @@ class Lateness(_Model):
     histogram: Buckets
 
 
-class Speed(_Model):
+class Speed(Frozen):
     """How fast a core worked: pieces of the same work, 0.1 % of a sender's time (`core/src/hiccup/speed.rs`)."""
 
     pieces: int
@@ -48,7 +43,7 @@ class Speed(_Model):
         return self.total_ns / (self.pieces * self.fastest_ns) if self.pieces and self.fastest_ns else 1.0
 
 
-class Core(_Model):
+class Core(Frozen):
     """One of the tester's cores."""
 
     cpu: int
@@ -66,7 +61,7 @@ class Core(_Model):
     """Whether a device of the lab works on this core: what is taken from it is taken from the device."""
 
 
-class Thread(_Model):
+class Thread(Frozen):
     """One thread of the tester over its part of the trial."""
 
     role: str
@@ -77,7 +72,7 @@ class Thread(_Model):
     involuntary_switches: int
 
 
-class Throttling(_Model):
+class Throttling(Frozen):
     """Time taken by CPU quotas of the process's control groups, or of groups above them."""
 
     periods: int
@@ -86,7 +81,7 @@ class Throttling(_Model):
     """Total stopped time, summed over cores."""
 
 
-class Interference(_Model):
+class Interference(Frozen):
     """Interference by the host during `span_ns`, the trial and its drain."""
 
     span_ns: int
@@ -110,7 +105,7 @@ class Interference(_Model):
         return max(own, default=1.0)
 
 
-class PortCounters(_Model):
+class PortCounters(Frozen):
     """The kernel's counters of one tester port (`ip -s -s link`): since the port was made, or a change of them."""
 
     port: str

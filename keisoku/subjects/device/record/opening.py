@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from keisoku.frozen import Frozen
 from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.device.record.counts import Ranges
 from keisoku.subjects.device.record.event import Event
@@ -19,11 +20,7 @@ Order = Literal["pseudorandom", "linear"]
 Transport = Literal["udp", "tcp"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Opening(_Model):
+class Opening(Frozen):
     """Connections that the first port opens to the second: each by one frame, with its own pair of ports."""
 
     connections: int = Field(ge=1)
@@ -49,7 +46,7 @@ class Opening(_Model):
     acknowledges that at the rate at which it opened them. None: they stay as the first frame left them."""
 
 
-class Pool(_Model):
+class Pool(Frozen):
     """From where connections came as the responder saw them: the outer addresses and ports of a NAT."""
 
     addresses: int
@@ -64,7 +61,7 @@ class Pool(_Model):
     """Connections that came from the same address and port, to the same port, as another one before."""
 
 
-class Opened(_Model):
+class Opened(Frozen):
     """What became of the connections, by their numbers: number n is the frame n of the opening."""
 
     refused: Ranges

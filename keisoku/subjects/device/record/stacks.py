@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.packed import Pairs
 
 SENDER = "sender"
@@ -12,11 +11,7 @@ SOFT_INTERRUPTS = "soft interrupts"
 """Those on CPUs on which no sender works, and in the kernel's threads for them."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Stack(_Model):
+class Stack(Frozen):
     """One chain."""
 
     where: str
@@ -29,7 +24,7 @@ class Stack(_Model):
     """Of each of the sender's samples how long the batch took that came before, and that in which it lies."""
 
 
-class Stacks(_Model):
+class Stacks(Frozen):
     """All of a trial."""
 
     functions: list[str]

@@ -67,6 +67,7 @@ _LOST_PLACES = pa.schema(
         ("dropped_ns", pa.int64()),
         *((name, pa.string()) for name in ("kind", "reason", "function", "interface", "namespace", "qdisc")),
         *((name, pa.string()) for name in ("rule", "program")),
+        ("readers", pa.list_(pa.string())),
         ("of_tester", pa.bool_()),
     ]
 )

@@ -7,19 +7,16 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.event import Event
 from keisoku.subjects.device.record.opening import Opening
 
 NS_PER_S = 1_000_000_000
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Phases(_Model):
+class Phases(Frozen):
     """The phases around the load of a trial (RFC 2544 §23)."""
 
     learning: bool = True
@@ -31,13 +28,13 @@ class Phases(_Model):
     """Pause for the DUT to settle before the next trial (§23 e: at least 5 s)."""
 
 
-class Constant(_Model):
+class Constant(Frozen):
     """Frames at equal distances."""
 
     kind: Literal["constant"] = "constant"
 
 
-class Bursts(_Model):
+class Bursts(Frozen):
     """Bursts with the mean rate of the stream (RFC 2544 §21)."""
 
     kind: Literal["bursts"] = "bursts"
@@ -46,13 +43,13 @@ class Bursts(_Model):
     """Time between the frames of a burst, from start to start; 0: as fast as the port sends."""
 
 
-class Poisson(_Model):
+class Poisson(Frozen):
     """Independent, exponentially distributed gaps, from the run's seed."""
 
     kind: Literal["poisson"] = "poisson"
 
 
-class Gaps(_Model):
+class Gaps(Frozen):
     """A given list of gaps, repeated; it sets the rate."""
 
     kind: Literal["gaps"] = "gaps"
@@ -68,7 +65,7 @@ class Gaps(_Model):
 Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind")]
 
 
-class Stream(_Model):
+class Stream(Frozen):
     """One stream of a trial as an engine receives it: see `core/src/trial.rs`."""
 
     transmit: int
@@ -88,7 +85,7 @@ class Stream(_Model):
     connections: Connections | None = None
 
 
-class Connections(_Model):
+class Connections(Frozen):
     """Which connections the frames of a stream belong to; only a simulated device must be told."""
 
     count: int
@@ -98,7 +95,7 @@ class Connections(_Model):
     """The frames come from the side that opens connections."""
 
 
-class Flow(_Model):
+class Flow(Frozen):
     """The frames from one port to another, in a trial whose method sets itself which port sends to which."""
 
     transmit: int
@@ -133,7 +130,7 @@ class Flow(_Model):
     as the responder answers to where each of them came from."""
 
 
-class Switch(_Model):
+class Switch(Frozen):
     """How one flow begins and ends in a trial whose flows are started and stopped one by one."""
 
     waits: bool = False
@@ -142,7 +139,7 @@ class Switch(_Model):
     """The flow ends so long after its start even if frames are left; None: all are sent, however late."""
 
 
-class Trial(_Model):
+class Trial(Frozen):
     """The intention: a load for a fixed time. The plan's traffic, or `flows`, sets how ports and streams share it."""
 
     purpose: str

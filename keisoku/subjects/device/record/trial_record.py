@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict
-
+from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.counts import Sent
 from keisoku.subjects.device.record.facts import Facts, Transmitter
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -18,10 +17,9 @@ INTERRUPTED_SHARE = 0.2
 rate, and all frames are sent: the load then lasts longer."""
 
 
-class TrialRecord(BaseModel):
+class TrialRecord(Frozen):
     """A finished trial as it is stored: intention, facts, and whether they may be used."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     index: int
     method: str
     trial: Trial

@@ -39,6 +39,17 @@ MEANINGS = {
     "NO_SOCKET": phrase("no program listens at this port"),
     "NO_TX_TARGET": phrase("the device has no other port for it"),
     "OTHERHOST": phrase("the destination MAC address is another host's"),
+    "OVS_DROP_ACTION_ERROR": phrase("Open vSwitch could not carry out an action of its flow"),
+    "OVS_DROP_CONNTRACK": phrase("the connection tracking of Open vSwitch failed"),
+    "OVS_DROP_DEFERRED_LIMIT": phrase("Open vSwitch had no room for its further actions"),
+    "OVS_DROP_EXPLICIT": phrase("a flow of Open vSwitch drops it"),
+    "OVS_DROP_EXPLICIT_WITH_ERROR": phrase("Open vSwitch drops it after an error in its tables"),
+    "OVS_DROP_FRAG_INVALID_PROTO": phrase("Open vSwitch cannot fragment its protocol"),
+    "OVS_DROP_FRAG_L2_TOO_LONG": phrase("its headers are too long for Open vSwitch to fragment it"),
+    "OVS_DROP_IP_TTL": phrase("its TTL has expired in Open vSwitch"),
+    "OVS_DROP_LAST_ACTION": phrase("no action of its flow in Open vSwitch sends it"),
+    "OVS_DROP_METER": phrase("a meter of Open vSwitch dropped it"),
+    "OVS_DROP_RECURSION_LIMIT": phrase("it went through Open vSwitch too often"),
     "PACKET_SOCK_ERROR": phrase("the packet socket had no room or an error"),
     "PKT_TOO_BIG": phrase("larger than the MTU of the next link"),
     "PKT_TOO_SMALL": phrase("too short"),
@@ -60,7 +71,8 @@ MEANINGS = {
     "XDP_DROP": phrase("an XDP program dropped it"),
     "XFRM_POLICY": phrase("an IPsec policy dropped it"),
 }
-"""The kernel's reasons (include/net/dropreason-core.h) and answers of XDP programs; others keep their names."""
+"""The kernel's reasons (include/net/dropreason-core.h, net/openvswitch/drop.h) and answers of XDP programs; others keep
+their names."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +203,13 @@ def by(place: DropPlace) -> str:
         return phrase("by the tc program {name} {where}", name=place.program, where=where)
     if place.reason.startswith(_QUEUES):
         return phrase("by the queue {where} ({kind}, {reason})", where=where, kind=place.qdisc, reason=place.reason)
+    if place.readers:
+        return phrase(
+            "{where}: {why}, unless {programs} lost it, which reads all packets there",
+            where=where,
+            why=why(place),
+            programs=join_texts(", ", place.readers),
+        )
     return phrase("{where}: {why}", where=where, why=why(place))
 
 

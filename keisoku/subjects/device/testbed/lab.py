@@ -10,12 +10,14 @@ from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.passage import Passage
 from keisoku.ground.lab.device.port import LabPort
+from keisoku.ground.virtual_kernel.machine import is_inside
 from keisoku.subjects.device.engine.device_events import DeviceEvents
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.stamps import StampOffer, Wanted, choose
 from keisoku.subjects.device.engine.traffic import Addressing, Route
 from keisoku.subjects.device.engine.wired import WiredEngine
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.plan.uri import is_virtual_lab
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.device_port import device_and_numbers
 from keisoku.subjects.device.testbed.host_port import set_interface
@@ -35,7 +37,8 @@ class LabTestbed(WiredTestbed):
         self._dut, self._numbers = device_and_numbers(wanted)
         self._lab, self._own = lab, own
         self._ends = [lab.ports[number - 1] for number in self._numbers]
-        engine = wanted.engine or ("xdp" if max(wanted.frame_bytes, default=0) <= MOST_XDP_BYTES else "packet")
+        by_xdp = max(wanted.frame_bytes, default=0) <= MOST_XDP_BYTES and not is_inside()
+        engine = wanted.engine or ("xdp" if by_xdp else "packet")
         super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
         self.rewrites = lab.rewrite if lab.device.rewrites else None
@@ -112,6 +115,10 @@ def lab_port(end: LabPort, engine: PortEngine, stamps: Wanted = "best") -> Wired
 def open_lab(wanted: WantedTestbed) -> LabTestbed:
     """Makes a testbed on a lab of its own. Raises PlanError for what no lab offers, EngineError if making it fails."""
     name, numbers = device_and_numbers(wanted)
+    if is_virtual_lab(name) and not is_inside():
+        raise PlanError(
+            wanted.ports[0].field, f"{name} is in virtual time, where nothing of this host is", "give --dut"
+        )
     device = find_device(name.partition(":")[2], "dut")
     rules = getattr(device, "rules", 0)
     if wanted.filters not in (None, rules):

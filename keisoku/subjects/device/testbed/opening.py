@@ -12,6 +12,7 @@ from keisoku.subjects.device.testbed.testbed import Testbed
 VARIANTS = {
     "sim": "keisoku.subjects.device.testbed.simulated:SimulatedTestbed",
     "lab": "keisoku.subjects.device.testbed.lab:open_lab",
+    "vlab": "keisoku.subjects.device.testbed.lab:open_lab",
     "xdp": "keisoku.subjects.device.testbed.host_ports:HostPortsTestbed",
     "afxdp": "keisoku.subjects.device.testbed.host_ports:HostPortsTestbed",
     "packet": "keisoku.subjects.device.testbed.host_ports:HostPortsTestbed",
@@ -33,7 +34,7 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
         if port.scheme not in VARIANTS:
             remedy = (
                 "write INTERFACE, xdp:INTERFACE, afxdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), "
-                "lab:DEVICE#PORT, sim:DEVICE#PORT or fpga:LINK#0"
+                "lab:DEVICE#PORT, vlab:DEVICE#PORT, sim:DEVICE#PORT or fpga:LINK#0"
             )
             raise PlanError(port.field, f"{port.name!r} is not the name of a port", remedy)
         if VARIANTS[port.scheme] != variant:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from keisoku.language import phrase
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.stamps import StampChoice
-from keisoku.subjects.device.engine.wired import UnstampedError
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.engine.wired_trial import UnstampedError
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.subjects.device.record.validity import unstamped

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["none", "drop-tail", "aqm", "fair-queueing", "not told"]
+QueueKind = Literal["none", "drop-tail", "aqm", "fair-queueing", "not told"]
 Before = Literal["line", "shaper", "not told"]
 
 NONE_NS = 1e6
@@ -55,7 +55,7 @@ class Evidence:
     """Their congestion control fills a queue until it drops."""
 
 
-def kind(of: Evidence) -> Kind:
+def kind(of: Evidence) -> QueueKind:
     """The verdict."""
     little = max(NONE_NS, NONE_PACKETS * of.packet_ns)
     probes = max(of.stood_ns, of.depth_ns or 0.0)

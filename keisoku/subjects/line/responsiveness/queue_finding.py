@@ -11,13 +11,13 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
 from keisoku.language import phrase
 from keisoku.subjects.line.responsiveness.condition import OVERLOADS, Condition, Way
-from keisoku.subjects.line.responsiveness.kind import LOSS_BASED, Before, Evidence, Kind, before, kind
+from keisoku.subjects.line.responsiveness.kind import LOSS_BASED, Before, Evidence, QueueKind, before, kind
 from keisoku.subjects.line.responsiveness.outcome import FULL_BYTES, Outcome
 from keisoku.subjects.line.responsiveness.place import Added, added
 from keisoku.subjects.line.responsiveness.queue import Depth, Floor, depth
 
 LONG_WAIT = 0.95
-KINDS: dict[Kind, str] = {
+KINDS: dict[QueueKind, str] = {
     "none": phrase("no noticeable queue"),
     "drop-tail": phrase("drop-tail: it drops when it is full"),
     "aqm": phrase("active queue management: it drops long before it is full"),
@@ -35,7 +35,7 @@ BEFORE: dict[Before, str] = {
 class QueueFinding:
     """The queue of one direction."""
 
-    kind: Kind
+    kind: QueueKind
     before: Before
     hop: int | None
     """TTL of the hop that it is in front of; None: not told."""

@@ -37,7 +37,7 @@ class Action(IntEnum):
     """The same to port `target` at the address of the asking binding."""
 
 
-class Kind(IntEnum):
+class DatagramType(IntEnum):
     """What a datagram to the near end is."""
 
     ECHO = 1
@@ -77,13 +77,13 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BindingReport:
     """To the near end, about `binding`; `number` is that of the request."""
 
     token: int
     binding: int
     number: int
-    kind: Kind
+    kind: DatagramType
     idle_ns: int = 0
     """How long the far end has heard nothing of that binding."""
     mapped: Address | None = None
@@ -104,7 +104,7 @@ class Answer:
             mark, token, binding, number, kind, length, idle_ns, packed, port = _ANSWER.unpack(data)
             if mark == MARK and length in (0, 4, 16):
                 mapped = (str(ipaddress.ip_address(packed[:length])), port) if length else None
-                return cls(token, binding, number, Kind(kind), idle_ns, mapped)
+                return cls(token, binding, number, DatagramType(kind), idle_ns, mapped)
         except (struct.error, ValueError) as error:
             raise MessageError(f"{len(data)} byte are no answer") from error
         raise MessageError("the mark or the address of an answer is missing")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
-from keisoku.subjects.path.nat.message import Action, Address, Answer, Kind, MessageError, Request
+from keisoku.subjects.path.nat.message import Action, Address, BindingReport, DatagramType, MessageError, Request
 from keisoku.subjects.path.nat.observation import Observation, Purpose
 from keisoku.subjects.path.nat.timeout_search import TimeoutSearch
 
@@ -67,7 +67,7 @@ class NearEnd:
         self._local: dict[int, Address] = {}
         self._sent_ns: dict[int, int] = {}
         self._trip_ns: dict[int, int] = {}
-        self._answers: dict[int, list[tuple[int, int, Answer]]] = {}
+        self._answers: dict[int, list[tuple[int, int, BindingReport]]] = {}
         self._numbers = 0
         self._ending = False
         self._control = self._open()
@@ -85,7 +85,7 @@ class NearEnd:
     def heard(self, binding: int, data: bytes) -> None:
         """A datagram arrived."""
         try:
-            answer = Answer.parse(data)
+            answer = BindingReport.parse(data)
         except MessageError:
             return
         if answer.token == self._token:
@@ -170,7 +170,7 @@ class NearEnd:
     def _hairpin(self) -> Process:
         """Two bindings send to each other's address outside, so that neither is kept out as a stranger."""
         pair = self._open(), self._open()
-        found: list[Answer | None] = []
+        found: list[BindingReport | None] = []
         for one in pair:
             found.append((yield from self._echo(one, 0, TRIES)))
         numbers: list[int] = []
@@ -179,7 +179,7 @@ class NearEnd:
             for _ in range(HAIRPINS):
                 for binding, other, to in ((pair[0], pair[1], second), (pair[1], pair[0], first)):
                     numbers.append(self._number())
-                    datagram = Answer(self._token, other, numbers[-1], Kind.HAIRPIN)
+                    datagram = BindingReport(self._token, other, numbers[-1], DatagramType.HAIRPIN)
                     self._wire.send(binding, to, datagram.pack())
                 yield from self._until(lambda: any(one in self._answers for one in numbers), EVERY_NS)
             yield from self._until(lambda: any(one in self._answers for one in numbers), AGAIN_NS)
@@ -210,13 +210,13 @@ class NearEnd:
                     search.found(row.idle_least_ns, row.idle_most_ns, row.arrived)
         self._close(binding)
 
-    def _known(self, binding: int) -> Generator[int, None, Answer | None]:
+    def _known(self, binding: int) -> Generator[int, None, BindingReport | None]:
         """Sends once, without an answer to that binding; whether the far end knows it."""
         self._send(binding, 0, Action.OPEN)
         found = yield from self._answered(lambda: self._send(self._control, 0, Action.ASK, target=binding), TRIES)
         return None if found is None else found[1]
 
-    def _used(self, binding: int) -> Generator[int, None, Answer | None]:
+    def _used(self, binding: int) -> Generator[int, None, BindingReport | None]:
         """Answered twice, the second time so late that a NAT takes it for a lasting use."""
         if (yield from self._echo(binding, 0, TRIES)) is None:
             return None
@@ -231,7 +231,7 @@ class NearEnd:
 
     def _echo(
         self, binding: int, far: int, tries: int, patience_ns: int = PATIENCE_NS
-    ) -> Generator[int, None, Answer | None]:
+    ) -> Generator[int, None, BindingReport | None]:
         found = yield from self._answered(lambda: self._send(binding, far, Action.ECHO), tries, patience_ns)
         if found is None:
             return None
@@ -240,14 +240,14 @@ class NearEnd:
 
     def _answered(
         self, ask: Callable[[], int], tries: int, patience_ns: int = PATIENCE_NS
-    ) -> Generator[int, None, tuple[int, Answer] | None]:
+    ) -> Generator[int, None, tuple[int, BindingReport] | None]:
         """Asks until an answer says where a binding is outside; when that arrived, and what it is.
 
         A question may overtake what it is about.
         """
         numbers: list[int] = []
 
-        def known() -> list[tuple[int, Answer]]:
+        def known() -> list[tuple[int, BindingReport]]:
             found = [each for number in numbers for each in self._answers.get(number, [])]
             return [(at_ns, answer) for at_ns, _, answer in found if answer.mapped is not None]
 
@@ -259,21 +259,21 @@ class NearEnd:
         return None
 
     def _tried(
-        self, purpose: Purpose, binding: int, far: int, answer: Answer | None, port: int = 0
+        self, purpose: Purpose, binding: int, far: int, answer: BindingReport | None, port: int = 0
     ) -> Generator[int, None, Observation]:
         """Has `far` send to the binding until that arrives, or until it is no chance that it does not."""
         numbers: list[int] = []
         asked_ns = self._wire.now_ns()
 
-        def came(kind: Kind, at_binding: int) -> list[tuple[int, Answer]]:
+        def came(kind: DatagramType, at_binding: int) -> list[tuple[int, BindingReport]]:
             found = [each for number in numbers for each in self._answers.get(number, [])]
             return [(at_ns, one) for at_ns, at, one in found if one.kind == kind and at == at_binding]
 
-        def copies() -> list[tuple[int, Answer]]:
-            return came(Kind.COPY, binding)
+        def copies() -> list[tuple[int, BindingReport]]:
+            return came(DatagramType.COPY, binding)
 
-        def twins() -> list[tuple[int, Answer]]:
-            return came(Kind.TWIN, self._control)
+        def twins() -> list[tuple[int, BindingReport]]:
+            return came(DatagramType.TWIN, self._control)
 
         def is_sure() -> bool:
             told = len(twins())
@@ -326,7 +326,7 @@ class NearEnd:
         self._wire.close(binding)
 
     def _row(
-        self, purpose: Purpose, binding: int, far: int, answer: Answer | None, arrived: bool, **more: Any
+        self, purpose: Purpose, binding: int, far: int, answer: BindingReport | None, arrived: bool, **more: Any
     ) -> Observation:
         mapped = (None, None) if answer is None or answer.mapped is None else answer.mapped
         local, remote = self._local[binding], self._far[far]

@@ -33,7 +33,7 @@ given."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class TrainGroup:
     """All trains of one size and length, and what they say."""
 
     kind: tuple[int, int]
@@ -50,17 +50,17 @@ class Kind:
         return 2 * budget.standard_uncertainty(parts) / self.capacity.bps
 
 
-def of_kind(trains: Sequence[Train], noise_ns: float | None) -> Kind | None:
+def of_kind(trains: Sequence[Train], noise_ns: float | None) -> TrainGroup | None:
     """Of trains of one kind; None if too few came whole."""
     spread = dispersions(trains)
     found = capacity(spread)
     if found is None:
         return None
     share = None if noise_ns is None else clock_share(found.bps, spread.bits, noise_ns)
-    return Kind((trains[0].ip_bytes, trains[0].count), spread, found, share)
+    return TrainGroup((trains[0].ip_bytes, trains[0].count), spread, found, share)
 
 
-def best_kind(trains: Sequence[Train], noise_ns: float | None) -> Kind | None:
+def best_kind(trains: Sequence[Train], noise_ns: float | None) -> TrainGroup | None:
     """The kind whose capacity is known best; one that was slowed by its sender only where all were."""
     kinds = dict.fromkeys((train.ip_bytes, train.count) for train in trains)
     found = [
@@ -98,7 +98,7 @@ def best_length(found: Capacity, ip_bytes: int, noise_ns: float) -> int:
     return int(np.clip(np.ceil(needed), 1, MOST_BULK - 1)) + 1
 
 
-def free_length(pairs: Kind, ip_bytes: int, trains: int) -> int:
+def free_length(pairs: TrainGroup, ip_bytes: int, trains: int) -> int:
     """Packets of the longest train of which enough, of so many, can be expected to meet no queue; at least 2.
 
     Other packets that come at random leave a stretch of time free with a chance that falls exponentially with its

@@ -15,7 +15,7 @@ import numpy as np
 from keisoku.errors import EngineError
 from keisoku.language import phrase, recorded
 from keisoku.subjects.path.packet_pair.bucket import find_bucket
-from keisoku.subjects.path.packet_pair.kind import USEFUL, Kind, best_length, free_length, of_kind
+from keisoku.subjects.path.packet_pair.kind import USEFUL, TrainGroup, best_length, free_length, of_kind
 from keisoku.subjects.path.packet_pair.minimum_sum import agree
 from keisoku.subjects.path.packet_pair.settings import SWEEP_SIZES, PacketPairSettings
 from keisoku.subjects.path.stamp_noise import stamp_noise
@@ -130,14 +130,14 @@ def pairs(
     noise_ns: float,
     watch: bool,
     told: Told,
-) -> Kind | None:
+) -> TrainGroup | None:
     """Pairs; longer packets or trains where stamps or sender limit them. The kind whose capacity is known best.
 
     Under load trains get no longer than lets enough of them pass between other packets.
     """
     ip_bytes, count = min(mtu, ORDINARY_BYTES), 2
-    best: Kind | None = None
-    pairs: Kind | None = None
+    best: TrainGroup | None = None
+    pairs: TrainGroup | None = None
     tried: set[tuple[int, int]] = set()
     while (ip_bytes, count) not in tried:
         tried.add((ip_bytes, count))
@@ -171,7 +171,7 @@ def _until_agreed(
     noise_ns: float,
     watch: bool,
     told: Told,
-) -> Kind | None:
+) -> TrainGroup | None:
     """Doubles the number of trains until two successive values agree, one train met no queue, and they are useful."""
     seen, wanted, before = TrainLog(), settings.pairs, None
     while True:
@@ -189,7 +189,7 @@ def _until_agreed(
         before, wanted = now, min(2 * wanted, settings.most_pairs)
 
 
-def _said(plan: TrainPlan, trains: int, found: Kind) -> str:
+def _said(plan: TrainPlan, trains: int, found: TrainGroup) -> str:
     what = phrase(
         "{trains} trains of {count} packets of {ip_bytes} byte, {direction}",
         trains=trains,

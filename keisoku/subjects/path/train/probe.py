@@ -19,7 +19,6 @@ Direction = Literal["forward", "reverse"]
 
 _HEADER = struct.Struct("!4s8sIHH")
 _MAGIC = b"kpp1"
-TOKEN_BYTES = 8
 HELLO = 0xFFFF_FFFF
 """Train number of packets that only show the address of their sender."""
 MOST_PACKETS = 4096

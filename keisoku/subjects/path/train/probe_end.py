@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku._core import ReceivedPacket, StampedSocket
+from keisoku._core import StampedSocket
 from keisoku.subjects.path.train.probe import (
     HELLO,
     MOST_PACKETS,
@@ -109,17 +109,3 @@ class ProbeEnd:
             have += len(rows)
             if have >= packets or time.monotonic_ns() >= deadline_ns:
                 return np.concatenate(found)
-
-    def await_hello(self, host: str, wait_s: float) -> int | None:
-        """The UDP port that `host` greets from; None if it does not."""
-        deadline_ns = time.monotonic_ns() + int(wait_s * 1e9)
-        while time.monotonic_ns() < deadline_ns:
-            arrived, _ = self._socket.receive(deadline_ns)
-            for packet in arrived:
-                if self._is_hello(packet) and packet.source and packet.source[0] == host:
-                    return packet.source[1]
-        return None
-
-    def _is_hello(self, packet: ReceivedPacket) -> bool:
-        rows = received_rows(self._token, [packet])
-        return len(rows) == 1 and int(rows["train"][0]) == HELLO

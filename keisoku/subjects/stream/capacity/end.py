@@ -1,4 +1,4 @@
-"""What both ends of a test of UDPSTP have in common: `End`, which says when it is due, and is told what arrived.
+"""What a client of UDPSTP does in either direction: `End`, which says when it is due, and is told what arrived.
 
 It does no I/O and reads no clock: times are ns since any moment, and `wall_ns` turns them into time of day.
 """
@@ -9,30 +9,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from keisoku.subjects.stream.capacity.pdu import STOPPING, TESTING, Activation
-from keisoku.subjects.stream.capacity.rate_search import RateSearch
-from keisoku.subjects.stream.capacity.sending_rate import SendingRate, table
 
 SILENT_NS = 3_000_000_000
 """Without anything from the far end, after which the test is over (RFC 9946)."""
 STOPPED_NS = 1_000_000_000
 """The same after which the far end is told."""
-_AFTER_NS = 500_000_000
-"""By which a server goes on beyond the time that was asked for, so that the last sub-interval is complete."""
 NS = 1_000_000_000
 
 
 class End(ABC):
-    """`parameters` are those of the activation's response. `packet_bytes`: of a server, which searches for the rate
-    and ends the test; None: of a client, which is told both."""
+    """`parameters` are those of the activation's response. The server searches for the rate, and ends the test."""
 
-    def __init__(self, parameters: Activation, now_ns: int, wall_ns: int, packet_bytes: int | None) -> None:
+    def __init__(self, parameters: Activation, now_ns: int, wall_ns: int) -> None:
         self.parameters = parameters
         self._wall_ns = wall_ns
-        self._stop_ns = None if packet_bytes is None else now_ns + parameters.duration_s * NS + _AFTER_NS
-        self._table = () if packet_bytes is None else table(packet_bytes)
-        self._search = None if packet_bytes is None else RateSearch(parameters, len(self._table))
-        self.rate: SendingRate = parameters.rate if self._search is None else self._table[0]
-        """Of the load, as far as this end decides it or was told."""
         self.action = TESTING
         self.over = False
         self.silent = False
@@ -59,19 +49,13 @@ class End(ABC):
     def _heard(self, now_ns: int, action: int) -> None:
         """The far end is there, and wants to go on or to stop."""
         self._heard_ns = now_ns
-        if action == TESTING:
-            return
-        if self._search is None:
+        if action != TESTING:
             self.action = STOPPING
-        elif self.action == STOPPING:
-            self.over = True  # the client confirms
 
     def _watch(self, now_ns: int) -> None:
-        """Ends the test when its time is over, or the far end is gone."""
+        """Ends the test when the far end is gone."""
         if now_ns - self._heard_ns >= SILENT_NS:
             self.over = self.silent = True
-        elif self._stop_ns is not None and now_ns >= self._stop_ns:
-            self.action = STOPPING
 
     def _wall(self, now_ns: int) -> tuple[int, int]:
         return divmod(now_ns + self._wall_ns, NS)

@@ -22,8 +22,6 @@ ACTIVATE_UP, ACTIVATE_DOWN = 1, 2
 """Commands of an activation: the client sends the load, or the server does."""
 JUMBO, TRADITIONAL_MTU = 0x01, 0x02
 """Modifiers of a set-up: datagrams of up to 9000 byte, or of 1500 byte rather than 1250."""
-UPSTREAM = 0x8000
-"""Bit of `max_bandwidth`: what the client asks for is for the way up."""
 SEARCH = 0xFFFF
 """`rate_index` of an activation: the server looks for the rate, rather than holding one."""
 NO_DELAY = 0xFFFFFFFF
@@ -33,8 +31,6 @@ TESTING, STOPPING = 0, 2
 OK, BAD_VERSION, BAD_JUMBO, NO_KEY_HERE, KEY_NEEDED, BAD_MODE, BAD_DIGEST, BAD_TIME = range(1, 9)
 BANDWIDTH_NEEDED, CAPACITY_EXCEEDED, BAD_MTU, BAD_CONNECTIONS, NO_CONNECTION = range(9, 14)
 """Responses to a set-up request."""
-BAD_PARAMETER = 2
-"""Response to an activation request; 1 is `OK`, too."""
 TAIL_BYTES = 41
 LOAD_BYTES = 32
 _LOAD = struct.Struct("!HBBIHHIIIIHH")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from keisoku.subjects.stream.capacity.end import NS, End
 from keisoku.subjects.stream.capacity.pdu import NO_DELAY, TESTING, Activation, Load, PduError, Status, SubInterval
 from keisoku.subjects.stream.capacity.seal import sealed
-from keisoku.subjects.stream.capacity.sending_rate import SendingRate
 
 _REMEMBERED = 1024
 """Numbers of datagrams that came last, among which one that came before is a duplicate."""
@@ -25,11 +23,10 @@ class ReceivingEnd(End):
         parameters: Activation,
         now_ns: int,
         wall_ns: int,
-        packet_bytes: int | None = None,
         *,
         told: Callable[[int, Status], None] = lambda now_ns, status: None,
     ) -> None:
-        super().__init__(parameters, now_ns, wall_ns, packet_bytes)
+        super().__init__(parameters, now_ns, wall_ns)
         self._told = told
         self._feedback_ns = parameters.feedback_ms * _MS
         self._next_ns = now_ns + self._feedback_ns
@@ -84,14 +81,9 @@ class ReceivingEnd(End):
         if self.over or (self._number == 0 and self.action == TESTING):
             return
         status = self._made(now_ns)
-        if self._search is not None:
-            self.rate = self._table[self._search.told(status)]
-            status = replace(status, rate=self.rate)
-        else:
-            status = replace(status, rate=SendingRate())
         yield memoryview(sealed(status.pack(), 0))
         self._told(now_ns, status)
-        self.over = self._search is None and self.action != TESTING
+        self.over = self.action != TESTING
         self._statuses += 1
         self._sub.add(self._trial)
         self._trial = _Seen(now_ns)

@@ -1,4 +1,4 @@
-"""`SendingEnd`: sends the load of a test at the rate that it is told, or that its search finds. It does no I/O."""
+"""`SendingEnd`: sends the load of a test at the rate that it is told. It does no I/O."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class SendingEnd(End):
         parameters: Activation,
         now_ns: int,
         wall_ns: int,
-        packet_bytes: int | None = None,
         *,
         ipv6: bool = False,
         told: Callable[[int, Status], None] = lambda now_ns, status: None,
         seed: int = DEFAULT,
     ) -> None:
-        super().__init__(parameters, now_ns, wall_ns, packet_bytes)
+        super().__init__(parameters, now_ns, wall_ns)
+        self.rate = parameters.rate
         self._shorter = IPV6_BYTES - IPV4_BYTES if ipv6 else 0
         self._told, self._chance = told, random.Random(seed)
         self._buffer = bytearray(LONGEST)
@@ -64,7 +64,7 @@ class SendingEnd(End):
         if self.action != TESTING:
             self._next_ns[0] = now_ns + _STOPPING_NS
             yield self._datagram(now_ns, LOAD_BYTES)
-            self.over = self._search is None
+            self.over = True
             return
         which = min(self._used(), key=self._next_ns.__getitem__)
         if self._next_ns[which] > now_ns:
@@ -94,9 +94,7 @@ class SendingEnd(End):
         if status.action != TESTING:
             self._next_ns[0] = now_ns
             return
-        if self._search is not None:
-            self._take(self._table[self._search.told(status)], now_ns)
-        elif status.rate.possible:
+        if status.rate.possible:
             self._take(status.rate, now_ns)
 
     def _take(self, rate: SendingRate, now_ns: int) -> None:

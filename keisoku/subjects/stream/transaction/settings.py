@@ -16,15 +16,15 @@ from keisoku.subjects.stream.transaction.trial import (
     MOST_CONNECTIONS,
     MOST_DATAGRAM_BYTES,
     MOST_S,
-    Kind,
     TransactionTrial,
+    TransactionType,
 )
 
 
 class TransactionSettings(ToFarEnd, RunSettings):
     """Settings of one measurement of transactions between two ends."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[TransactionType]
 
     host: str = argument()
     """Name or address of the other end, where 'keisoku stream serve' runs; HOST@NAMESPACE measures from a namespace."""
@@ -72,16 +72,16 @@ class TransactionSettings(ToFarEnd, RunSettings):
 class RrSettings(TransactionSettings):
     """Of 'stream rr'."""
 
-    kind: ClassVar[Kind] = "rr"
+    kind: ClassVar[TransactionType] = "rr"
 
 
 class CrrSettings(TransactionSettings):
     """Of 'stream crr'."""
 
-    kind: ClassVar[Kind] = "crr"
+    kind: ClassVar[TransactionType] = "crr"
 
 
 class UdpRrSettings(TransactionSettings):
     """Of 'stream udp-rr'."""
 
-    kind: ClassVar[Kind] = "udp-rr"
+    kind: ClassVar[TransactionType] = "udp-rr"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from keisoku.frozen import Frozen
 from keisoku.ground.statistics.seed import DEFAULT
 
-Kind = Literal["rr", "crr", "udp-rr"]
+TransactionType = Literal["rr", "crr", "udp-rr"]
 """TCP over kept connections, TCP with a connection for each transaction, UDP."""
 
 HEAD_BYTES = 16
@@ -22,12 +23,10 @@ MOST_TRANSACTIONS = 1 << 21
 """In one trial: what both memory and a part of a table can hold."""
 
 
-class TransactionTrial(BaseModel):
+class TransactionTrial(Frozen):
     """What one trial does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Kind
+    kind: TransactionType
     connections: int = Field(1, ge=1, le=MOST_CONNECTIONS)
     request_bytes: int = Field(64, ge=HEAD_BYTES, le=MOST_BYTES)
     response_bytes: int = Field(64, ge=HEAD_BYTES, le=MOST_BYTES)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.frozen import Frozen
 from keisoku.language import phrase
 from keisoku.subjects.system.load.client_load import ClientLoad
 from keisoku.subjects.system.load.client_run import ClientRun
@@ -49,10 +50,8 @@ _MOST = 1 << 53
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 
-class Figures(BaseModel):
+class Figures(Frozen):
     """Output of the script: times in µs, counts of requests."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     duration: int = Field(gt=0, le=_MOST)
     requests: _Count

@@ -14,7 +14,7 @@ from keisoku.ground.statistics.uncertainty import half_width_of_sum
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.system.figure_of_merit import FIGURES
 from keisoku.subjects.system.objective import GOALS
-from keisoku.subjects.system.search.asking import Answer
+from keisoku.subjects.system.search.asking import SearchResult
 from keisoku.subjects.system.search.candidate import Candidates, limit_text
 from keisoku.subjects.system.search.client_share import ClientShare
 from keisoku.subjects.system.search.confirmation import Gain
@@ -33,7 +33,7 @@ SKEW = 0.05
 
 def analyse(
     settings: LimitSettings,
-    answer: Answer | None,
+    answer: SearchResult | None,
     points: list[CurvePoint],
     known: Beliefs | None,
     candidates: Candidates,
@@ -101,7 +101,7 @@ def _client(one: ClientShare) -> Row:
     return Row(case=one.name, figures=figures, group=CLIENTS, remark=phrase("starved") if one.starved else "")
 
 
-def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[ClientShare]) -> list[Flag]:
+def _warnings(answer: SearchResult | None, candidates: Candidates, shares: Sequence[ClientShare]) -> list[Flag]:
     """What a user must know of a limit before setting it."""
     if not isinstance(answer, LimitFound) or answer.gain is None or answer.candidate is None:
         return []
@@ -140,7 +140,7 @@ def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[Cl
 
 
 def _answer(
-    answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
+    answer: SearchResult | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
 ) -> list[Row]:
     """One row: the limit that is advised, or the best candidate, and its gain."""
     if isinstance(answer, LimitFound):
@@ -192,7 +192,7 @@ def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:
     )
 
 
-def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSettings) -> list[Flag]:
+def _flags(answer: SearchResult | None, points: list[CurvePoint], settings: LimitSettings) -> list[Flag]:
     if answer is None:
         return [Flag(name="interrupted", text=phrase("The run was interrupted before there was an answer."))]
     if isinstance(answer, LimitFound):
@@ -245,7 +245,7 @@ def _broken(answer: LimitFound, points: list[CurvePoint]) -> list[Flag]:
 
 
 def _remarks(
-    answer: Answer | None,
+    answer: SearchResult | None,
     settings: LimitSettings,
     points: list[CurvePoint],
     known: Beliefs | None,

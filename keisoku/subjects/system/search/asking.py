@@ -16,7 +16,7 @@ from keisoku.subjects.system.search.search import LimitFound, limit_search
 from keisoku.subjects.system.search.sweep import SweepPoint, limit_sweep
 from keisoku.subjects.system.settings import LimitSettings
 
-Answer = LimitFound | list[SweepPoint]
+SearchResult = LimitFound | list[SweepPoint]
 LOOK = "look"
 """Purpose of the intervals without a limit before a search."""
 
@@ -46,7 +46,7 @@ class Asking:
         before = [self._objective.score(kept.observation) for kept in looks(intervals)]
         self._plan = _plan(settings, searched(settings, intervals), before)
         self.next: Evaluation | None = next(self._plan)
-        self.answer: Answer | None = None
+        self.answer: SearchResult | None = None
 
     def tell(self, kept: KeptInterval) -> None:
         """Takes an observation. Raises KeisokuError if it is not of the evaluation that was asked for."""
@@ -63,7 +63,7 @@ class Asking:
             self.next, self.answer = None, end.value
 
 
-def again(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> Answer | None:
+def again(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> SearchResult | None:
     """The answer to what was kept; None: the run was interrupted before there was one.
 
     Raises KeisokuError if the run was not made with these settings by this version.
@@ -74,7 +74,9 @@ def again(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> Answer 
     return asking.answer
 
 
-def _plan(settings: LimitSettings, candidates: Candidates, before: list[float]) -> Generator[Evaluation, float, Answer]:
+def _plan(
+    settings: LimitSettings, candidates: Candidates, before: list[float]
+) -> Generator[Evaluation, float, SearchResult]:
     """The search among these candidates, or the sweep over all that the settings name.
 
     `before`: scores from before any limit was set.

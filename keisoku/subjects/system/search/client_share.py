@@ -9,7 +9,7 @@ import numpy as np
 
 from keisoku.ground.statistics.uncertainty import half_width_of_sum
 from keisoku.subjects.system.interval_log import KeptInterval
-from keisoku.subjects.system.search.asking import Answer
+from keisoku.subjects.system.search.asking import SearchResult
 from keisoku.subjects.system.search.search import LimitFound
 
 STARVED = 0.25
@@ -43,7 +43,7 @@ class ClientShare:
         return self.share is not None and self.share < STARVED and self.share + self.error < 2 * STARVED
 
 
-def shares(evaluations: Sequence[KeptInterval], answer: Answer | None) -> list[ClientShare]:
+def shares(evaluations: Sequence[KeptInterval], answer: SearchResult | None) -> list[ClientShare]:
     """Of every client, from the evaluations that confirmed the answer; none without such an answer."""
     if not isinstance(answer, LimitFound) or answer.gain is None:
         return []

@@ -12,7 +12,7 @@ import numpy as np
 
 from keisoku.subjects.system.interval_log import KeptInterval
 from keisoku.subjects.system.objective import Objective
-from keisoku.subjects.system.search.asking import Answer
+from keisoku.subjects.system.search.asking import SearchResult
 from keisoku.subjects.system.search.candidate import Candidates, Limit
 from keisoku.subjects.system.search.gaussian_process import Beliefs, beliefs
 from keisoku.subjects.system.search.search import DEPTH, SETTLES, LimitFound
@@ -50,7 +50,7 @@ def curve(intervals: Sequence[KeptInterval], objective: Objective, ports: Collec
     return sorted(points.values(), key=lambda point: float("inf") if point.limit is None else point.limit)
 
 
-def settled(intervals: Sequence[KeptInterval], answer: Answer | None) -> list[KeptInterval]:
+def settled(intervals: Sequence[KeptInterval], answer: SearchResult | None) -> list[KeptInterval]:
     """All but those of no limit and of the confirmed one from before the system was given the time to settle."""
     if not isinstance(answer, LimitFound) or answer.gain is None or not answer.gain.unsure(SETTLES):
         return list(intervals)

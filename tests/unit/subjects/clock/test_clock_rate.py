@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from keisoku import _core
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.clock import frequency, interval_clock, oscillator
@@ -108,24 +107,6 @@ def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(interval_clock, "brackets", lambda *_: [])
     rate = interval_clock.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement
-
-
-def test_the_counter_serves_as_a_clock_for_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = host_clocks()
-    own = _core.clock_counter(found.clock_source)
-    if own is None:
-        pytest.skip("this processor has no counter that promises one rate")
-    monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path)
-    free = interval_clock.difference_clock()
-    assert free.relative_error == pytest.approx(OSCILLATOR / 3**0.5)
-    kept = oscillator.measured_now(
-        Frequency(1e9 / free.period_ns, 10.0), "phc:0", interval_clock.oscillator_valid_for(own[0])
-    )
-    oscillator.keep(interval_clock.oscillator_folder(), kept)
-    clock = interval_clock.difference_clock()
-    assert clock.period_ns == pytest.approx(free.period_ns) and clock.relative_error < 1e-6
-    begin, end = _core.clock_ticks(), _core.clock_ticks()
-    assert clock.interval(begin, end).ns >= 0
 
 
 def look(**more: object) -> HostClocks:

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.ntp_responder import ntp_stamp
 
 from keisoku.errors import EngineError
 from keisoku.subjects.clock.reading import Reading, Translation
@@ -40,10 +41,10 @@ def packet(
         1 << 15,
         dispersion_s << 16,
         struct.unpack("!I", identity)[0],
-        0 if updated_ns is None else ntp.ntp_stamp(updated_ns),
+        0 if updated_ns is None else ntp_stamp(updated_ns),
         origin,
-        ntp.ntp_stamp(NOW),
-        ntp.ntp_stamp(NOW + held_ns),
+        ntp_stamp(NOW),
+        ntp_stamp(NOW + held_ns),
     )
 
 
@@ -164,7 +165,7 @@ def test_any_bytes_are_an_answer_or_nothing_or_one_sentence(junk: bytes) -> None
 
 @given(st.integers(0, 6_000_000_000_000_000_000))
 def test_stamps_survive_the_change_of_era_in_2036(unix: int) -> None:
-    assert abs(ntp.unix_ns(ntp.ntp_stamp(unix), unix + 10**15) - unix) <= 1
+    assert abs(ntp.unix_ns(ntp_stamp(unix), unix + 10**15) - unix) <= 1
 
 
 @given(
@@ -188,7 +189,7 @@ def test_the_truth_is_in_the_bracket_whatever_the_ways_take(
         Reading(sent - early - 5000, NOW - early - 5000, sent - early - 5000),
         Reading(arrived + late + 5000, NOW + arrived - sent + late + 5000, arrived + late + 5000),
     )
-    answer = ntp.Answer(0, 1, b"", 0, 0, received + ahead, answered + ahead, 0)
+    answer = ntp.NtpAnswer(0, 1, b"", 0, 0, received + ahead, answered + ahead, 0)
     sent_ns, received_ns = (NOW, NOW + arrived - sent) if kernel else (None, None)
     found = exchange(sent - early, arrived + late, sent_ns, received_ns, answer, clock)
     assert found.before - 4 <= found.reference_ns - ahead <= found.after + 4

@@ -17,8 +17,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Arrival,
     Contract,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Moment,
     PortIdentity,
     Signals,
@@ -44,10 +44,12 @@ announced = st.builds(
     Announced, st.integers(-(2**15), 2**15 - 1), octet, octet, word, st.binary(min_size=8, max_size=8), word, octet
 )
 body = st.one_of(
-    st.tuples(st.sampled_from([Kind.SYNC, Kind.DELAY_REQ, Kind.FOLLOW_UP]), st.builds(Moment, time_ns)),
-    st.tuples(st.just(Kind.DELAY_RESP), st.builds(Arrival, time_ns, identity)),
-    st.tuples(st.just(Kind.ANNOUNCE), announced),
-    st.tuples(st.just(Kind.SIGNALING), st.builds(Signals, identity, st.lists(term, max_size=5).map(tuple))),
+    st.tuples(
+        st.sampled_from([MessageType.SYNC, MessageType.DELAY_REQ, MessageType.FOLLOW_UP]), st.builds(Moment, time_ns)
+    ),
+    st.tuples(st.just(MessageType.DELAY_RESP), st.builds(Arrival, time_ns, identity)),
+    st.tuples(st.just(MessageType.ANNOUNCE), announced),
+    st.tuples(st.just(MessageType.SIGNALING), st.builds(Signals, identity, st.lists(term, max_size=5).map(tuple))),
 )
 message = st.builds(
     lambda kind_and_body, *rest: Message(kind_and_body[0], rest[0], rest[1], kind_and_body[1], *rest[2:]),
@@ -87,12 +89,12 @@ def test_a_spoilt_message_is_a_message_or_nothing(sent: Message, at: int, value:
     ids=["other standard", "other kind", "version 1", "other profile", "too long", "too short", "a second of 4 s"],
 )
 def test_what_is_no_message_of_this_version_is_passed_over(at: int, value: int) -> None:
-    packet = bytearray(encode(Message(Kind.SYNC, MASTER, 1, Moment(NOW))))
+    packet = bytearray(encode(Message(MessageType.SYNC, MASTER, 1, Moment(NOW))))
     packet[at] = value
     assert decode(bytes(packet)) is None
 
 
-def _scapy(kind: Kind, rest: bytes = b"", **more: Any) -> bytes:
+def _scapy(kind: MessageType, rest: bytes = b"", **more: Any) -> bytes:
     fields = dict[str, Any](messageType=int(kind), domainNumber=44, sequenceId=77, correctionField=3 << 15)
     identity: dict[str, Any] = {"clockIdentity": int.from_bytes(MASTER.clock, "big"), "portNumber": MASTER.port}
     packet = bytearray(bytes(PTP(**fields, **identity, **more)) + rest)
@@ -102,22 +104,26 @@ def _scapy(kind: Kind, rest: bytes = b"", **more: Any) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(Kind.SYNC, "originTimestamp"), (Kind.FOLLOW_UP, "preciseOriginTimestamp"), (Kind.DELAY_RESP, "receiveTimestamp")],
+    [
+        (MessageType.SYNC, "originTimestamp"),
+        (MessageType.FOLLOW_UP, "preciseOriginTimestamp"),
+        (MessageType.DELAY_RESP, "receiveTimestamp"),
+    ],
 )
-def test_times_are_where_scapy_writes_them(kind: Kind, name: str) -> None:
+def test_times_are_where_scapy_writes_them(kind: MessageType, name: str) -> None:
     stamp = {f"{name}_seconds": NOW // 10**9 + (1 << 40), f"{name}_nanoseconds": NOW % 10**9}
-    rest = OURS.clock + struct.pack("!H", OURS.port) if kind is Kind.DELAY_RESP else b""
+    rest = OURS.clock + struct.pack("!H", OURS.port) if kind is MessageType.DELAY_RESP else b""
     found = decode(_scapy(kind, rest, **stamp))
     assert found is not None
     assert (found.kind, found.source, found.sequence, found.domain) == (kind, MASTER, 77, 44)
     assert found.correction == 3 << 15
     at = NOW + (10**9 << 40)
-    assert found.body == (Arrival(at, OURS) if kind is Kind.DELAY_RESP else Moment(at))
+    assert found.body == (Arrival(at, OURS) if kind is MessageType.DELAY_RESP else Moment(at))
 
 
 def test_an_announce_is_read_as_scapy_writes_it() -> None:
     packet = _scapy(
-        Kind.ANNOUNCE,
+        MessageType.ANNOUNCE,
         flags=0x043C,
         currentUtcOffset=37,
         grandmasterPriority1=1,
@@ -136,7 +142,7 @@ def test_an_announce_is_read_as_scapy_writes_it() -> None:
 
 
 def test_scapy_reads_a_delay_request() -> None:
-    found = PTP(encode(Message(Kind.DELAY_REQ, OURS, 99, Moment(0), 24, Flag.UNICAST)))
+    found = PTP(encode(Message(MessageType.DELAY_REQ, OURS, 99, Moment(0), 24, Flag.UNICAST)))
     assert (found.messageType, found.version, found.messageLength, found.domainNumber) == (1, 2, 44, 24)
     assert (found.clockIdentity, found.portNumber, found.sequenceId) == (int.from_bytes(OURS.clock, "big"), 1, 99)
     assert (found.controlField, found.logMessageInterval, int(found.flags)) == (1, 0x7F, 0x0400)
@@ -144,8 +150,8 @@ def test_scapy_reads_a_delay_request() -> None:
 
 def test_a_request_for_unicast_is_laid_out_as_the_standard_has_it() -> None:
     """Tables 48 and 109 of IEEE 1588-2019."""
-    request = Term(Contract.REQUEST, Kind.DELAY_RESP, -3, 300)
-    packet = encode(Message(Kind.SIGNALING, OURS, 1, Signals(EVERY_PORT, (request,)), flags=Flag.UNICAST))
+    request = Term(Contract.REQUEST, MessageType.DELAY_RESP, -3, 300)
+    packet = encode(Message(MessageType.SIGNALING, OURS, 1, Signals(EVERY_PORT, (request,)), flags=Flag.UNICAST))
     assert packet[34:] == b"\xff" * 10 + bytes.fromhex("0004 0006 90 fd 0000012c")
     assert packet[2:4] == (54).to_bytes(2, "big") and packet[32] == 5
 
@@ -153,8 +159,8 @@ def test_a_request_for_unicast_is_laid_out_as_the_standard_has_it() -> None:
 def test_terms_are_read_beside_others_and_up_to_what_is_cut_off() -> None:
     other = struct.pack("!HH", 0x8000, 2) + b"ab"
     grant = bytes.fromhex("0005 0008 b0 00 0000003c 00 01")
-    packet = encode(Message(Kind.SIGNALING, MASTER, 1, Signals(OURS, ())))
+    packet = encode(Message(MessageType.SIGNALING, MASTER, 1, Signals(OURS, ())))
     packet += other + grant + bytes.fromhex("0004 0006 b0")
     packet = packet[:2] + len(packet).to_bytes(2, "big") + packet[4:]
     found = decode(packet)
-    assert found is not None and found.body == Signals(OURS, (Term(Contract.GRANT, Kind.ANNOUNCE, 0, 60),))
+    assert found is not None and found.body == Signals(OURS, (Term(Contract.GRANT, MessageType.ANNOUNCE, 0, 60),))

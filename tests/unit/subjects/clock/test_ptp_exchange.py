@@ -36,8 +36,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Arrival,
     Contract,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Moment,
     Term,
 )
@@ -48,11 +48,11 @@ TICKS = 2.5
 
 
 def announce(flags: Flag = NO_FLAGS, clock_class: int = 6, utc_offset_s: int = 37) -> Message:
-    return Message(Kind.ANNOUNCE, MASTER, 1, announced(utc_offset_s, clock_class), flags=flags)
+    return Message(MessageType.ANNOUNCE, MASTER, 1, announced(utc_offset_s, clock_class), flags=flags)
 
 
 def sync(time_ns: int, correction: int = 0, flags: Flag = NO_FLAGS) -> Message:
-    return Message(Kind.SYNC, MASTER, 1, Moment(time_ns), correction=correction, flags=flags)
+    return Message(MessageType.SYNC, MASTER, 1, Moment(time_ns), correction=correction, flags=flags)
 
 
 @given(
@@ -78,7 +78,7 @@ def test_the_truth_is_in_the_bracket_whatever_the_ways_take(
     left = round(arrived * TICKS) + round(held * TICKS) - late
     first, last = (Reading(round(at * TICKS), round(at * (1 + steered)), round(at * TICKS)) for at in (0, 10**9))
     departed_ns = departure_ns(sync(shown(0), round(in_switch * (1 + rate) * SCALE)), None)
-    received_ns = arrival_ns(Message(Kind.DELAY_RESP, MASTER, 1, Arrival(shown(received), OURS)))
+    received_ns = arrival_ns(Message(MessageType.DELAY_RESP, MASTER, 1, Arrival(shown(received), OURS)))
     assert departed_ns is not None and received_ns is not None
     found = exchange(departed_ns, round(arrived * TICKS) + late, left, received_ns, fastest(first, last))
     assert found is not None
@@ -100,12 +100,12 @@ def test_stamps_that_contradict_themselves_are_no_reading(
 
 
 def test_corrections_of_both_messages_count_and_fractions_widen() -> None:
-    follow_up = Message(Kind.FOLLOW_UP, MASTER, 1, Moment(NOW), correction=SCALE // 4)
+    follow_up = Message(MessageType.FOLLOW_UP, MASTER, 1, Moment(NOW), correction=SCALE // 4)
     assert departure_ns(sync(5, 2 * SCALE + SCALE // 2), follow_up) == NOW + 2
     assert departure_ns(sync(NOW, -SCALE // 2), None) == NOW - 1
-    response = Message(Kind.DELAY_RESP, MASTER, 1, Arrival(NOW, OURS), correction=3 * SCALE + SCALE // 2)
+    response = Message(MessageType.DELAY_RESP, MASTER, 1, Arrival(NOW, OURS), correction=3 * SCALE + SCALE // 2)
     assert arrival_ns(response) == NOW - 3
-    unknown = Message(Kind.DELAY_RESP, MASTER, 1, Arrival(NOW, OURS), correction=TOO_LARGE)
+    unknown = Message(MessageType.DELAY_RESP, MASTER, 1, Arrival(NOW, OURS), correction=TOO_LARGE)
     assert arrival_ns(unknown) is None and departure_ns(sync(NOW, TOO_LARGE), follow_up) is None
 
 
@@ -156,16 +156,18 @@ def test_contracts_are_asked_for_renewed_in_time_cancelled_and_ended() -> None:
     contracts = Contracts(-3)
     asked = contracts.missing(0.0)
     assert [term.of for term in asked] == list(WANTED) and {term.duration_s for term in asked} == {DURATION_S}
-    assert {term.log_period for term in asked if term.of != Kind.ANNOUNCE} == {-3}
+    assert {term.log_period for term in asked if term.of != MessageType.ANNOUNCE} == {-3}
     granted = tuple(Term(Contract.GRANT, kind, 0, 100) for kind in WANTED)
     assert contracts.take(granted, 0.0) == []
     assert contracts.missing(99.0) == [] == contracts.due(49.0)
     assert len(contracts.due(51.0)) == 3 == len(contracts.missing(100.5))
-    assert contracts.take((Term(Contract.CANCEL, Kind.SYNC),), 10.0) == [Term(Contract.ACKNOWLEDGE, Kind.SYNC)]
-    assert [term.of for term in contracts.missing(10.0)] == [Kind.SYNC]
-    contracts.take((Term(Contract.GRANT, Kind.SYNC, 0, 0), Term(Contract.GRANT, 3, 0, 9)), 10.0)
-    assert contracts.refused == {Kind.SYNC}
-    assert {term.of for term in contracts.farewell()} == {Kind.ANNOUNCE, Kind.DELAY_RESP}
+    assert contracts.take((Term(Contract.CANCEL, MessageType.SYNC),), 10.0) == [
+        Term(Contract.ACKNOWLEDGE, MessageType.SYNC)
+    ]
+    assert [term.of for term in contracts.missing(10.0)] == [MessageType.SYNC]
+    contracts.take((Term(Contract.GRANT, MessageType.SYNC, 0, 0), Term(Contract.GRANT, 3, 0, 9)), 10.0)
+    assert contracts.refused == {MessageType.SYNC}
+    assert {term.of for term in contracts.farewell()} == {MessageType.ANNOUNCE, MessageType.DELAY_RESP}
     assert contracts.farewell() == [] and len(contracts.missing(11.0)) == 3
 
 

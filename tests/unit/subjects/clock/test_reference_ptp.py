@@ -23,8 +23,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Arrival,
     Contract,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Moment,
     PortIdentity,
 )
@@ -47,7 +47,7 @@ def _client(server: PtpResponder, options: str = "", pause_s: float = _PAUSE_S) 
         client.close()
 
 
-def _edited(kind: Kind, change: Callable[[Message], Message | None]) -> Callable[[Message], list[Message]]:
+def _edited(kind: MessageType, change: Callable[[Message], Message | None]) -> Callable[[Message], list[Message]]:
     """What a master sends whose messages of one kind are changed, or lost where that is None."""
 
     def edit(message: Message) -> list[Message]:
@@ -94,17 +94,17 @@ def test_contracts_are_for_three_messages_and_ended_at_the_end() -> None:
             identity = client.port.identity
         ended = server.wait_for(Contract.CANCEL)
     asked = {term.of: term.log_period for term in server.requests}
-    assert asked == {Kind.ANNOUNCE: 0, Kind.SYNC: -6, Kind.DELAY_RESP: -6}
+    assert asked == {MessageType.ANNOUNCE: 0, MessageType.SYNC: -6, MessageType.DELAY_RESP: -6}
     assert {message.source for message in server.seen} == {identity}
-    assert {term.of for term in ended} == {Kind.ANNOUNCE, Kind.SYNC, Kind.DELAY_RESP}
+    assert {term.of for term in ended} == {MessageType.ANNOUNCE, MessageType.SYNC, MessageType.DELAY_RESP}
 
 
 def test_a_master_that_cancels_or_begins_anew_is_asked_again_and_told() -> None:
     with PtpResponder() as server, _client(server) as client:
         client.reading()
-        server.cancel(Kind.SYNC)
+        server.cancel(MessageType.SYNC)
         client.reading()
-        assert [term.of for term in server.wait_for(Contract.ACKNOWLEDGE)] == [Kind.SYNC]
+        assert [term.of for term in server.wait_for(Contract.ACKNOWLEDGE)] == [MessageType.SYNC]
         server.forget()
         client.reading()
         client.reading()
@@ -124,12 +124,12 @@ def test_lost_doubled_and_disordered_messages_cost_readings_and_never_the_truth(
     answers = count(1)
 
     def edit(message: Message) -> list[Message]:
-        if message.kind is Kind.SYNC:  # its Follow_Up comes first
+        if message.kind is MessageType.SYNC:  # its Follow_Up comes first
             held.append(message)
             return []
-        if message.kind is Kind.FOLLOW_UP:
+        if message.kind is MessageType.FOLLOW_UP:
             return [message, held.pop(), message]
-        if message.kind is Kind.DELAY_RESP:
+        if message.kind is MessageType.DELAY_RESP:
             return [message, message] if next(answers) % 3 else []
         return [message]
 
@@ -168,23 +168,23 @@ STRANGER = PortIdentity(b"stranger", 7)
 @pytest.mark.parametrize(
     ("kind", "change", "says"),
     [
-        (Kind.FOLLOW_UP, lambda _: None, "no Follow_Up came to its Sync"),
-        (Kind.FOLLOW_UP, _replaced(sequence=40_000), "no Follow_Up came to its Sync"),
-        (Kind.FOLLOW_UP, _replaced(source=STRANGER), rf"no Follow_Up .* of {STRANGER}, not of {MASTER}"),
-        (Kind.DELAY_RESP, lambda _: None, "no Delay_Resp came to its Delay_Req"),
-        (Kind.DELAY_RESP, _replaced(domain=5), "no Delay_Resp .* of domain 5"),
-        (Kind.DELAY_RESP, lambda it: dataclasses.replace(it, sequence=it.sequence ^ 1), "no Delay_Resp"),
-        (Kind.DELAY_RESP, _replaced(body=Arrival(1, STRANGER)), "no Delay_Resp"),
-        (Kind.DELAY_RESP, lambda it: _late(it, -(10**9)), "arrived before it left"),
-        (Kind.FOLLOW_UP, lambda it: _late(it, 10**9), "arrived before it left"),
-        (Kind.DELAY_RESP, _replaced(correction=TOO_LARGE), "correction was too large"),
-        (Kind.SYNC, lambda _: None, "no Sync came"),
-        (Kind.SYNC, _replaced(flags=Flag.ALTERNATE_MASTER), "no Sync came"),
-        (Kind.ANNOUNCE, lambda _: None, "no Announce came"),
+        (MessageType.FOLLOW_UP, lambda _: None, "no Follow_Up came to its Sync"),
+        (MessageType.FOLLOW_UP, _replaced(sequence=40_000), "no Follow_Up came to its Sync"),
+        (MessageType.FOLLOW_UP, _replaced(source=STRANGER), rf"no Follow_Up .* of {STRANGER}, not of {MASTER}"),
+        (MessageType.DELAY_RESP, lambda _: None, "no Delay_Resp came to its Delay_Req"),
+        (MessageType.DELAY_RESP, _replaced(domain=5), "no Delay_Resp .* of domain 5"),
+        (MessageType.DELAY_RESP, lambda it: dataclasses.replace(it, sequence=it.sequence ^ 1), "no Delay_Resp"),
+        (MessageType.DELAY_RESP, _replaced(body=Arrival(1, STRANGER)), "no Delay_Resp"),
+        (MessageType.DELAY_RESP, lambda it: _late(it, -(10**9)), "arrived before it left"),
+        (MessageType.FOLLOW_UP, lambda it: _late(it, 10**9), "arrived before it left"),
+        (MessageType.DELAY_RESP, _replaced(correction=TOO_LARGE), "correction was too large"),
+        (MessageType.SYNC, lambda _: None, "no Sync came"),
+        (MessageType.SYNC, _replaced(flags=Flag.ALTERNATE_MASTER), "no Sync came"),
+        (MessageType.ANNOUNCE, lambda _: None, "no Announce came"),
     ],
 )
 def test_what_a_master_does_wrong_is_told_and_never_made_a_reading(
-    kind: Kind, change: Callable[[Message], Message | None], says: str
+    kind: MessageType, change: Callable[[Message], Message | None], says: str
 ) -> None:
     responder = PtpResponder(edit=_edited(kind, change))
     with responder as server, _client(server) as client, pytest.raises(EngineError, match=says):
@@ -198,7 +198,7 @@ def test_masters_that_grant_nothing_or_are_of_another_domain_are_told_in_a_sente
     for server, says in ((PtpResponder(grants=lambda _: None), silent), (PtpResponder(domain=44), passed_over)):
         with server, _client(server) as client, pytest.raises(EngineError, match=says):
             client.reading()
-    deny = [Kind.SYNC, Kind.DELAY_RESP]
+    deny = [MessageType.SYNC, MessageType.DELAY_RESP]
     refuse = PtpResponder(grants=lambda it: dataclasses.replace(it, duration_s=0) if it.of in deny else it)
     with refuse as server, _client(server) as client, pytest.raises(EngineError, match=r"refuses to send .*Sync"):
         client.reading()

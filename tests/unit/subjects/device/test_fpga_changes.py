@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 
 import pytest
+from support.fpga_events import encode_event
 
 from keisoku.errors import EngineError
-from keisoku.ground.fpga.events import Event, EventKind, decode_event, encode_event
+from keisoku.ground.fpga.events import Event, EventKind, decode_event
 from keisoku.ground.fpga.reading import Counted
 from keisoku.ground.frame.expectation import applied, expectations
 from keisoku.ground.frame.headers import Ends, Headers

@@ -72,6 +72,14 @@ def test_corrupt_frames_add_the_interval_of_their_own_number() -> None:
     assert bounds(lost + corrupt, offered, samples(REGULAR)) == pytest.approx(percent(expected))
 
 
+def test_corrupt_frames_are_no_losses_that_intervals_of_time_show() -> None:
+    """With them there would be ten for each interval, and less uncertainty than independent losses have."""
+    few, offered = [9.0, 9.0, 10.0] * 4, 12_000
+    lost = round(sum(few)) + 30
+    low, high = percent(clopper_pearson(lost, offered))
+    assert bounds(lost, offered, samples(few)) == pytest.approx((low, high))
+
+
 def test_no_loss_and_nothing_but_loss_end_at_0_and_100_percent() -> None:
     assert bounds(0, 1000, samples([0.0] * 12)) == pytest.approx(percent(clopper_pearson(0, 1000)))
     assert bounds(1000, 1000, [])[1] == 100

@@ -9,8 +9,8 @@ import pytest
 
 from keisoku.errors import EngineError
 from keisoku.subjects.device.engine.stamps import StampOffer, choose
-from keisoku.subjects.device.engine.wired import check_stamps
 from keisoku.subjects.device.engine.wired_port import WiredPort
+from keisoku.subjects.device.engine.wired_trial import check_stamps
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed
 from keisoku.subjects.device.record.facts import Facts, Receiver, Stamped

@@ -7,7 +7,7 @@ from support.one_stream import facts_of
 from support.port_counters import change
 
 from keisoku.errors import EngineError
-from keisoku.subjects.device.engine.wired import check_stamps
+from keisoku.subjects.device.engine.wired_trial import check_stamps
 from keisoku.subjects.device.record.counts import Buckets, Ranges, Sent, Tracked
 from keisoku.subjects.device.record.facts import Facts, Link, Stamped
 from keisoku.subjects.device.record.trial import Trial

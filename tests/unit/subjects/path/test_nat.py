@@ -14,7 +14,7 @@ from keisoku.errors import EngineError
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.path.nat.behaviour import Behaviour, behaviour
-from keisoku.subjects.path.nat.message import Action, Answer, Kind, MessageError, Request
+from keisoku.subjects.path.nat.message import Action, BindingReport, DatagramType, MessageError, Request
 from keisoku.subjects.path.nat.observation import Observation
 from keisoku.subjects.path.nat.sockets import NatProbing
 from keisoku.subjects.path.nat.timeout_search import NEAR_NS, NEAR_SHARE, TimeoutSearch
@@ -111,7 +111,7 @@ def test_a_search_ends_around_the_truth(truth_s: float, longest_s: float, late_s
 
 @given(st.binary(max_size=80))
 def test_bytes_are_a_datagram_or_refused(data: bytes) -> None:
-    for kind in (Request, Answer):
+    for kind in (Request, BindingReport):
         try:
             found = kind.parse(data)
         except MessageError:
@@ -141,7 +141,7 @@ def test_the_far_end_remembers_a_limited_number_of_bindings() -> None:
         assert bool(answered) == (binding < MOST_BINDINGS)
     assert len(end.came_from) == MOST_BINDINGS
     (about,) = end.heard(8, 1, (INSIDE, 7), Request(5, 1, 2, Action.ASK, target=3).pack())
-    assert Answer.parse(about[2]) == Answer(5, 3, 2, Kind.TWIN, 7, (INSIDE, 999))
+    assert BindingReport.parse(about[2]) == BindingReport(5, 3, 2, DatagramType.TWIN, 7, (INSIDE, 999))
 
 
 def test_a_server_refuses_an_other_address_that_is_not_its_own() -> None:

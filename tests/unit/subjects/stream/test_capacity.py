@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.virtual_capacity import VirtualPath, carried_out
+from support.udpstp_search import HIGH_SPEED, PACKET_BYTES, RateSearch
+from support.virtual_capacity import SendingServer, VirtualPath, carried_out
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import parsed
@@ -17,11 +18,8 @@ from keisoku.subjects.stream.capacity.analysis import analyse
 from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.end import NS
 from keisoku.subjects.stream.capacity.pdu import NO_DELAY, Activation, Load, Status
-from keisoku.subjects.stream.capacity.rate_search import RateSearch
 from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
 from keisoku.subjects.stream.capacity.rows import Reading, readings, table
-from keisoku.subjects.stream.capacity.sending_end import SendingEnd
-from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, PACKET_BYTES
 from keisoku.subjects.stream.capacity.settings import CapacitySettings, Way
 from keisoku.subjects.stream.capacity.sub_interval import sub_intervals
 
@@ -104,7 +102,7 @@ def test_statuses_that_were_lost_on_the_way_lose_no_sub_interval() -> None:
 
 def test_whoever_says_nothing_more_gets_a_datagram_now_and_then_and_soon_none() -> None:
     """So a forged source is no way to send somebody a load."""
-    sender = SendingEnd(ASKED, 0, 0, PACKET_BYTES)
+    sender = SendingServer(ASKED, 0, 0)
     sent = []
     while not sender.over:
         sent += [len(data) for data in sender.leave(sender.due_ns)]

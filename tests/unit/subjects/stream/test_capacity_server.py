@@ -31,7 +31,7 @@ from keisoku.subjects.stream.capacity import near, pdu
 from keisoku.subjects.stream.capacity.pdu import Activation, Null, Setup, Status
 from keisoku.subjects.stream.capacity.seal import Keys, sealed
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
-from keisoku.subjects.stream.capacity.sending_rate import SendingRate, table
+from keisoku.subjects.stream.capacity.sending_rate import SendingRate
 from keisoku.subjects.stream.session import StreamSession
 
 HERE = "127.0.0.1"
@@ -245,6 +245,7 @@ def test_a_server_cannot_have_a_client_send_faster_than_the_protocol_allows() ->
         with pytest.raises(EngineError, match="parameters that RFC 9946 does not allow"):
             near.measure(Place(HERE), port, Activation(command=pdu.ACTIVATE_UP))
         thread.join()
-    end = SendingEnd(Activation(rate=table()[0]), 0, 0)
+    usual = SendingRate(interval2_us=1000, payload2=1222, burst2=1)
+    end = SendingEnd(Activation(rate=usual), 0, 0)
     end.arrived(0, sealed(Status(number=1, rate=flood).pack(), 0))
-    assert end.rate == table()[0]
+    assert end.rate == usual

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.udpstp_search import HIGH_SPEED, table
 
 from keisoku.subjects.stream.capacity.pdu import (
     LOAD_BYTES,
@@ -22,7 +23,7 @@ from keisoku.subjects.stream.capacity.pdu import (
     checksum_of,
 )
 from keisoku.subjects.stream.capacity.seal import Keys, SealError, SealTimeError, Tail, sealed, verify
-from keisoku.subjects.stream.capacity.sending_rate import HIGH_SPEED, SendingRate, table
+from keisoku.subjects.stream.capacity.sending_rate import SendingRate
 
 KINDS: tuple[type[Setup | Null | Activation | Status], ...] = (Setup, Null, Activation, Status)
 BYTES = {Setup: 56, Null: 48, Activation: 104, Status: 204}

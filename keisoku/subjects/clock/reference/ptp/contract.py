@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 
-from keisoku.subjects.clock.reference.ptp.message import Contract, Kind, Term
+from keisoku.subjects.clock.reference.ptp.message import Contract, MessageType, Term
 
 DURATION_S = 300
 """As G.8265.1 has it by default."""
 LOG_LEAST, LOG_MOST = -7, 4
 """Periods from 1/128 s to 16 s: what telecom masters grant (G.8265.1, table 6-2)."""
 _ANNOUNCE_LOG = 0
-WANTED = (Kind.ANNOUNCE, Kind.SYNC, Kind.DELAY_RESP)
+WANTED = (MessageType.ANNOUNCE, MessageType.SYNC, MessageType.DELAY_RESP)
 
 
 def log_period(pause_s: float) -> int:
@@ -34,9 +34,9 @@ class Contracts:
     def __init__(self, log_sync: int) -> None:
         """Sync and Delay_Resp every 2**`log_sync` s."""
         self.log_sync = log_sync
-        self.refused: set[Kind] = set()
-        self._until_s: dict[Kind, float] = {}
-        self._renew_s: dict[Kind, float] = {}
+        self.refused: set[MessageType] = set()
+        self._until_s: dict[MessageType, float] = {}
+        self._renew_s: dict[MessageType, float] = {}
 
     def missing(self, now_s: float) -> list[Term]:
         """Requests for what is not granted now."""
@@ -76,6 +76,6 @@ class Contracts:
         self.forget()
         return [Term(Contract.CANCEL, kind) for kind in held]
 
-    def _request(self, kind: Kind) -> Term:
-        period = _ANNOUNCE_LOG if kind is Kind.ANNOUNCE else self.log_sync
+    def _request(self, kind: MessageType) -> Term:
+        period = _ANNOUNCE_LOG if kind is MessageType.ANNOUNCE else self.log_sync
         return Term(Contract.REQUEST, kind, period, DURATION_S)

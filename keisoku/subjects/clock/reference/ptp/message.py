@@ -26,7 +26,7 @@ _GRANT = struct.Struct("!BbIBB")
 _NS = 1_000_000_000
 
 
-class Kind(enum.IntEnum):
+class MessageType(enum.IntEnum):
     """messageType, Table 36 of -2019; those that an end-to-end exchange has."""
 
     SYNC = 0x0
@@ -37,8 +37,8 @@ class Kind(enum.IntEnum):
     SIGNALING = 0xC
 
 
-_KINDS = frozenset(int(kind) for kind in Kind)
-_CONTROL = {Kind.SYNC: 0, Kind.DELAY_REQ: 1, Kind.FOLLOW_UP: 2, Kind.DELAY_RESP: 3}
+_KINDS = frozenset(int(kind) for kind in MessageType)
+_CONTROL = {MessageType.SYNC: 0, MessageType.DELAY_REQ: 1, MessageType.FOLLOW_UP: 2, MessageType.DELAY_RESP: 3}
 """controlField, for receivers of version 1; 5 for all others."""
 
 
@@ -136,7 +136,7 @@ class Signals:
 class Message:
     """A message with its header (13.3)."""
 
-    kind: Kind
+    kind: MessageType
     source: PortIdentity
     sequence: int
     body: Moment | Arrival | Announced | Signals
@@ -179,11 +179,11 @@ def decode(packet: bytes) -> Message | None:
     )
     if kind not in _KINDS or version & 0xF != VERSION or sdo != 0 or not _HEADER.size <= length <= len(packet):
         return None
-    body = _read(Kind(kind), packet[_HEADER.size : length])
+    body = _read(MessageType(kind), packet[_HEADER.size : length])
     if body is None:
         return None
     return Message(
-        Kind(kind),
+        MessageType(kind),
         PortIdentity(clock, port),
         sequence,
         body,
@@ -216,8 +216,8 @@ def _body(body: Moment | Arrival | Announced | Signals) -> bytes:
     return _IDENTITY.pack(body.target.clock, body.target.port) + b"".join(_written(term) for term in body.terms)
 
 
-def _read(kind: Kind, body: bytes) -> Moment | Arrival | Announced | Signals | None:
-    if kind is Kind.SIGNALING:
+def _read(kind: MessageType, body: bytes) -> Moment | Arrival | Announced | Signals | None:
+    if kind is MessageType.SIGNALING:
         if len(body) < _IDENTITY.size:
             return None
         return Signals(PortIdentity(*_IDENTITY.unpack_from(body)), _terms(body[_IDENTITY.size :]))
@@ -228,9 +228,9 @@ def _read(kind: Kind, body: bytes) -> Moment | Arrival | Announced | Signals | N
         return None
     time_ns = (high << 32 | low) * _NS + ns
     rest = body[_TIME.size :]
-    if kind is Kind.DELAY_RESP:
+    if kind is MessageType.DELAY_RESP:
         return Arrival(time_ns, PortIdentity(*_IDENTITY.unpack_from(rest))) if len(rest) >= _IDENTITY.size else None
-    if kind is Kind.ANNOUNCE:
+    if kind is MessageType.ANNOUNCE:
         if len(rest) < _ANNOUNCE.size:
             return None
         offset_s, first, quality, accuracy, variance, second, clock, steps, source = _ANNOUNCE.unpack_from(rest)

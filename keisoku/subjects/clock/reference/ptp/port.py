@@ -19,8 +19,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     MULTICAST,
     NO_FLAGS,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Moment,
     PortIdentity,
     Signals,
@@ -93,7 +93,7 @@ class PtpPort:
         self._sequence = (self._sequence + 1) & 0xFFFF
         flags = NO_FLAGS if self.target.multicast else Flag.UNICAST
         message = Message(
-            Kind.DELAY_REQ, self.identity, self._sequence, Moment(0), domain=self.target.domain, flags=flags
+            MessageType.DELAY_REQ, self.identity, self._sequence, Moment(0), domain=self.target.domain, flags=flags
         )
         peer = (MULTICAST if self.target.multicast else self._address, self._theirs.event)
         packet = encode(message)
@@ -113,7 +113,7 @@ class PtpPort:
         self._signals = (self._signals + 1) & 0xFFFF
         body = Signals(target, tuple(terms))
         message = Message(
-            Kind.SIGNALING, self.identity, self._signals, body, domain=self.target.domain, flags=Flag.UNICAST
+            MessageType.SIGNALING, self.identity, self._signals, body, domain=self.target.domain, flags=Flag.UNICAST
         )
         (sent,) = self._general.send([(encode(message), (self._address, self._theirs.general), None)], 0)
         if sent.error:

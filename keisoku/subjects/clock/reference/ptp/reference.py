@@ -37,8 +37,8 @@ from keisoku.subjects.clock.reference.ptp.message import (
     Arrival,
     Contract,
     Flag,
-    Kind,
     Message,
+    MessageType,
     Signals,
 )
 from keisoku.subjects.clock.reference.ptp.port import Ports, PtpPort, ReceivedMessage, SentRequest
@@ -177,7 +177,7 @@ class PtpClient:
         """The newest, once there is one."""
         while time.monotonic_ns() < until_ns:
             for heard in reversed(self.port.events(until_ns)):
-                if heard.message.kind is Kind.SYNC and Flag.ALTERNATE_MASTER not in heard.message.flags:
+                if heard.message.kind is MessageType.SYNC and Flag.ALTERNATE_MASTER not in heard.message.flags:
                     return heard
         return None
 
@@ -187,7 +187,7 @@ class PtpClient:
         until_ns = _in(PATIENCE_S)
         while time.monotonic_ns() < until_ns:
             for message in self._listen(until_ns):
-                if message.kind is Kind.FOLLOW_UP and message.sequence == sync.sequence:
+                if message.kind is MessageType.FOLLOW_UP and message.sequence == sync.sequence:
                     follow_up = message
                 if (
                     isinstance(message.body, Arrival)

@@ -276,6 +276,7 @@ PROCEDURE = Procedure(
     standard=phrase("one sample a second at the smallest gap"),
     summary="When buffers fill, drop frames, drain and stall: slopes, jumps and buffer depths from latency over time.",
     settings=BufferOverTimeSettings,
+    of_cpu=True,
     generator=buffer_over_time,
     figure="slope",
     units={

@@ -114,6 +114,7 @@ PROCEDURE = Procedure(
     standard=phrase("the tester on a bare cable"),
     summary="The tester's own latency on a bare cable, which is stored and subtracted from later results.",
     settings=CalibrateSettings,
+    of_cpu=True,
     generator=calibrate,
     figure="bias",
     units={"frames/s": "offered", "ns": "bias repeat spread"},

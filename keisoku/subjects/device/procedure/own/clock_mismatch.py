@@ -418,6 +418,7 @@ PROCEDURE = Procedure(
     standard=phrase("every frame at the throughput rate, and at a lower rate"),
     summary="Whether latency grows because clocks differ, by how much, and the rate at which it stops growing.",
     settings=ClockMismatchSettings,
+    of_cpu=True,
     generator=clock_mismatch,
     figure="mismatch",
     units={

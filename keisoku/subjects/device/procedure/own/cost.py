@@ -205,6 +205,7 @@ PROCEDURE = Procedure(
     standard=phrase("CPU time by batches of frames"),
     summary="The CPU time that one frame takes in a device on this host.",
     settings=CostSettings,
+    of_cpu=True,
     generator=cost,
     figure="cost",
     units=COSTS,

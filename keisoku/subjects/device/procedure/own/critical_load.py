@@ -267,6 +267,7 @@ PROCEDURE = Procedure(
     summary="The load at which half of all short trials lose no frame, and how widely that limit is spread.",
     settings=CriticalLoadSettings,
     packages=("scipy",),
+    of_cpu=True,
     generator=critical_load,
     figure="critical_load",
     units={"frames/s": "critical_load load", "%": "spread lapses", "trials": "trials"},

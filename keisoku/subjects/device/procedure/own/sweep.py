@@ -310,6 +310,7 @@ PROCEDURE = Procedure(
     standard=phrase("every size at the smallest gap"),
     summary="Latency against frame size at the smallest gap: fitted line, standard errors, largest forwarded frame.",
     settings=SweepSettings,
+    of_cpu=True,
     generator=sweep,
     figure="latency",
     units={"%": "drop", "frames/s": "offered", "ns": "latency constant", "ns/byte": "slope"},

@@ -322,6 +322,7 @@ PROCEDURE = Procedure(
     standard="RFC 2544 §26.4, RFC 9004",
     summary="The longest burst at the maximum rate without a lost frame, and the buffer size that follows from it.",
     settings=BackToBackSettings,
+    of_cpu=True,
     generator=back_to_back,
     figure="burst",
     units={"frames": "burst burst_min burst_max burst_deviation", "ns": "implied_buffer corrected_buffer", "": "tests"},

@@ -237,6 +237,7 @@ PROCEDURE = Procedure(
     standard="RFC 2544 §26.1",
     summary="The highest load at which the device forwards every frame.",
     settings=ThroughputSettings,
+    of_cpu=True,
     generator=throughput,
     figure="throughput",
     units={"frames/s": "throughput core", "bit/s": "bit_rate", "%": "line_share calm"}

@@ -118,6 +118,7 @@ PROCEDURE = Procedure(
     standard="RFC 2889 §5.8",
     summary="How fast a device learns addresses, by binary search.",
     settings=AddressLearningSettings,
+    of_cpu=True,
     generator=address_learning,
     figure="learning_rate",
     units={"addresses/s": "learning_rate tried", "frames": "offered flooded", "%": "forwarded"},

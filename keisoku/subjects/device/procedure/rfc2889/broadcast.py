@@ -118,6 +118,7 @@ PROCEDURE = Procedure(
     standard="RFC 2889 §5.10",
     summary="The highest load of broadcast frames that reach every port, and their latency.",
     settings=BroadcastSettings,
+    of_cpu=True,
     generator=broadcast,
     figure="throughput",
     units={"frames/s": "throughput", "%": "loss", "ns": LATENCIES},

@@ -124,6 +124,7 @@ PROCEDURE = Procedure(
     standard=phrase("RFC 2889 §5.1 to §5.4 and §5.6"),
     summary="Throughput, forwarding rates at given loads, FRMOL and maximum forwarding rate (MFR), for any pattern.",
     settings=ForwardingSettings,
+    of_cpu=True,
     generator=forwarding,
     figure="throughput",
     units={

@@ -228,6 +228,7 @@ PROCEDURE = Procedure(
     standard=phrase("RFC 3918 §4.1 to §4.3 and §5"),
     summary="The highest load to multicast groups that reaches every port without loss, and its latency at each.",
     settings=MulticastSettings,
+    of_cpu=True,
     generator=multicast,
     figure="throughput",
     units={"frames/s": "throughput aggregated", "%": "loss_at_maximum loss unicast_loss", "ns": LATENCIES},

@@ -90,6 +90,7 @@ PROCEDURE = Procedure(
     standard="RFC 9693",
     summary="The highest rate of new connections that a NAT or firewall takes without failing one.",
     settings=ConnectionRateSettings,
+    of_cpu=True,
     generator=connection_rate,
     figure="rate",
     units={"connections/s": "rate offered_rate", "connections": "offered valid refused forgotten"},

@@ -96,6 +96,7 @@ PROCEDURE = Procedure(
     standard="RFC 9693",
     summary="How fast a NAT or firewall removes connections when it is told to forget all of them.",
     settings=ConnectionTeardownSettings,
+    of_cpu=True,
     generator=connection_teardown,
     figure="rate",
     units={"connections/s": "rate", "s": "time one_connection", "connections": "connections"},

@@ -119,6 +119,7 @@ PROCEDURE = Procedure(
     standard="RFC 9693",
     summary="The throughput of a NAT or firewall with connections that exist already.",
     settings=ConnectionThroughputSettings,
+    of_cpu=True,
     generator=connection_throughput,
     figure="throughput",
     units={"frames/s": "throughput offered", "frames": "loss", "connections": "refused"},

@@ -13,7 +13,7 @@ from typing import Any
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Bounds, Goal, Question, Search, TrialResult
 
 _FOREVER_S = 1e9
 """The controller must not use the clock: a resumed search ends at once, a long one may take days."""
@@ -57,7 +57,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
 
     def __init__(self, hints_s: float) -> None:
         self.said: SimpleQueue[Any] = SimpleQueue()
-        self.answers: SimpleQueue[Answer | None] = SimpleQueue()
+        self.answers: SimpleQueue[TrialResult | None] = SimpleQueue()
         self.hints_s, self.count = hints_s, 0
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
@@ -80,7 +80,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         )
 
 
-def _inverted(config: Config, hints_s: float) -> Generator[Question, Answer, Any]:
+def _inverted(config: Config, hints_s: float) -> Generator[Question, TrialResult, Any]:
     measurer = _Measurer(hints_s)
 
     def search() -> None:

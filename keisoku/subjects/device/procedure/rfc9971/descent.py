@@ -13,7 +13,7 @@ from collections.abc import Generator
 from itertools import pairwise
 from math import ceil, sqrt
 
-from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Bounds, Goal, Question, Search, TrialResult
 
 RARE_S = 1.0
 """A first loss later than this may be a rare event and not an overload: a load just below it may be clean by luck."""
@@ -62,7 +62,7 @@ class _Bracket:
         self.low_fps: float | None = None
         self.high_fps: float | None = None
 
-    def narrow(self, seconds: float, trials: int, first_fps: float) -> Generator[Question, Answer, None]:
+    def narrow(self, seconds: float, trials: int, first_fps: float) -> Generator[Question, TrialResult, None]:
         """Searches until the bounds are close enough, or until an end of the range is decided."""
         self.low_fps, fps, aside = None, first_fps, True
         losses = _Losses(seconds)
@@ -89,7 +89,7 @@ class _Bracket:
             fps = beside_fps if use_beside else middle_fps
             aside = aside and not clean
 
-    def _try(self, seconds: float, trials: int, fps: float, losses: _Losses) -> Generator[Question, Answer, bool]:
+    def _try(self, seconds: float, trials: int, fps: float, losses: _Losses) -> Generator[Question, TrialResult, bool]:
         for _ in range(trials):
             answer = yield Question(seconds, fps, for_rate=False)
             losses.sent += fps * answer.spent_s

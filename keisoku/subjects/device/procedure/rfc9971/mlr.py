@@ -29,7 +29,7 @@ from keisoku.subjects.device.method.search import (
 )
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
-from keisoku.subjects.device.procedure.rfc9971.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.subjects.device.procedure.rfc9971.search_goal import Bounds, Goal, Question, Search, TrialResult
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS, MlrSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -268,11 +268,11 @@ class _Search:
         return None
 
 
-def _answer(record: TrialRecord, question: Question) -> Answer:
+def _answer(record: TrialRecord, question: Question) -> TrialResult:
     sent, stopped = record.facts.sent, record.facts.stopped_for_loss
     # Trials have whole ns: one that is short by a fraction of one would be asked for again and again.
     seconds = max(question.seconds, record.trial.duration_ns / NS_PER_S)
-    return Answer(
+    return TrialResult(
         seconds=seconds,
         spent_s=sent.going_ns / NS_PER_S if stopped else seconds,
         frames=record.intended_frames if stopped else sent.offered_frames,
@@ -332,6 +332,7 @@ PROCEDURE = Procedure(
     standard=phrase("RFC 9971 (MLRsearch)"),
     summary="The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
     settings=MlrSettings,
+    of_cpu=True,
     generator=mlr,
     figure="throughput",
     units={"frames/s": "throughput lower_bound upper_bound", "s": "seconds", "trials": "trials"},

@@ -34,7 +34,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TrialResult:
     """The outcome of the trial. Frames that were not sent do not count as lost."""
 
     seconds: float
@@ -60,4 +60,4 @@ class Bounds:
     """Conditional throughput: forwarding rate at the lower bound; zero without one."""
 
 
-Search = Generator[Question, Answer, Bounds]
+Search = Generator[Question, TrialResult, Bounds]

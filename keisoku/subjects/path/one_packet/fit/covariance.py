@@ -14,7 +14,7 @@ import numpy as np
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.path.one_packet.fit.minimum import HopSamples
 from keisoku.subjects.path.one_packet.fit.quantile import tame
-from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, Kind, SlopeFit
+from keisoku.subjects.path.one_packet.fit.slope import NORMAL, Floats, Identifiable, SlopeFit
 
 FIXED, FORWARD, REVERSE = range(3)
 """Columns of a covariance."""
@@ -83,7 +83,7 @@ def scatter_of_all(fit: SlopeFit, samples: HopSamples) -> float:
     return NORMAL * float(np.median(np.abs(samples.minima - fit.at(samples.sizes, samples.replies))))
 
 
-def normal_matrix(sizes: Floats, replies: Floats, kind: Kind, weights: Floats) -> Floats:
+def normal_matrix(sizes: Floats, replies: Floats, kind: Identifiable, weights: Floats) -> Floats:
     """XᵀWX of a plane at these lengths in bytes, with as many columns as `kind` separates."""
     columns = [np.ones_like(sizes), sizes] + ([replies] if kind == "both" else [])
     design = np.column_stack(columns)

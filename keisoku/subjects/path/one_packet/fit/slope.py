@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Kind = Literal["both", "forward", "sum"]
+Identifiable = Literal["both", "forward", "sum"]
 """Slopes that the sizes can separate: both; forward alone (replies of one length); their sum (replies always grow)."""
 
 SUBSETS = 64
@@ -30,7 +30,7 @@ NORMAL = 1.4826
 class SlopeFit:
     """Slopes in ns per byte, the rest in ns."""
 
-    kind: Kind
+    kind: Identifiable
     forward: float
     """∂RTT/∂L; the sum of both ways where `kind` is 'sum'."""
     reverse: float | None
@@ -47,7 +47,7 @@ class SlopeFit:
         return self.fixed + self.forward * sizes + (self.reverse or 0.0) * replies
 
 
-def identifiable(sizes: Floats, replies: Floats) -> Kind:
+def identifiable(sizes: Floats, replies: Floats) -> Identifiable:
     """The slopes that these pairs of lengths in bytes can separate. Raises ValueError for fewer than three sizes."""
     if np.unique(sizes).size < 3:
         raise ValueError("a slope needs at least three different probe sizes")
@@ -60,7 +60,7 @@ def identifiable(sizes: Floats, replies: Floats) -> Kind:
     return "both" if correlation**2 < 0.995 else "sum"
 
 
-def fit_slopes(sizes: Floats, replies: Floats, minima: Floats, kind: Kind | None = None) -> SlopeFit:
+def fit_slopes(sizes: Floats, replies: Floats, minima: Floats, kind: Identifiable | None = None) -> SlopeFit:
     """Least trimmed squares to start, then points too far *above* the plane are left out until none is.
 
     `sizes` L, `replies` R (IP bytes) and `minima` (ns) are of one length n ≥ 4. The trimming is one-sided, since
@@ -101,7 +101,7 @@ def fit_slopes(sizes: Floats, replies: Floats, minima: Floats, kind: Kind | None
     )
 
 
-def theil_sen(sizes: Floats, replies: Floats, minima: Floats, kind: Kind) -> tuple[float, float | None]:
+def theil_sen(sizes: Floats, replies: Floats, minima: Floats, kind: Identifiable) -> tuple[float, float | None]:
     """Median of the slopes between all pairs of points: (forward, reverse) in ns per byte, as a check of the fit.
 
     Forward from the pairs whose replies are of one length; reverse from those whose replies differ, less forward's
