@@ -22,7 +22,7 @@ def _of(group: str) -> tuple[str, ...]:
 
 
 GROUPS = {
-    "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "vlab", "clean"),
+    "Start here": ("doctor", *_of("Start here"), "run", "campaign", "ports", "devices", "lab", "clean"),
     "RFC 2544 and its successors": (*_of("RFC 2544 and its successors"), "cable-series"),
     "Whole documents": tuple(suites()),
     "Switches": _of("Switches"),
@@ -33,7 +33,7 @@ GROUPS = {
     "Results": ("runs", "report", "compare", "ab", "bisect", "trend", "export", "query", "why", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
-    "Services": ("serve", "port", "completion"),
+    "Services": ("serve", "port", "vlab", "completion"),
 }
 """Every command, in the order of the help."""
 

@@ -95,7 +95,7 @@ class TesterDhcp:
         """The messages of a place, by its number (`DhcpCount`)."""
         return self._counts[place].counts(self._places[place].version)
 
-    def told(self, place: int) -> Mapping[str, str]:
+    def lease(self, place: int) -> Mapping[str, str]:
         """What a client said of its lease the last time, by dhcpcd's names; empty if it has none."""
         found = _said(self._daemons[place].directory / f"{_protocol(self._places[place])}.told")
         return found if found.get("reason", "").rstrip("6") in _HELD else {}

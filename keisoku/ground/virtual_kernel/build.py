@@ -50,7 +50,7 @@ programs in it load."""
 
 
 @cache
-def kept() -> Path:
+def folder() -> Path:
     """Where the kernel of this version of keisoku is, or will be."""
     key = hashlib.sha256(SOURCE.encode())
     for part in _PARTS:
@@ -60,7 +60,7 @@ def kept() -> Path:
 
 def is_built() -> bool:
     """Whether the kernel is kept."""
-    return (kept() / KERNEL).exists()
+    return (folder() / KERNEL).exists()
 
 
 def built() -> Path:
@@ -68,7 +68,7 @@ def built() -> Path:
     if not is_built():
         problem = "this host has no virtual kernel yet"
         raise PlanError("dut", problem, "build it with 'keisoku vlab kernel', which takes about 10 minutes of CPU time")
-    return kept()
+    return folder()
 
 
 def build(tell: Callable[[str], None]) -> Path:
@@ -78,9 +78,9 @@ def build(tell: Callable[[str], None]) -> Path:
     it, and EngineError with the last line of what a step printed if the step fails.
     """
     if is_built():
-        return kept()
+        return folder()
     _check()
-    work = kept().with_suffix(".build")
+    work = folder().with_suffix(".build")
     try:
         work.mkdir(parents=True, exist_ok=True)
         tree = _unpacked(work, tell)
@@ -98,24 +98,24 @@ def build(tell: Callable[[str], None]) -> Path:
         for library in (RANDOM, WAITING):
             source = _HERE / library.replace(".so", ".c")
             _run(("cc", "-O2", "-shared", "-fPIC", "-o", str(work / library), str(source)), work, work)
-        made = kept().with_suffix(".made")
+        made = folder().with_suffix(".made")
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir()
         for name in (KERNEL, RANDOM, WAITING):
             (work / name).rename(made / name)
-        made.rename(kept())
+        made.rename(folder())
         shutil.rmtree(work)
     except OSError as error:
         problem = f"{work} cannot be written: {error.strerror}"
         raise EngineError(f"{problem}; {to_write(error, 'set XDG_CACHE_HOME to a folder of your own')}") from error
-    return kept()
+    return folder()
 
 
 def remove() -> bool:
     """Removes every virtual kernel that is kept, and what was left of builds; whether there was one."""
-    folder = kept().parent
-    found = folder.exists()
-    shutil.rmtree(folder, ignore_errors=True)
+    all_of_them = folder().parent
+    found = all_of_them.exists()
+    shutil.rmtree(all_of_them, ignore_errors=True)
     return found
 
 
@@ -127,7 +127,7 @@ def _check() -> None:
     if missing:
         problem = f"its build needs {', '.join(missing)}, which this host does not have"
         raise PlanError("kernel", problem, f"install: apt install {' '.join(missing)}")
-    room = kept().parent
+    room = folder().parent
     while not room.exists():
         room = room.parent
     if (free := shutil.disk_usage(room).free) < _ROOM_BYTES:

@@ -17,20 +17,14 @@ from pathlib import Path
 from keisoku.errors import EngineError
 from keisoku.ground.host.child import Child
 from keisoku.ground.virtual_kernel.build import KERNEL, RANDOM, WAITING, built
+from keisoku.ground.virtual_kernel.inside import INSIDE
 
 SEED = "KEISOKU_VIRTUAL_SEED"
 """Variable that tells the kernel's process its seed."""
-INSIDE = "KEISOKU_VIRTUAL_KERNEL"
-"""Variable that a program in a virtual kernel has."""
 MEMORY_MIB = 1024
 _BEGIN_NS = 1_767_225_600_000_000_000
 """Every run begins at the same moment, 2026-01-01 00:00 UTC: what a program makes of the date is the same, too."""
 _GUEST = Path(__file__).parent / "guest.py"
-
-
-def is_inside() -> bool:
-    """Whether this process runs in a virtual kernel."""
-    return INSIDE in os.environ
 
 
 def run(

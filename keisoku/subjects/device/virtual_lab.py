@@ -15,30 +15,20 @@ from pathlib import Path
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.entry import Work
 from keisoku.ground.virtual_kernel.build import built
-from keisoku.ground.virtual_kernel.machine import is_inside, run
-from keisoku.language import phrase
+from keisoku.ground.virtual_kernel.inside import TIME
+from keisoku.ground.virtual_kernel.machine import run
 from keisoku.subjects.device.plan.plan import Plan
-from keisoku.subjects.device.plan.uri import is_virtual_lab
 from keisoku.subjects.device.table import PROCEDURES
 
 _INSIDE = Path(__file__).parent / "inside_virtual_kernel.py"
 WITHIN_S = 3600.0
 """Time of this host in which a run has to end, if the plan says none."""
-TIME = phrase(
-    "The device is a Linux kernel in virtual time. Its clock moves on only when everything in it waits: work of its CPU"
-    " takes no time, and no figure depends on how busy this host is."
-)
 _REFUSED = {
     "capture": "frames of a virtual kernel are not captured",
     "why_lost": "places of drops are read by BPF programs, which a virtual kernel has not",
     "why_late": "places of waiting are read by BPF programs, which a virtual kernel has not",
     "receiver": "a virtual kernel is one host",
 }
-
-
-def is_outside(plan: Plan) -> bool:
-    """Whether the plan's device is one of a virtual kernel, in which this process is not."""
-    return is_virtual_lab(plan.dut) and not is_inside()
 
 
 def check(plan: Plan) -> None:

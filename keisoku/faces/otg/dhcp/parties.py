@@ -60,7 +60,7 @@ class Parties:
         """Those at which they are."""
         return [party.interface for party in self._all]
 
-    def of(self, kind: str) -> dict[str, DhcpClient | DhcpServer]:
+    def parties(self, kind: str) -> dict[str, DhcpClient | DhcpServer]:
         """Those of an entry of `METRICS`, by their names."""
         wanted = DhcpClient if kind.endswith("client") else DhcpServer
         return {
@@ -110,7 +110,7 @@ class Parties:
     def _told(self, number: int) -> tuple[dict[str, str], str | None]:
         if self._running is None:
             return {}, None
-        return dict(self._running.told(number)), self._running.router(number)
+        return dict(self._running.lease(number)), self._running.router(number)
 
 
 def _place(party: DhcpClient | DhcpServer, kernel_name: str, namespace: Path) -> DhcpPlace:

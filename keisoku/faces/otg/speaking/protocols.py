@@ -274,7 +274,7 @@ class Protocols:
         field = f"{choice.partition('_')[2]}_names"
         names, columns = asked.scalar(field) or [], asked.scalar("column_names") or []
         request.check_all_read()
-        parties = _chosen(names, self._dhcp.of(choice), f"{choice}.{field}", _dhcp_word(choice))
+        parties = _chosen(names, self._dhcp.parties(choice), f"{choice}.{field}", _dhcp_word(choice))
         return [chosen(self._dhcp.metric(party), columns, {"name"}) for party in parties]
 
     def _dhcp_states(self, choice: str, request: Node) -> list[Document]:
@@ -282,7 +282,7 @@ class Protocols:
         names = request.child(choice).scalar(field) or []
         request.check_all_read()
         kind = f"{choice.partition('_')[0]}_{DHCP_STATES[choice]}"
-        parties = _chosen(names, self._dhcp.of(kind), f"{choice}.{field}", _dhcp_word(kind))
+        parties = _chosen(names, self._dhcp.parties(kind), f"{choice}.{field}", _dhcp_word(kind))
         return [self._dhcp.state(party) for party in parties]
 
     def _lacp_metrics(self, asked: Node, request: Node) -> list[Document]:

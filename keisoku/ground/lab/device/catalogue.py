@@ -23,7 +23,6 @@ from keisoku.ground.lab.device.nat64 import Nat64
 from keisoku.ground.lab.device.netem import Netem
 from keisoku.ground.lab.device.nftables import Firewall, Nat
 from keisoku.ground.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
-from keisoku.ground.lab.device.own_network import OwnNetwork
 from keisoku.ground.lab.device.router import Router
 from keisoku.ground.lab.device.schedule import Etf, Mqprio, Taprio
 from keisoku.ground.lab.device.serial_line import SerialLine
@@ -75,6 +74,8 @@ def find_device(name: str, field: str = "device") -> LabDevice:
     Raises PlanError, naming the option `field`, for a name or parameter that does not exist.
     """
     if name.endswith(".toml"):
+        from keisoku.ground.lab.device.own_network import OwnNetwork  # few devices are of a file
+
         own = OwnNetwork(file=name)
         assert own.description
         return own

@@ -20,7 +20,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 from keisoku.ground.frame.variants import Frames
 from keisoku.ground.host.full_speed import FullSpeed
-from keisoku.ground.virtual_kernel.machine import is_inside
+from keisoku.ground.virtual_kernel.inside import is_inside
 from keisoku.subjects.device.engine.address_filter import filtered_at
 from keisoku.subjects.device.engine.connecting import PLACES, Connecting
 from keisoku.subjects.device.engine.device_events import DeviceEvents

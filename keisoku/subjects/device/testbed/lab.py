@@ -10,7 +10,7 @@ from keisoku.ground.lab.device.catalogue import find_device
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.passage import Passage
 from keisoku.ground.lab.device.port import LabPort
-from keisoku.ground.virtual_kernel.machine import is_inside
+from keisoku.ground.virtual_kernel.inside import is_inside
 from keisoku.subjects.device.engine.device_events import DeviceEvents
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.stamps import StampOffer, Wanted, choose
