@@ -66,7 +66,7 @@ class GrpcAnswer:
         self._path, self._rest, self._block, self._message = path, b"", b"", b""
         self._ends = False
 
-    def take(self, data: bytes) -> int | None:
+    def receive(self, data: bytes) -> int | None:
         """The status of the call, or NOT_SERVING; None while it is not there. Raises GrpcFormatError."""
         self._rest += data
         while len(self._rest) >= 9:

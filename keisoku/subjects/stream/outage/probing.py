@@ -213,7 +213,7 @@ class Probing:
 
     def _hear_call(self, question: Question, answer: GrpcAnswer, data: bytes) -> None:
         try:
-            status = answer.take(data)
+            status = answer.receive(data)
         except GrpcFormatError:
             self._done(question, WRONG)
             return

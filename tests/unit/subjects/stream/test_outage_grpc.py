@@ -113,16 +113,16 @@ def test_a_status_is_found_however_it_is_spelled(coded: bool, status: int) -> No
     # A size of the table, ':status' of the static table, and a field with a name of it before ours.
     block = b"\x20\x88\x0f\x10\x03abc" + b"\x40" + b"".join(spelled)
     whole = headers(block)
-    assert GrpcAnswer("/a/b").take(whole) == status
+    assert GrpcAnswer("/a/b").receive(whole) == status
     answer = GrpcAnswer("/a/b")
-    assert [answer.take(bytes((byte,))) for byte in whole] == [None] * (len(whole) - 1) + [status]
+    assert [answer.receive(bytes((byte,))) for byte in whole] == [None] * (len(whole) - 1) + [status]
     # In two parts, of which the first is padded.
     answer = GrpcAnswer("/a/b")
     padded = b"\x02" + block[:4] + b"\0\0"
     rest = block[4:]
     continued = len(rest).to_bytes(3, "big") + b"\x09\x04" + (1).to_bytes(4, "big") + rest
-    assert answer.take(headers(padded, flags=9)) is None and answer.take(continued) == status
-    assert GrpcAnswer(HEALTH).take(whole) == (NOT_SERVING if status == 0 else status)
+    assert answer.receive(headers(padded, flags=9)) is None and answer.take(continued) == status
+    assert GrpcAnswer(HEALTH).receive(whole) == (NOT_SERVING if status == 0 else status)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_status_is_found_however_it_is_spelled(coded: bool, status: int) -> No
 )
 def test_what_ends_a_call_without_a_status_is_said(data: bytes) -> None:
     with pytest.raises(GrpcFormatError):
-        GrpcAnswer("/a/b").take(data)
+        GrpcAnswer("/a/b").receive(data)
 
 
 @given(parts=some.lists(some.binary(max_size=60), max_size=5), block=some.binary(max_size=60))
@@ -149,7 +149,7 @@ def test_any_bytes_are_an_answer_or_none(parts: list[bytes], block: bytes) -> No
         answer = GrpcAnswer("/a/b")
         try:
             for part in stream:
-                found = answer.take(part)
+                found = answer.receive(part)
                 assert found is None or 0 <= found <= 16
         except GrpcFormatError:
             pass
