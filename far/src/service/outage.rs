@@ -206,11 +206,21 @@ mod tests {
         Server::open(at, None, |listener| OutageSessions::at(listener, mesh)).unwrap()
     }
 
+    /// Stops a server whatever becomes of the test, which would otherwise wait for it.
+    struct Stopping<'a>(&'a Server<OutageSessions>);
+
+    impl Drop for Stopping<'_> {
+        fn drop(&mut self) {
+            self.0.stop();
+        }
+    }
+
     #[test]
     fn clients_are_let_in_side_by_side_and_told_what_came_and_nonsense_is_refused_in_a_sentence() {
         let server = opened(false);
         std::thread::scope(|scope| {
             scope.spawn(|| server.serve());
+            let _stopping = Stopping(&server);
             let (mut one, mut other) = (greeted(server.port()), greeted(server.port()));
             let wanted = json!({"flows": 1, "interval_ns": 10_000_000, "quiet_ns": 1, "first": 0});
             let opened = asked(&mut one, &json!({"do": "open", "wanted": wanted}));
@@ -232,7 +242,6 @@ mod tests {
             let said = refused["error"].as_str().unwrap();
             assert!(said.starts_with("does not understand"), "{said}");
             drop((one, other));
-            server.stop();
         });
     }
 
@@ -242,6 +251,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| one.serve());
             scope.spawn(|| other.serve());
+            let _stopping = (Stopping(&one), Stopping(&other));
             let mut streams = [greeted(one.port()), greeted(other.port())];
             let wanted = json!({"flows": 1, "interval_ns": 5_000_000, "quiet_ns": 1_000_000_000, "first": 0});
             let join = |port| json!({"do": "join", "wanted": wanted, "remote": format!("127.0.0.1:{port}")});
@@ -259,8 +269,16 @@ mod tests {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 let report = asked(stream, &json!({"do": "report", "token": token}));
+                // A sender that a busy host holds up leaves numbers out, which are missing here.
                 let arrivals = &report["record"]["flows"][0]["arrivals"];
-                assert!(arrivals["missing"].as_array().unwrap().is_empty());
+                let number = |value: &Value| value.as_u64().unwrap();
+                let missing = arrivals["missing"].as_array().unwrap().iter();
+                let missing: u64 = missing.map(|run| number(&run["count"])).sum();
+                assert_eq!(
+                    number(&arrivals["received"]) + missing,
+                    number(&arrivals["next"]) - number(&arrivals["first"]["number"]),
+                    "{arrivals}"
+                );
             }
             let refusals = [
                 (
@@ -279,8 +297,6 @@ mod tests {
                 );
             }
             drop(streams);
-            one.stop();
-            other.stop();
         });
     }
 }
