@@ -86,7 +86,7 @@ test)
     # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
         iproute2 bpftool ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client \
-        netconfd yangcli dhcpcd-base dnsmasq-base isc-dhcp-client $daemons
+        netconfd yangcli dhcpcd-base dnsmasq-base isc-dhcp-client podman runc $daemons
     # shellcheck disable=SC2086
     for daemon in $new; do
         [ -z "$(missing "$daemon")" ] || continue

@@ -36,8 +36,10 @@ class Builder:
         self._done("commit", "--rm", container, "base")
 
     def build(self, containerfile: Path, name: str) -> None:
-        """Builds from `base`, whatever image the file names."""
-        options = ["--isolation", "chroot", "--pull-never", "--from", "localhost/base", "--tag", name]
+        """Builds from `base`, whatever image the file names, and from nothing where it names none."""
+        options = ["--isolation", "chroot", "--pull-never", "--tag", name]
+        if ("FROM", "scratch") not in _steps(containerfile):
+            options += ["--from", "localhost/base"]
         self._done("build", *options, "--file", str(containerfile), str(containerfile.parents[1]))
 
     def run(self, name: str, *command: str) -> str:
@@ -45,6 +47,11 @@ class Builder:
         container = self._done("from", "--pull-never", f"localhost/{name}").strip()
         rights = [f"--cap-add=CAP_{name.upper()}" for name in _LAB]
         return self._done("run", "--isolation", "chroot", *rights, container, "--", *command)
+
+    def files(self, name: str) -> Path:
+        """The root of a container of the image."""
+        container = self._done("from", "--pull-never", f"localhost/{name}").strip()
+        return Path(self._done("mount", container).strip())
 
     def save(self, name: str, archive: Path, tag: str) -> None:
         """Writes an image as one file, which `podman load` and `docker load` take, as NAME:TAG."""

@@ -198,6 +198,18 @@ def test_the_container_is_built_and_measures(bare: CleanRoot, tmp_path: Path) ->
         assert "Throughput" in builder.run("keisoku", *command)
 
 
+@pytest.mark.skipif(shutil.which("buildah") is None, reason="there is no buildah")
+def test_the_image_of_the_far_end_has_nothing_but_its_program(tmp_path: Path) -> None:
+    containerfile = ROOT / "packaging" / "Containerfile.far"
+    with Builder(tmp_path) as builder:
+        builder.build(containerfile, "keisoku-far")
+        root = builder.files("keisoku-far")
+        assert [str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()] == ["keisoku-far"]
+        words = ["chroot", "--userspec=65534:65534", str(root), *entry_point(containerfile), "--version"]
+        said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+        assert said.startswith("keisoku-far ")
+
+
 def test_the_steps_of_the_containerfile_make_a_root_that_measures(bare: CleanRoot) -> None:
     carried_out(CONTAINERFILE, bare)
     entry = entry_point(CONTAINERFILE)

@@ -1,11 +1,13 @@
 """Whether interruptions between two ends are recovered: seeded interruptions of known length on a path of namespaces.
 
-    python benchmarks/accuracy/outage.py [CASES] [FIRST] [SEED]
+    python benchmarks/accuracy/outage.py [CASES] [FIRST] [SEED] [CAUSE…]
     python benchmarks/accuracy/outage.py quiet SECONDS
+    python benchmarks/accuracy/outage.py most FLOWS INTERVAL_MS
 
 A case has 1 to 100 flows of UDP or TCP, IPv4 or IPv6, an interval of 1 to 20 ms, and an interruption of 2 ms to 20 s by
-a route, nftables or a link of the router between, or a stop of the program at the far end, which is none of the path.
-The truth is known to the time that the kernel's call took. docs/how-we-know/paths-and-streams.md has the tables; their
+a route, nftables, a link, a moved port or address, by a far end that is killed and started again, or by a stop of it,
+which is none of the path. The truth is known to the time that the kernel's call took. `most` has one interruption of
+0.5 s at a rate of your choice. docs/how-we-know/paths-and-streams.md has the tables; their
 seed is not that of the test ladder.
 """
 
@@ -17,12 +19,15 @@ import math
 import random
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, TcpWatch, Truth
+from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, FlowWatch, Truth, frozen
+from support.outage_routers import SERVICE, BgpBed, VrrpBed
 
 from keisoku.subjects.stream.outage.analysis import Outcome, outcome_of
 from keisoku.subjects.stream.outage.measure import last_record
@@ -37,7 +42,13 @@ MOST_TCP_S = 4.0
 """TCP waits as long again before it sends again."""
 STAMP_NS = 2_000_000
 """By which the clock of the kernel's stamps is read off at most, and a program is woken late."""
-STOPPED = "far end stopped"
+STOPPED, FROZEN, KILLED = "far end stopped", "far end frozen", "far end killed"
+OF_HOST = (STOPPED, FROZEN)
+"""Of the far end's host, and none of the path."""
+BEDS = {"VRRP": VrrpBed, "BGP withdrawal": BgpBed}
+"""Causes with a bed of their own, in which daemons decide when the way is there again."""
+UDP_ONLY = (KILLED, "address moved", *BEDS)
+"""With TCP the truth of these is not known: what passes an interface is not what an application gets."""
 CAUSES = (
     "blackhole forward",
     "blackhole reverse",
@@ -45,12 +56,19 @@ CAUSES = (
     "blackhole IPv6",
     "nftables",
     "link down",
+    "interface moved",
+    "address moved",
     STOPPED,
+    FROZEN,
+    KILLED,
+    *BEDS,
 )
 DIRECTIONS = {
     "blackhole forward": ("forward",),
     "blackhole reverse": ("reverse",),
+    "BGP withdrawal": ("forward",),
     STOPPED: (),
+    FROZEN: (),
 }
 """Where a cause interrupts only these."""
 
@@ -72,15 +90,21 @@ class Case:
     invented: int = 0
     width_ns: float = 0.0
 
+    @property
+    def seen(self) -> bool:
+        """Whether the truth is what another program sees at the receiving host."""
+        return self.tcp or self.cause in BEDS
 
-def drawn(number: int, seed: str) -> Case:
-    """The case of this number."""
+
+def drawn(number: int, seed: str, causes: Sequence[str] = CAUSES) -> Case:
+    """The case of this number, of one of these causes."""
     chance = random.Random(f"{seed} {number}")
     flows = round(10 ** chance.uniform(0, 2))
     interval_s = max(chance.choice((0.001, 0.005, 0.01, 0.02)), flows / MOST_PER_SECOND)
     tcp = chance.random() < 0.4
     length_s = 10 ** chance.uniform(math.log10(0.002), math.log10(MOST_TCP_S if tcp else 20))
-    return Case(chance.choice(CAUSES), tcp, flows, interval_s, length_s)
+    cause = chance.choice(causes)
+    return Case(cause, tcp and cause not in UDP_ONLY, flows, interval_s, length_s)
 
 
 Progress = dict[str, dict[int, list[int]]]
@@ -88,18 +112,21 @@ Progress = dict[str, dict[int, list[int]]]
 
 def measured(bed: Bed, far: FarEnd, case: Case) -> tuple[Outcome, Progress]:
     """Carries it out; with TCP also when data came on at each host, by the client's port."""
-    address = FAR6 if case.cause == "blackhole IPv6" else FAR
+    address = {"blackhole IPv6": FAR6, "BGP withdrawal": SERVICE}.get(case.cause, FAR)
     settings = OutageSettings(host=f"{address}@{bed.name('near')}", flows=case.flows, interval_s=case.interval_s)
     watches = {}
-    if case.tcp:
-        watches = {name: TcpWatch(bed, key, PORT + 1) for name, key in (("forward", "far"), ("reverse", "near"))}
+    if case.seen:
+        port = PORT + case.tcp
+        watches = {name: FlowWatch(bed, key, port) for name, key in (("forward", "far"), ("reverse", "near"))}
     session = OutageSession(settings, tcp=case.tcp)
     try:
-        time.sleep(BEFORE_S)
-        begin, end = (far.stop, far.go_on) if case.cause == STOPPED else bed.causes()[case.cause]
-        case.truth = bed.interrupted(begin, end, case.length_s)
+        kept_up(session, BEFORE_S)
+        with frozen(far.child.pid) as freezing:
+            of_far = {STOPPED: (far.stop, far.go_on), FROZEN: freezing, KILLED: (far.kill, far.start)}
+            case.truth = bed.interrupted(*(of_far.get(case.cause) or bed.causes()[case.cause]), case.length_s)
         # TCP sends again after twice the time each time, so that it may be back as late again.
-        time.sleep(AFTER_S + (1.2 * case.length_s + 0.5 if case.tcp else 0.0))
+        later_s = (1.2 * case.length_s + 0.5) * case.tcp + 2.0 * (case.cause in (KILLED, *BEDS))
+        kept_up(session, AFTER_S + later_s)
         found = outcome_of(json.loads(last_record(session, [])))
     finally:
         session.close()
@@ -107,14 +134,22 @@ def measured(bed: Bed, far: FarEnd, case: Case) -> tuple[Outcome, Progress]:
     return found, progress
 
 
-def stall_ns(times: list[int], truth: Truth, interval_ns: float) -> tuple[float, float] | None:
-    """For how long an application got nothing around the truth: less an interval at most, as nothing was due."""
+def kept_up(session: OutageSession, seconds: float) -> None:
+    """Goes on for so long, as the measurement itself does."""
+    until_s = time.monotonic() + seconds
+    while (left_s := until_s - time.monotonic()) > 0:
+        session.keep_up(json.loads(session.near.glance()))
+        time.sleep(min(left_s, 0.1))
+
+
+def stall_ns(times: list[int], truth: Truth, unknown_ns: float, slack_ns: float) -> tuple[float, float] | None:
+    """For how long nothing came around the truth: less a time at most in which nothing was due."""
     gaps = [
         later - one
         for one, later in itertools.pairwise(times)
-        if later >= truth.begun_ns[0] and one <= truth.ended_ns[1] + SLACK_NS
+        if later >= truth.begun_ns[0] and one <= truth.ended_ns[1] + slack_ns
     ]
-    return (max(gaps) - interval_ns - STAMP_NS, max(gaps) + STAMP_NS) if gaps else None
+    return (max(gaps) - unknown_ns - STAMP_NS, max(gaps) + STAMP_NS) if gaps else None
 
 
 def is_blind(found: Outcome, direction: str, truth: Truth) -> bool:
@@ -127,20 +162,23 @@ def judge(case: Case, found: Outcome, progress: Progress) -> None:
     """Compares each flow with the truth."""
     truth, begun_ns = case.truth, found.begun_ns
     assert truth is not None
-    window = truth.begun_ns[0] - begun_ns - SLACK_NS, truth.ended_ns[1] - begun_ns + SLACK_NS
+    slack_ns = SLACK_NS + (2e9 if case.cause in BEDS else 0)
+    window = truth.begun_ns[0] - begun_ns - SLACK_NS, truth.ended_ns[1] - begun_ns + slack_ns
     for direction, flows in found.directions.items():
         hit = direction in DIRECTIONS.get(case.cause, ("forward", "reverse"))
         for flow in flows:
             own = [one for one in flow.of_path if one.end.highest >= window[0] and one.begin.lowest <= window[1]]
             case.invented += len(flow.of_path) - len(own)
-            if case.cause == STOPPED or not (hit or case.tcp):
+            if case.cause in OF_HOST or not (hit or case.tcp):
                 case.invented += len(own)
                 continue
             least, most = map(float, truth.length_ns)
-            if case.tcp:
+            if case.seen:
                 # What is lost on the one way keeps acknowledgements of the other back, and may stall it as well.
                 port = int(flow.local.rpartition(":")[2])
-                stall = stall_ns(progress[direction].get(port, []), truth, found.interval_ns)
+                # A packet that is lost says when the way was away, a byte that waits does not.
+                unknown_ns = found.interval_ns * (1 if case.tcp else 2)
+                stall = stall_ns(progress[direction].get(port, []), truth, unknown_ns, slack_ns)
                 if stall is None:
                     continue
                 least, most = stall
@@ -180,19 +218,44 @@ def quiet(bed: Bed, seconds: float) -> None:
         )
 
 
+def most(bed: Bed, far: FarEnd, flows: int, interval_s: float) -> None:
+    """Prints what became of one interruption at this rate, and what was sent."""
+    case = Case("blackhole both", False, flows, interval_s, 0.5)
+    found, _ = measured(bed, far, case)
+    judge(case, found, {})
+    for name, each in found.directions.items():
+        sent, lost = (sum(getattr(flow, what) for flow in each) for what in ("sent", "lost"))
+        end = found.ends["near" if name == "forward" else "far"]
+        print(
+            f"{name}: {sent} sent in {found.length_ns / 1e9:.2f} s, {lost} lost, {end.not_sent} due while the sender "
+            f"was away (at most {end.longest_blind_ns / 1e6:.1f} ms at once)"
+        )
+    print(case)
+
+
 def main() -> None:
     """Prints a line for each case, and the table."""
     words = sys.argv[1:]
-    with Bed() as bed, bed.far_end() as far:
+    with ExitStack() as stack:
+        bed = stack.enter_context(Bed())
+        far = stack.enter_context(bed.far_end())
         if words and words[0] == "quiet":
             quiet(bed, float(words[1]))
             return
+        if words and words[0] == "most":
+            most(bed, far, int(words[1]), float(words[2]) / 1e3)
+            return
         count, first = (int(words[place]) if len(words) > place else default for place, default in ((0, 200), (1, 0)))
         seed = words[2] if len(words) > 2 else "outage"
+        causes = words[3:] or CAUSES
         cases = []
         for number in range(first, first + count):
-            case = drawn(number, seed)
-            judge(case, *measured(bed, far, case))
+            case = drawn(number, seed, causes)
+            if case.cause in BEDS:
+                with BEDS[case.cause]() as own, own.far_end() as own_far:
+                    judge(case, *measured(own, own_far, case))
+            else:
+                judge(case, *measured(bed, far, case))
             cases.append(case)
             print(number, case, flush=True)
     heads = [

@@ -9,12 +9,13 @@ pub mod arrivals;
 mod connection;
 pub mod far;
 pub mod host_watch;
+pub mod join;
+pub mod local_addresses;
 pub mod near;
 pub mod packet;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod schedule;
-pub mod service;
 mod socket;
 
 /// The most flows of a measurement.

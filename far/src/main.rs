@@ -6,6 +6,7 @@
 mod capacity;
 mod clock_state;
 mod host;
+mod iperf3;
 mod key;
 mod options;
 mod path;

@@ -1,5 +1,6 @@
 //! What a service is. Each is a file in `service/` and a line in `table`.
 
+pub mod iperf3;
 pub mod outage;
 pub mod path;
 pub mod reflect;

@@ -1,7 +1,7 @@
-//! How the two ends of a measurement communicate: control over TCP, and a server with one client at a time.
+//! How the two ends of a measurement communicate: control over TCP, and a server of clients.
 
 pub mod busy;
+pub mod clients;
 pub mod control;
-pub mod one_client;
 pub mod peer;
 pub mod sockets;

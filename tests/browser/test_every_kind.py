@@ -75,6 +75,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         ports = {"stream": str(streams), "capacity": str(capacity)}
         for name, service in (("train", "path"), ("delay", "reflect"), ("outage", "outage")):
             ports[name] = str(stack.enter_context(FarEnd(service, HERE)).port)
+        mesh = stack.enter_context(FarEnd("outage", Place("127.0.0.2"), "--mesh")).port
+        ports["mesh"] = str(stack.enter_context(FarEnd("outage", HERE, "--mesh", port=mesh)).port)
         yield {name: str(folder / file) for name, file in files.items()} | ports
 
 

@@ -55,6 +55,8 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         files = str(tmp_path_factory.mktemp("came"))
         streams, capacity = stack.enter_context(FarEnd("stream", HERE, "--files", files, "--capacity=0")).ports
         train = str(stack.enter_context(FarEnd("path", HERE)).port)
+        mesh = stack.enter_context(FarEnd("outage", Place("127.0.0.2"), "--mesh")).port
+        stack.enter_context(FarEnd("outage", HERE, "--mesh", port=mesh))
         yield {
             **dict.fromkeys((name for name in MODULES if name.partition(" ")[0] in ("stream", "line")), str(streams)),
             "stream capacity": str(capacity),
@@ -62,6 +64,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "path clocks": train,
             "path delay": str(stack.enter_context(FarEnd("reflect", HERE)).port),
             **dict.fromkeys(("outage udp", "outage tcp"), str(stack.enter_context(FarEnd("outage", HERE)).port)),
+            "outage mesh": str(mesh),
         }
 
 
@@ -367,6 +370,7 @@ def test_every_entry_that_the_server_carries_out_starts_from_its_form(
     values = {
         "host": "127.0.0.1",
         "target": "dns:127.0.0.1",
+        "ends": "127.0.0.1,127.0.0.2",
         "port": far.get(name, ""),
         "reads": "1000",
         "rounds": "100",

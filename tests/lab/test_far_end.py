@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,6 +83,52 @@ def test_it_sends_trains_in_an_empty_root_without_any_right(tmp_path: Path) -> N
         for direction in ("forward", "reverse"):
             (train,) = session.run([TrainPlan("probe", direction, 1000, 5)], 0.001).trains()
             assert train.complete
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-R",), ("--bidir",), ("-P", "3"), ("-P", "3", "-R", "-O", "1")], ids=" ".join
+)
+@pytest.mark.parametrize("protocol", ["TCP", "UDP"])
+def test_it_answers_real_clients_of_iperf3_in_an_empty_root(
+    tmp_path: Path, protocol: str, options: tuple[str, ...]
+) -> None:
+    words = [
+        "iperf3",
+        "-c",
+        "127.0.0.1",
+        "-t",
+        "2",
+        "-J",
+        "-b",
+        "20M",
+        *options,
+        *(["-u"] if protocol == "UDP" else []),
+    ]
+    with alone(tmp_path, "iperf3") as (port, _):
+        done = subprocess.run([*words, "-p", str(port)], stdout=subprocess.PIPE, text=True, check=False)
+    said = json.loads(done.stdout)
+    assert done.returncode == 0 and "error" not in said, said.get("error")
+    ends = said["end"]["streams"]
+    assert len(ends) == (3 if "-P" in options else 2 if "--bidir" in options else 1)
+    for stream in ends:
+        if protocol == "UDP":
+            whole = stream["udp"]
+            assert whole["packets"] > 0 and 0 <= whole["lost_packets"] < whole["packets"]
+            # Two seconds of 20 Mbit/s are 153 datagrams of 32 KiB, also where one second before was left out.
+            assert whole["packets"] > 80
+        else:
+            sent, received = stream["sender"]["bytes"], stream["receiver"]["bytes"]
+            # What is under way when the client ends is received by nobody.
+            assert 0 < received <= sent
+
+
+def test_a_second_client_of_iperf3_is_told_to_wait(tmp_path: Path) -> None:
+    with alone(tmp_path, "iperf3") as (port, _), socket.create_connection(("127.0.0.1", port)) as first:
+        first.sendall(bytes(37))
+        assert first.recv(1) == b"\x09", "it asks for the parameters"
+        words = ["iperf3", "-c", "127.0.0.1", "-t", "1", "-J", "-p", str(port)]
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+        assert "busy" in json.loads(done.stdout)["error"]
 
 
 def test_a_thousand_connections_and_256_streams_need_little_memory(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 from support.command_line import keisoku, start
-from support.outage_bed import FAR, FAR6, NEIGHBOUR_ASKED_AGAIN_MS, PORT, Bed, FarEnd, Truth
+from support.outage_bed import FAR, FAR6, NEAR, NEIGHBOUR_ASKED_AGAIN_MS, PORT, Bed, FarEnd, FlowWatch, Truth, frozen
+from support.outage_routers import SERVICE, BgpBed, VrrpBed
 
+from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.outage.analysis import FlowOutcome, Outcome, outcome_of
 from keisoku.subjects.stream.outage.measure import last_record
 from keisoku.subjects.stream.outage.session import OutageSession
@@ -53,6 +56,7 @@ def until_received(session: OutageSession, more: int) -> None:
     until_s = time.monotonic() + PATIENCE_S
     while received(session) < wanted:
         assert time.monotonic() < until_s, "nothing comes"
+        session.keep_up(json.loads(session.near.glance()))
         time.sleep(0.01)
 
 
@@ -164,6 +168,98 @@ def test_a_far_end_that_is_killed_and_started_again_lets_the_client_in_again(bed
         interval = row["figures"]["interruption"]["interval"]
         # It listens a little before it says so, and is gone a little before that is noticed.
         assert abs((interval["lower"] + interval["upper"]) / 2 - (back_ns - gone_ns) / 1e9) <= 0.5
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+def test_a_near_end_with_another_address_goes_on_there(bed: Bed, far: FarEnd, tcp: bool) -> None:
+    session = session_of(bed, tcp=tcp, flows=3)
+    until_received(session, 100)
+    other = NEAR[:-1] + "9"
+
+    def move(old: str, new: str) -> None:
+        bed.address("near", "del", old)
+        bed.address("near", "add", new)
+
+    begun_ns = time.monotonic_ns()
+    move(NEAR, other)
+    try:
+        until_received(session, 100)
+        over_ns = time.monotonic_ns()
+        found = outcome(session)
+    finally:
+        move(other, NEAR)
+    for flows in found.directions.values():
+        for flow in flows:
+            one = max(flow.of_path, key=lambda one: one.length.likely)
+            assert one.ended == "another address"
+            # Nothing came for a second before the far end was asked.
+            assert one.length.highest >= 1e9 and one.length.lowest <= over_ns - begun_ns
+
+
+def test_a_far_end_that_answers_at_another_address_of_its_name_is_followed_there(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a name server says is given here: both addresses of the far host."""
+    other = FAR[:-1] + "9"
+    monkeypatch.setattr(Place, "addresses", lambda _: [FAR, other])
+    bed.address("far", "add", other)
+    with bed.far_end():
+        session = session_of(bed)
+        until_received(session, 50)
+        bed.nft("drop far")
+        try:
+            until_received(session, 50)
+        finally:
+            bed.nft("pass")
+        assert [one["remote"] for one in session.sessions] == [FAR, other]
+        found = outcome(session)
+    bed.address("far", "del", other)
+    for flows in found.directions.values():
+        assert max(flows[0].of_path, key=lambda one: one.length.likely).ended == "another address"
+
+
+@pytest.mark.parametrize("cause", ["interface moved", "address moved"])
+def test_what_moves_to_another_namespace_is_gone_for_so_long(bed: Bed, cause: str) -> None:
+    with bed.far_end():
+        session = session_of(bed, flows=3)
+        until_received(session, 60)
+        truth = bed.interrupted(*bed.causes()[cause], 0.3)
+        until_received(session, 60)
+        found = outcome(session)
+    for flows in found.directions.values():
+        for flow in flows:
+            check(flow, truth)
+
+
+@pytest.mark.parametrize("bed_of", [VrrpBed, BgpBed])
+def test_routers_that_switch_over_are_seen_as_by_another_program(bed_of: type[VrrpBed | BgpBed]) -> None:
+    with bed_of() as own, own.far_end():
+        watch = FlowWatch(own, "far", PORT)
+        host = SERVICE if bed_of is BgpBed else FAR
+        session = session_of(own, host=host, flows=3)
+        until_received(session, 60)
+        (change,) = own.causes().values()
+        truth = own.interrupted(*change, 0.3)
+        until_received(session, 300)
+        found, progress = outcome(session), watch.end()
+    for flow in found.directions["forward"]:
+        times = progress[int(flow.local.rpartition(":")[2])]
+        gap_ns = max(later - one for one, later in itertools.pairwise(times) if later >= truth.begun_ns[0])
+        one = max(flow.of_path, key=lambda one: one.length.likely)
+        # Between two packets that came the way was away for less than that, and for two intervals less at least.
+        assert one.length.lowest <= gap_ns + HELD_NS and one.length.highest >= gap_ns - 2e7 - HELD_NS
+
+
+def test_a_frozen_far_end_is_no_interruption_of_the_path(bed: Bed, far: FarEnd) -> None:
+    session = session_of(bed, flows=5)
+    until_received(session, 100)
+    with frozen(far.child.pid) as freezing:
+        bed.interrupted(*freezing, 0.8)
+    until_received(session, 100)
+    found = outcome(session)
+    for flows in found.directions.values():
+        assert [flow.of_path for flow in flows] == [[]] * 5
+    assert found.ends["far"].longest_ns >= 7e8
 
 
 def test_markers_and_a_command_are_dated(bed: Bed, far: FarEnd, tmp_path: Path) -> None:

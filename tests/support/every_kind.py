@@ -68,6 +68,7 @@ OTHERS = {
     "stream capacity": "127.0.0.1 --port {capacity} --duration 2s --sub-interval 0.5s",
     "outage udp": "127.0.0.1 --port {outage} --duration 1s",
     "outage tcp": "127.0.0.1 --port {outage} --duration 1s",
+    "outage mesh": "127.0.0.1 127.0.0.2 --port {mesh} --duration 1s",
     "outage service": "tcp:127.0.0.1:{outage} --duration 1s",
     "stream crr": "127.0.0.1 --port {stream} --duration 0.5s",
     "stream udp-rr": "127.0.0.1 --port {stream} --duration 0.5s",

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class Bed:
         number = next(_numbers)
         names = {"near": "tester", "router": "router1", "far": "far", "spare": "target"}
         self.of = {key: Namespace(f"keisoku-{os.getpid()}-{number}-{name}") for key, name in names.items()}
-        self._route: dict[str, IPRoute] = {}
+        self.route: dict[str, IPRoute] = {}
 
     def __enter__(self) -> Bed:
         self._entries = [record("namespace", name=one.name) for one in self.of.values()]
@@ -59,41 +59,44 @@ class Bed:
             for one in self.of.values():
                 one.create()
             for key, one in self.of.items():
-                self._route[key] = IPRoute(netns=str(one.path))
-            self._link("near", "a", NEAR, NEAR6)
-            self._link("far", "b", FAR, FAR6)
-            run_in_namespace(self.of["router"].path, _forward)
+                self.route[key] = IPRoute(netns=str(one.path))
+            self._build()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for route in self._route.values():
+        for route in self.route.values():
             route.close()
         undo(*self._entries)
+
+    def _build(self) -> None:
+        self._link("near", "a", NEAR, NEAR6)
+        self._link("far", "b", FAR, FAR6)
+        run_in_namespace(self.of["router"].path, forward)
 
     def name(self, key: str) -> str:
         return self.of[key].name
 
     def index(self, key: str, name: str) -> int:
-        return int(self._route[key].link_lookup(ifname=name)[0])
+        return int(self.route[key].link_lookup(ifname=name)[0])
 
     def _link(self, key: str, name: str, address: str, address6: str) -> None:
         """The host `key` behind the router's port `name`."""
         with self.of[key].path.open("rb") as there:
-            router = self._route["router"]
+            router = self.route["router"]
             router.link("add", ifname=name, kind="veth", peer={"ifname": "eth0", "net_ns_fd": there.fileno()})
         gateway, gateway6 = address[:-1] + "1", address6[:-1] + "1"
-        run_in_namespace(self.of["router"].path, lambda: _raise(name, [(gateway, 24), (gateway6, 64)], None))
+        run_in_namespace(self.of["router"].path, lambda: raised(name, [(gateway, 24), (gateway6, 64)], None))
         ways = (gateway, gateway6)
-        run_in_namespace(self.of[key].path, lambda: _raise("eth0", [(address, 24), (address6, 64)], ways))
+        run_in_namespace(self.of[key].path, lambda: raised("eth0", [(address, 24), (address6, 64)], ways))
 
     # What interrupts the way: each returns what makes it, and what ends it.
 
     def causes(self) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
         """Those whose begin and end are one call each, by name; they interrupt one direction or both."""
-        router = self._route["router"]
+        router = self.route["router"]
         b = self.index("router", "b")
 
         def blackhole(*addresses: str) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -111,15 +114,37 @@ class Bed:
             "blackhole IPv6": blackhole(FAR6, NEAR6),
             "nftables": (lambda: self.nft("drop"), lambda: self.nft("pass")),
             "link down": (lambda: router.link("set", index=b, state="down"), lambda: self._up(b)),
+            "interface moved": (self._move, self._move_back),
+            "address moved": (lambda: self.address("far", "del", FAR), lambda: self.address("far", "add", FAR)),
         }
 
+    def _move(self) -> None:
+        """The router's port to the far end is in another namespace, as that of a virtual machine on its way."""
+        _into(self.route["router"], self.index("router", "b"), self.of["spare"])
+
+    def _move_back(self) -> None:
+        _into(self.route["spare"], self.index("spare", "b"), self.of["router"])
+        run_in_namespace(
+            self.of["router"].path, lambda: raised("b", [(FAR[:-1] + "1", 24), (FAR6[:-1] + "1", 64)], None)
+        )
+
+    def address(self, key: str, what: str, address: str) -> None:
+        """An address leaves a host ('del'), or comes to it ('add'); its programs run on."""
+        route = self.route[key]
+        route.addr(what, index=self.index(key, "eth0"), address=address, prefixlen=24)
+        if what == "add":
+            gateway = address.rpartition(".")[0] + ".1"
+            route.route("replace", dst="0.0.0.0/0", gateway=gateway)
+
     def _up(self, index: int) -> None:
-        self._route["router"].link("set", index=index, state="up")
+        self.route["router"].link("set", index=index, state="up")
 
     def nft(self, what: str) -> None:
         """Drops what is forwarded by nftables, or ends that."""
         text = {
             "drop": "add table inet t; add chain inet t f { type filter hook forward priority 0; policy drop; }",
+            "drop far": "add table inet t; add chain inet t f { type filter hook forward priority 0; }; "
+            f"add rule inet t f ip daddr {FAR} drop; add rule inet t f ip saddr {FAR} drop",
             "pass": "delete table inet t",
         }[what]
         subprocess.run(["ip", "netns", "exec", self.name("router"), "nft", text], check=True)
@@ -168,6 +193,26 @@ class FarEnd:
         self.child.wait()
 
 
+@contextmanager
+def frozen(pid: int) -> Iterator[tuple[Callable[[], object], Callable[[], object]]]:
+    """What freezes a process by a control group of version 2, and what lets it go on."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+    group = Path(mounts[0]) / f"keisoku-{os.getpid()}-{next(_numbers)}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(pid))
+    try:
+        yield lambda: (group / "cgroup.freeze").write_text("1"), lambda: (group / "cgroup.freeze").write_text("0")
+    finally:
+        with suppress(ProcessLookupError):
+            (group.parent / "cgroup.procs").write_text(str(pid))
+        group.rmdir()
+
+
+def _into(route: IPRoute, index: int, place: Namespace) -> None:
+    with place.path.open("rb") as there:
+        route.link("set", index=index, net_ns_fd=there.fileno())
+
+
 def _timed(call: Callable[[], object]) -> tuple[int, int]:
     before = time.monotonic_ns()
     call()
@@ -178,13 +223,13 @@ def _sleep_until(until_ns: int) -> None:
     time.sleep(max(0.0, (until_ns - time.monotonic_ns()) / 1e9))
 
 
-def _forward() -> None:
+def forward() -> None:
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     Path("/proc/sys/net/ipv6/conf/all/forwarding").write_text("1")
     Path("/proc/sys/net/ipv6/conf/all/keep_addr_on_down").write_text("1")
 
 
-def _raise(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, str] | None) -> None:
+def raised(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, ...] | None) -> None:
     for setting in ("accept_dad", "dad_transmits"):
         Path(f"/proc/sys/net/ipv6/conf/{name}/{setting}").write_text("0")
     for version in (4, 6):
@@ -201,9 +246,9 @@ def _raise(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, str
             route.route("add", dst=whole, gateway=gateway)
 
 
-class TcpWatch:
-    """What a host's interface sees of TCP connections to one port or from it: when each flow went on, in order, by the
-    kernel's stamps of packets that come. An application can have no byte before that."""
+class FlowWatch:
+    """What a host's interface sees of flows to one port or from it: when each went on, by the kernel's stamps of what
+    comes. TCP goes on where its bytes are in order: an application can have none before that."""
 
     def __init__(self, bed: Bed, key: str, port: int) -> None:
         self._port, self._over = port, threading.Event()
@@ -215,7 +260,7 @@ class TcpWatch:
         self._thread.start()
 
     def end(self) -> dict[int, list[int]]:
-        """When data came on in each flow (by the client's port), in ns of CLOCK_MONOTONIC."""
+        """When each flow went on (by the client's port), in ns of CLOCK_MONOTONIC."""
         self._over.set()
         self._thread.join()
         self._socket.close()
@@ -245,12 +290,15 @@ class TcpWatch:
             header, length, protocol = 4 * (data[0] & 15), int.from_bytes(data[2:4], "big"), data[9]
         else:
             header, length, protocol = 40, 40 + int.from_bytes(data[4:6], "big"), data[6]
-        if protocol != 6:
+        if protocol not in (6, 17):
             return
         source, target, sequence = struct.unpack_from("!HHI", data, header)
         if self._port not in (source, target):
             return
         flow = source if target == self._port else target
+        if protocol == 17:
+            self._progress.setdefault(flow, []).append(at_ns)
+            return
         count = length - header - 4 * (data[header + 12] >> 4)
         if data[header + 13] & 2:
             self._expected[flow] = sequence + 1

@@ -1,6 +1,7 @@
 //! `Far`: the other end. It answers nobody that was not let in (`open`): packets with a token that it drew, from the address
 //! that it was drawn for. To those it sends a stream of its own, at the rate that was asked for, until `close`, or until it
-//! has heard nothing for long enough. To all others it sends nothing, or, where their packets have the form of ours, half as
+//! has heard nothing for long enough. It may also be told to send to another far end that has let it in (`join`): then
+//! both are ends of a mesh. To all others it sends nothing, or, where their packets have the form of ours, half as
 //! many bytes as came.
 
 use std::collections::{BTreeMap, HashMap};
@@ -45,7 +46,7 @@ const LISTENERS: u64 = 1 << 32;
 const CONNECTIONS: u64 = 1 << 33;
 
 /// What a client wants.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Wanted {
     pub flows: usize,
     pub interval_ns: u64,
@@ -54,8 +55,16 @@ pub struct Wanted {
     pub first: u64,
 }
 
-/// Where a client may send, and with which token.
+/// What came of a session, as whoever asked for it looks at it while it goes on.
 #[derive(Debug, Serialize)]
+pub struct Look {
+    pub received: u64,
+    /// For how long nothing has come.
+    pub silent_ns: u64,
+}
+
+/// Where a client may send, and with which token.
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Opened {
     pub token: u64,
     pub port: u16,
@@ -112,6 +121,10 @@ struct Session {
     local: IpAddr,
     opened_ns: u64,
     heard_ns: u64,
+    /// When whoever asked for it looked at it last.
+    looked_ns: u64,
+    /// Whether this end was told to send: two ends that hear each other would never end by themselves.
+    joined: bool,
     schedule: Schedule,
     flows: Vec<Flow>,
     delays: Delays,
@@ -178,6 +191,50 @@ impl Far {
     /// Lets a client at `peer` in, which reached this host at `local`. The error is one sentence for it.
     pub fn open(&self, wanted: &Wanted, peer: IpAddr, local: IpAddr) -> Result<Opened, String> {
         self.locked().open(wanted, peer, local)
+    }
+
+    /// Whether there is such a session of a client at this address.
+    pub fn knows(&self, token: u64, peer: IpAddr) -> bool {
+        let state = self.locked();
+        state
+            .sessions
+            .get(&token)
+            .is_some_and(|own| own.peer == peer)
+    }
+
+    /// Sends to another far end, at `to`, which has let this one in with `token` where it comes from `local`: both then hold
+    /// the same session. It goes on as long as somebody looks at it. The error is one sentence for whoever wants it.
+    pub fn join(
+        &self,
+        wanted: &Wanted,
+        token: u64,
+        to: SocketAddr,
+        local: IpAddr,
+    ) -> Result<(), String> {
+        let mut state = self.locked();
+        state.has_room(wanted)?;
+        state.listen_for(local)?;
+        let mut session = Session::new(wanted, to.ip().to_canonical(), local, monotonic_ns());
+        session.joined = true;
+        for flow in &mut session.flows {
+            flow.to = Some(Way::Udp(KernelAddress::of(to)));
+            flow.from.push((session.opened_ns, to));
+        }
+        state.sessions.insert(token, session);
+        Ok(())
+    }
+
+    /// What came of a session until now; it goes on as long as somebody looks. `None` if there is no such session.
+    pub fn look(&self, token: u64) -> Option<Look> {
+        let mut state = self.locked();
+        let session = state.sessions.get_mut(&token)?;
+        let now_ns = monotonic_ns();
+        session.looked_ns = now_ns;
+        let flows = session.flows.iter();
+        Some(Look {
+            received: flows.map(|flow| flow.arrivals.heard().1).sum(),
+            silent_ns: now_ns.saturating_sub(session.heard_ns),
+        })
     }
 
     /// `None` if there is no such session.
@@ -268,6 +325,28 @@ impl State {
     }
 
     fn open(&mut self, wanted: &Wanted, peer: IpAddr, local: IpAddr) -> Result<Opened, String> {
+        self.has_room(wanted)?;
+        let port = self.listen_for(local)?;
+        let tcp_port = self
+            .wait_for_connections(local)
+            .map_err(|error| format!("cannot open a TCP port at {local}: {error}"))?;
+        let token = drawn().map_err(|error| format!("has no random numbers: {error}"))?;
+        let session = Session::new(wanted, peer, local, monotonic_ns());
+        self.sessions.insert(token, session);
+        Ok(Opened {
+            token,
+            port,
+            tcp_port,
+        })
+    }
+
+    fn listen_for(&mut self, local: IpAddr) -> Result<u16, String> {
+        self.listen(local)
+            .map_err(|error| format!("cannot open a UDP port at {local}: {error}"))
+    }
+
+    /// Whether one more session may be had. The error is one sentence for whoever asks.
+    fn has_room(&mut self, wanted: &Wanted) -> Result<(), String> {
         if !(1..=MOST_FLOWS).contains(&wanted.flows) || wanted.interval_ns == 0 {
             return Err(format!("serves 1 to {MOST_FLOWS} flows"));
         }
@@ -276,8 +355,8 @@ impl State {
         };
         let now_ns = monotonic_ns();
         self.sessions
-            .retain(|_, session| now_ns.saturating_sub(session.heard_ns) < KEPT_NS);
-        let others = self.sessions.values().filter(|one| one.is_heard(now_ns));
+            .retain(|_, session| now_ns.saturating_sub(session.wanted_ns()) < KEPT_NS);
+        let others = self.sessions.values().filter(|one| one.is_wanted(now_ns));
         let busy: u64 = others
             .map(|one| {
                 let (interval_ns, flows) = one.schedule.pace();
@@ -293,47 +372,14 @@ impl State {
                 self.most_per_second
             ));
         }
-        let port = self
-            .listen(local)
-            .map_err(|error| format!("cannot open a UDP port at {local}: {error}"))?;
-        let tcp_port = self
-            .wait_for_connections(local)
-            .map_err(|error| format!("cannot open a TCP port at {local}: {error}"))?;
-        let token = drawn().map_err(|error| format!("has no random numbers: {error}"))?;
-        let flow = |_| Flow {
-            to: None,
-            begun: None,
-            from: Vec::new(),
-            arrivals: Arrivals::new(wanted.quiet_ns, wanted.flows),
-        };
-        let session = Session {
-            peer,
-            local,
-            opened_ns: now_ns,
-            heard_ns: now_ns,
-            schedule: Schedule::new(
-                now_ns,
-                wanted.interval_ns,
-                wanted.flows as u64,
-                wanted.first,
-            ),
-            flows: (0..wanted.flows).map(flow).collect(),
-            delays: Delays::new(now_ns),
-            refused: BTreeMap::new(),
-        };
-        self.sessions.insert(token, session);
-        Ok(Opened {
-            token,
-            port,
-            tcp_port,
-        })
+        Ok(())
     }
 
     /// Sends what is due in all sessions, for a turn of each at most; returns the time until something is due.
     fn send(&mut self) -> u64 {
         let mut wait_ns = IDLE_NS;
         for (token, session) in &mut self.sessions {
-            if !session.is_heard(monotonic_ns()) {
+            if !session.is_wanted(monotonic_ns()) {
                 continue;
             }
             let socket = self
@@ -480,8 +526,42 @@ impl State {
 }
 
 impl Session {
-    fn is_heard(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.heard_ns) < PATIENCE_NS
+    fn new(wanted: &Wanted, peer: IpAddr, local: IpAddr, now_ns: u64) -> Self {
+        let flow = |_| Flow {
+            to: None,
+            begun: None,
+            from: Vec::new(),
+            arrivals: Arrivals::new(wanted.quiet_ns, wanted.flows),
+        };
+        Session {
+            peer,
+            local,
+            opened_ns: now_ns,
+            heard_ns: now_ns,
+            looked_ns: now_ns,
+            joined: false,
+            schedule: Schedule::new(
+                now_ns,
+                wanted.interval_ns,
+                wanted.flows as u64,
+                wanted.first,
+            ),
+            flows: (0..wanted.flows).map(flow).collect(),
+            delays: Delays::new(now_ns),
+            refused: BTreeMap::new(),
+        }
+    }
+
+    /// When there was a sign last that somebody wants it.
+    fn wanted_ns(&self) -> u64 {
+        match self.joined {
+            true => self.looked_ns,
+            false => self.heard_ns.max(self.looked_ns),
+        }
+    }
+
+    fn is_wanted(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.wanted_ns()) < PATIENCE_NS
     }
 
     fn take(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -156,6 +156,7 @@ struct Kept {
 
 struct State {
     remote: SocketAddr,
+    token: u64,
     epoll: Epoll,
     schedule: Schedule,
     flows: Vec<Flow>,
@@ -170,7 +171,6 @@ struct Orders {
     /// Nothing more is sent.
     quiet: AtomicBool,
     end: AtomicBool,
-    token: AtomicU64,
 }
 
 pub struct Near {
@@ -190,6 +190,7 @@ impl Near {
         let now_ns = monotonic_ns();
         let state = Arc::new(Mutex::new(State {
             remote: plan.remote,
+            token: plan.token,
             epoll: Epoll::new()?,
             schedule: Schedule::new(now_ns, plan.interval_ns, plan.flows as u64, 0),
             flows,
@@ -199,7 +200,6 @@ impl Near {
             sent: 0,
         }));
         let orders = Arc::new(Orders::default());
-        orders.token.store(plan.token, Ordering::Relaxed);
         let thread = thread::Builder::new()
             .name("keisoku-outage".into())
             .spawn({
@@ -218,10 +218,17 @@ impl Near {
         self.orders.quiet.store(true, Ordering::Relaxed);
     }
 
-    /// Packets from now on belong to this session.
-    pub fn renew(&self, token: u64) {
-        self.orders.token.store(token, Ordering::Relaxed);
-        for flow in &mut self.locked().flows {
+    /// Packets from now on belong to this session, and go to this address; datagrams only to one of the same family.
+    /// Connections of the session before are over: an end may have another address, at which nothing of them comes.
+    pub fn renew(&self, token: u64, remote: SocketAddr) {
+        let mut state = self.locked();
+        (state.token, state.remote) = (token, remote);
+        for flow in &mut state.flows {
+            if let Way::Tcp(tcp) = &mut flow.way
+                && tcp.connection.is_some()
+            {
+                tcp.over(monotonic_ns(), 0);
+            }
             let flow = &mut flow.kept;
             if flow.earlier.len() < EARLIER {
                 flow.earlier.push(Earlier {
@@ -324,7 +331,6 @@ fn run(plan: &Plan, state: &Mutex<State>, orders: &Orders) -> io::Result<()> {
             epoll.watch(descriptor, libc::EPOLLIN, number as u64)?;
         }
     }
-    let to = KernelAddress::of(plan.remote);
     let mut events = [NO_EVENT; 256];
     let mut due_ns = monotonic_ns();
     loop {
@@ -333,11 +339,7 @@ fn run(plan: &Plan, state: &Mutex<State>, orders: &Orders) -> io::Result<()> {
             let mut state = locked(state);
             state.watch.runs(now_ns, due_ns);
             let quiet = orders.quiet.load(Ordering::Relaxed);
-            if quiet {
-                LOOK_NS
-            } else {
-                state.send(&to, orders.token.load(Ordering::Relaxed))
-            }
+            if quiet { LOOK_NS } else { state.send() }
         };
         due_ns = monotonic_ns() + wait_ns;
         let count = epoll.wait(Some(wait_ns), &mut events)?;
@@ -357,7 +359,8 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl State {
     /// Sends what is due, for a turn at most; returns the time until the next packet is due.
-    fn send(&mut self, to: &KernelAddress, token: u64) -> u64 {
+    fn send(&mut self) -> u64 {
+        let to = KernelAddress::of(self.remote);
         for _ in 0..TURN {
             let now_ns = monotonic_ns();
             let slot = match self.schedule.next(now_ns) {
@@ -371,14 +374,14 @@ impl State {
             let packet = Packet {
                 kind: Kind::Data,
                 flow: number as u16,
-                token,
+                token: self.token,
                 number: slot / flows,
                 sent_ns: monotonic_ns(),
                 next,
                 received,
             };
             let outcome = match &mut flow.way {
-                Way::Udp(datagrams) => datagrams.send(&packet.write(), to).map(|()| true),
+                Way::Udp(datagrams) => datagrams.send(&packet.write(), &to).map(|()| true),
                 Way::Tcp(tcp) => {
                     let taken = tcp.send(&packet.write(), self.remote, &self.epoll, number);
                     Ok(taken)

@@ -1,5 +1,6 @@
 //! Python's `keisoku._core.OutageNear`.
 
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -37,9 +38,13 @@ impl OutageNear {
         py.detach(|| json(&locked(&self.near).record()))
     }
 
-    /// Packets from now on belong to this session.
-    fn renew(&self, token: u64) {
-        locked(&self.near).renew(token);
+    /// Packets from now on belong to this session, and go to this address; datagrams only to one of the same family.
+    ///
+    /// Raises ValueError for a text that is no address with a port.
+    fn renew(&self, token: u64, remote: &str) -> PyResult<()> {
+        let remote = remote.parse::<SocketAddr>().map_err(invalid)?;
+        locked(&self.near).renew(token, remote);
+        Ok(())
     }
 
     /// Sends nothing more; what still comes is kept.

@@ -13,8 +13,8 @@ use super::noise::stamp_noise;
 use super::probe::{TOKEN_BYTES, Token, Train, bytes_of};
 use super::probe_end::ProbeEnd;
 use crate::running::plain;
+use crate::two_ended::clients::Sessions;
 use crate::two_ended::control::{Control, Message, Problem, field};
-use crate::two_ended::one_client::Sessions;
 use crate::two_ended::peer::Peer;
 
 const IDLE: Duration = Duration::from_secs(60);

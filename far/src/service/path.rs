@@ -6,7 +6,7 @@ use super::{Open, Service};
 use crate::options::{Form, Options};
 use crate::path::session::PathSessions;
 use crate::two_ended::busy::Busy;
-use crate::two_ended::one_client::Server;
+use crate::two_ended::clients::Server;
 
 pub const SERVICE: Service = Service {
     name: "path",
@@ -27,8 +27,8 @@ fn open(options: &Options) -> Result<Box<dyn Open>, String> {
     let at = options.place()?.address(options.port()?)?;
     Ok(Box::new(Server::open(
         at,
-        Arc::<Busy>::default(),
-        sessions,
+        Some(Arc::<Busy>::default()),
+        |_| Ok(sessions),
     )?))
 }
 

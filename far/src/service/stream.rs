@@ -10,7 +10,7 @@ use crate::capacity::server::CapacityServer;
 use crate::options::{Form, Options};
 use crate::stream::session::StreamSessions;
 use crate::two_ended::busy::Busy;
-use crate::two_ended::one_client::Server;
+use crate::two_ended::clients::Server;
 
 const CAPACITY_PORT: u16 = 24601;
 
@@ -73,7 +73,9 @@ fn open(options: &Options) -> Result<Box<dyn Open>, String> {
         );
     }
     let busy = Arc::<Busy>::default();
-    let server = Server::open(place.address(options.port()?)?, busy.clone(), sessions)?;
+    let server = Server::open(place.address(options.port()?)?, Some(busy.clone()), |_| {
+        Ok(sessions)
+    })?;
     let capacity = if options.has("capacity") {
         let at = place.address(options.port_of("capacity", CAPACITY_PORT)?)?;
         Some(CapacityServer::open(at, key, busy)?)

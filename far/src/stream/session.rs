@@ -21,8 +21,8 @@ use super::trial::{Protocol, StreamTrial, TransactionTrial};
 use crate::host::context::context;
 use crate::host::interface_setting::InterfaceSetting;
 use crate::host::link_rate::link_rates;
+use crate::two_ended::clients::Sessions;
 use crate::two_ended::control::{Control, Message, Problem, field};
-use crate::two_ended::one_client::Sessions;
 use crate::two_ended::peer::Peer;
 
 const IDLE: Duration = Duration::from_secs(600);

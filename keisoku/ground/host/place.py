@@ -1,6 +1,7 @@
 """Where one end of a path measurement is: a host or address, in this process's network namespace or a named one.
 
-Written HOST or HOST@NAMESPACE. It resolves names and opens TCP connections there.
+Written HOST or HOST@NAMESPACE; the latter may be container:NAME or pod:NAMESPACE/NAME. It resolves names and opens
+TCP connections there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.host.address import address_text, family, socket_address
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 
 _Outcome = TypeVar("_Outcome")
@@ -28,8 +30,9 @@ class Place:
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """Raises PlanError for a namespace that does not exist."""
+        """Raises PlanError for a namespace or a container that does not exist."""
         host, _, namespace = text.partition("@")
+        namespace = namespace_of(namespace, "host")
         place = cls(host, namespace or None)
         if namespace and not (FOLDER / namespace).exists():
             raise PlanError("host", f"there is no namespace {namespace}", f"see the names in {FOLDER}")

@@ -34,6 +34,7 @@ MODULES = {
     "outage udp": "keisoku.subjects.stream.outage.udp",
     "outage tcp": "keisoku.subjects.stream.outage.tcp",
     "outage service": "keisoku.subjects.stream.outage.service",
+    "outage mesh": "keisoku.subjects.stream.outage.mesh.measurement",
     "line survey": "keisoku.subjects.line.survey.measurement",
     "system load": "keisoku.subjects.system.load.measurement",
     "system limit": "keisoku.subjects.system.search.measurement",

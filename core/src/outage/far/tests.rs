@@ -45,6 +45,37 @@ fn both_ends_see_each_others_streams_whole() {
 }
 
 #[test]
+fn a_session_that_is_renewed_goes_on_at_the_address_of_the_next_far_end() {
+    let other: IpAddr = "127.0.0.2".parse().unwrap();
+    for tcp in [false, true] {
+        let begin = || Far::begin(None, 0, 1_000_000).unwrap();
+        let (before, behind) = (begin(), begin());
+        let first = before.open(&wanted(2), LOCAL, LOCAL).unwrap();
+        let next = behind.open(&wanted(2), LOCAL, other).unwrap();
+        let port = |opened: &Opened| if tcp { opened.tcp_port } else { opened.port };
+        let mut near = Near::begin(Plan {
+            remote: SocketAddr::new(LOCAL, port(&first)),
+            namespace: None,
+            flows: 2,
+            interval_ns: MS,
+            quiet_ns: 100 * MS,
+            token: first.token,
+            tcp,
+        })
+        .unwrap();
+        while near.glance().received < 20 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        near.renew(next.token, SocketAddr::new(other, port(&next)));
+        let came = || behind.record(next.token).unwrap().flows;
+        while came().iter().any(|flow| flow.arrivals.received < 10) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        near.end().unwrap();
+    }
+}
+
+#[test]
 fn a_client_that_was_not_let_in_is_told_so_in_fewer_bytes_and_one_of_another_host_hears_nothing() {
     let far = Far::begin(None, 0, 1_000_000).unwrap();
     let opened = far

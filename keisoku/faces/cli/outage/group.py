@@ -14,7 +14,8 @@ from keisoku.faces.cli.lazy_group import LazyGroup, Place
     sentences={
         "udp": "Measures for how long UDP to and from HOST, where 'keisoku outage serve' runs, is interrupted.",
         "tcp": "Measures for how long TCP to and from HOST, where 'keisoku outage serve' runs, stalls or is broken.",
-        "service": "Measures for how long TARGET does not answer: a ping, a STAMP reflector, DNS, TCP or HTTP.",
+        "service": "Measures for how long TARGET does not answer: a ping, a STAMP reflector, DNS, TCP, HTTP or gRPC.",
+        "mesh": "Measures for how long UDP is interrupted between each two of many ENDS, in both directions.",
     },
     places={
         "serve": Place(

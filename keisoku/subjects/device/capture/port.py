@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from keisoku.errors import PlanError
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.namespace import named
 
 _PORT = re.compile(r"(?:packet:)?(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
@@ -27,7 +28,7 @@ class CapturePort:
     def parse(cls, text: str) -> Self:
         """`eth1`, `packet:eth1`, or with the name or path of a namespace `eth1@NAMESPACE`.
 
-        Raises PlanError if `text` is no such port.
+        Raises PlanError if `text` is no such port, or names a container that is not there.
         """
         match = _PORT.fullmatch(text)
         if match is None:
@@ -35,7 +36,7 @@ class CapturePort:
                 "write INTERFACE or INTERFACE@NAMESPACE; an xdp port is captured by the command that measures there"
             )
             raise PlanError("port", f"{text!r} names no interface to capture", remedy)
-        return cls(match["interface"], named(match["namespace"]))
+        return cls(match["interface"], named(match["namespace"] and namespace_of(match["namespace"], "port")))
 
     @property
     def label(self) -> dict[str, str]:

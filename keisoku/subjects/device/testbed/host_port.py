@@ -20,6 +20,7 @@ from pyroute2 import IPRoute, NetlinkError
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.ground.host.capability import missing
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.testbed.host_port_list import HostPort, list_ports
@@ -57,8 +58,8 @@ class PortAddress:
 
     @property
     def namespace_path(self) -> Path | None:
-        """None: the namespace of this process."""
-        return named(self.namespace)
+        """None: the namespace of this process. Raises PlanError for a container that is not there."""
+        return None if self.namespace is None else named(namespace_of(self.namespace, "port"))
 
     def __str__(self) -> str:
         return (

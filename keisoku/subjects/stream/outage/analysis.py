@@ -30,7 +30,7 @@ LONG_STOP_NS = 50_000_000
 """A host that is stopped for less loses nothing: its network card, or its hypervisor, keeps what comes."""
 EDGE_NS = 10_000_000
 """How exactly the times of a stop are known."""
-End = Literal["answered again", "same session", "new session", "new connection", "never"]
+End = Literal["answered again", "same session", "new session", "new connection", "another address", "never"]
 Cause = Literal["path", "near host", "far host"]
 
 
@@ -315,9 +315,8 @@ def _restarted(direction: str, flow: int, one: Restart, begun_ns: int) -> Interr
 
     length = one.end.since(one.begin).at_least(0.0)
     lost = one.last - one.first + 1
-    return Interruption(
-        direction, flow, since(one.begin), since(one.end), length, lost, 0, "path", "new session", None, None
-    )
+    ended: End = "another address" if one.moved else "new session"
+    return Interruption(direction, flow, since(one.begin), since(one.end), length, lost, 0, "path", ended, None, None)
 
 
 def _endless(one: Interruption) -> Interruption:
@@ -370,7 +369,7 @@ def _flows(
         found = _together(list(_interruptions(direction, number, arrivals, first, offered)))
         away = sum(end - begin + 1 for begin, end in direction.skipped(number, first, max(first, offered - 1)))
         sent = max(0, offered - first - away)
-        received = min(int(arrivals["received"]), sent)
+        received = min(max(0, int(arrivals["received"]) - _behind(arrivals, offered)), sent)
         yield FlowOutcome(
             flow=number,
             local=_local(number, near, far),
@@ -419,6 +418,16 @@ def _missing(arrivals: Mapping[str, Any], first: int, offered: int) -> Iterator[
             yield int(gap["first"]), min(int(gap["last"]), offered - 1), int(gap["count"])
     if offered > (end := int(arrivals["next"])):
         yield end, offered - 1, offered - end
+
+
+def _behind(arrivals: Mapping[str, Any], offered: int) -> int:
+    """How many came of those that were due after the sender had been asked."""
+    missing = sum(
+        min(int(gap["count"]), int(gap["last"]) - max(int(gap["first"]), offered) + 1)
+        for gap in arrivals["missing"]
+        if int(gap["last"]) >= offered
+    )
+    return max(0, int(arrivals["next"]) - offered - missing)
 
 
 def _interruptions(

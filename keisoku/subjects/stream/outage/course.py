@@ -1,4 +1,4 @@
-"""What happens while interruptions are measured, and when: an event and its undoing, a command, lines of a FIFO.
+"""What happens while interruptions are measured, and when: an event and its undoing, a command, markers of others.
 
 Times are CLOCK_MONOTONIC, as those of the packets.
 """
@@ -11,13 +11,14 @@ import stat
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.subjects.device.engine.device_events import run_command
+from keisoku.subjects.stream.outage.marker_server import MarkerServer
 from keisoku.subjects.stream.outage.settings import CourseSettings
 
 _LOOK_S = 0.05
@@ -40,11 +41,14 @@ class Course:
         if settings.markers:
             self._fifo = _fifo(Path(settings.markers))
             self._threads.append(threading.Thread(target=self._read, daemon=True))
+        at = settings.markers_at
+        self._server: AbstractContextManager[Any] = nullcontext() if at is None else MarkerServer(*at, self._mark_line)
         self.begun_ns = time.monotonic_ns()
         """When it began."""
 
     def __enter__(self) -> Self:
         self.begun_ns = time.monotonic_ns()
+        self._server.__enter__()
         for thread in self._threads:
             thread.start()
         return self
@@ -57,6 +61,7 @@ class Course:
             self._child.terminate()
         for thread in self._threads:
             thread.join()
+        self._server.__exit__(kind, error, trace)
 
     @property
     def marks(self) -> list[dict[str, Any]]:
@@ -109,11 +114,17 @@ class Course:
     def _wait(self, seconds: float) -> bool:
         return self._stopped.wait(seconds)
 
-    def _mark(self, kind: str, text: str, begun_ns: int) -> None:
+    def _mark(self, kind: str, text: str, begun_ns: int) -> bool:
+        """Whether there was room for it."""
         mark = {"kind": kind, "text": text[:_MOST_LINE], "begun_ns": begun_ns, "ended_ns": time.monotonic_ns()}
         with self._lock:
-            if len(self._marks) < _MOST_MARKERS:
+            room = len(self._marks) < _MOST_MARKERS
+            if room:
                 self._marks.append(mark)
+        return room
+
+    def _mark_line(self, line: str, came_ns: int) -> bool:
+        return self._mark("marker", line, came_ns)
 
     def _read(self) -> None:
         """Lines of the FIFO; whoever writes may close it and another one open it."""
@@ -128,7 +139,7 @@ class Course:
                 now_ns = time.monotonic_ns()
                 *lines, rest = (rest + part).split(b"\n")
                 for line in lines:
-                    self._mark("marker", line.decode("utf-8", "replace").strip(), now_ns)
+                    self._mark_line(line.decode("utf-8", "replace").strip(), now_ns)
                 rest = rest[-_MOST_LINE:]
         finally:
             os.close(descriptor)

@@ -38,7 +38,7 @@ def result_of(found: Outcome, settings: CourseSettings, measurement: str, title:
             " again, or measure again when it answers"
         )
         rows.insert(0, Row(case=FORWARD, group=phrase("Direction"), figures={}, remark=missing))
-    rows += _events(found)
+    rows += events(found)
     rows += _listed(found)
     rows += _worst(found)
     rows += [_end(name, end) for name, end in found.ends.items()]
@@ -73,15 +73,15 @@ def _direction(name: str, flows: Sequence[FlowOutcome], found: Outcome, settings
     nothing = _nothing(found, name)
     figures = {
         "interruption": _longest(every, found, name),
-        "total": _time(max((flow.total for flow in affected), key=lambda time: time.likely, default=nothing)),
+        "total": time_of(max((flow.total for flow in affected), key=lambda time: time.likely, default=nothing)),
         **_counts(flows),
-        "interruptions": _count(len(every)),
-        "flows": _count(len(flows)),
-        "affected": _count(len(affected)),
-        "never": _count(sum(flow.never for flow in flows)),
+        "interruptions": count_of(len(every)),
+        "flows": count_of(len(flows)),
+        "affected": count_of(len(affected)),
+        "never": count_of(sum(flow.never for flow in flows)),
     }
     if settings.allowed_s is not None:
-        figures["budget"] = _for_budget(_longest(every, found, name), settings.allowed_s)
+        figures["budget"] = for_budget(_longest(every, found, name), settings.allowed_s)
     remarks = []
     if away := sum(flow.never for flow in flows):
         text = plural("{count} flow never came back", "{count} flows never came back", count=away)
@@ -99,23 +99,27 @@ def _direction(name: str, flows: Sequence[FlowOutcome], found: Outcome, settings
 
 def _counts(flows: Sequence[FlowOutcome]) -> dict[str, Quantity]:
     names = ("sent", "received", "lost", "held", "duplicated", "reordered")
-    return {name: _count(sum(int(getattr(flow, name)) for flow in flows)) for name in names}
+    return {name: count_of(sum(int(getattr(flow, name)) for flow in flows)) for name in names}
 
 
 def _longest(every: Sequence[Interruption], found: Outcome, direction: str) -> Quantity:
     """Of those in a direction; where the sender was away, one as long as that may have been overlooked."""
-    nothing = _nothing(found, direction)
+    return longest_of(every, _nothing(found, direction))
+
+
+def longest_of(every: Sequence[Interruption], nothing: Between) -> Quantity:
+    """In s; `nothing` is what an interruption may have lasted that was not seen."""
     if not every:
-        return _time(nothing)
+        return time_of(nothing)
     if never := [one for one in every if one.ended == "never"]:
-        return _time(max((one.length for one in never), key=lambda time: time.lowest))
+        return time_of(max((one.length for one in never), key=lambda time: time.lowest))
     lengths = [one.length for one in every]
     ends = (
         max(one.lowest for one in lengths),
         max(one.likely for one in lengths),
         max(one.highest for one in (*lengths, nothing)),
     )
-    return _time(Between(*ends))
+    return time_of(Between(*ends))
 
 
 def _nothing(found: Outcome, direction: str) -> Between:
@@ -124,7 +128,7 @@ def _nothing(found: Outcome, direction: str) -> Between:
     return Between(0.0, 0.0, found.interval_ns + (0.0 if sender is None else sender.longest_blind_ns))
 
 
-def _for_budget(longest: Quantity, budget_s: float) -> Quantity:
+def for_budget(longest: Quantity, budget_s: float) -> Quantity:
     """The end of the interval that decides, as a bound; where the budget lies inside, the lower one decides nothing."""
     if longest.interval is None:
         return longest
@@ -133,7 +137,7 @@ def _for_budget(longest: Quantity, budget_s: float) -> Quantity:
     return Quantity(value=longest.interval.lower, unit="s", bound="at least")
 
 
-def _events(found: Outcome) -> list[Row]:
+def events(found: Outcome) -> list[Row]:
     """From each event, command or marker to the next: what was interrupted then."""
     every, rows = interruptions(found), []
     for place, mark in enumerate(found.marks):
@@ -141,12 +145,16 @@ def _events(found: Outcome) -> list[Row]:
         moment = Between.of(mark["begun_ns"], mark["ended_ns"])
         own = [one for one in every if moment.lowest <= one.begin.highest and one.begin.highest < stop]
         flows = {(one.direction, one.flow) for one in own}
-        figures = {"begin": _time(moment), "affected": _count(len(flows)), "lost": _count(sum(one.lost for one in own))}
+        figures = {
+            "begin": time_of(moment),
+            "affected": count_of(len(flows)),
+            "lost": count_of(sum(one.lost for one in own)),
+        }
         if own:
             longest = max(own, key=lambda one: one.length.likely)
             figures["interruption"] = _longest(own, found, longest.direction)
-            figures["onset"] = _time(_least([one.begin.since(moment).at_least(0.0) for one in own]))
-            figures["convergence"] = _time(_most([one.end.since(moment).at_least(0.0) for one in own]))
+            figures["onset"] = time_of(_least([one.begin.since(moment).at_least(0.0) for one in own]))
+            figures["convergence"] = time_of(_most([one.end.since(moment).at_least(0.0) for one in own]))
         remark = "" if own else phrase("no interruption")
         if own and any(one.ended == "never" for one in own):
             remark = phrase("not back until the end")
@@ -170,11 +178,11 @@ def _listed(found: Outcome) -> list[Row]:
     rows = []
     for one in sorted(longest, key=lambda one: one.begin.likely):
         figures = {
-            "begin": _time(one.begin),
-            "end": _time(one.end),
-            "interruption": _time(one.length),
-            "lost": _count(one.lost),
-            "held": _count(one.held),
+            "begin": time_of(one.begin),
+            "end": time_of(one.end),
+            "interruption": time_of(one.length),
+            "lost": count_of(one.lost),
+            "held": count_of(one.held),
         }
         delays = {"delay_before": one.delay_before_ns, "delay_after": one.delay_after_ns}
         figures |= {name: Quantity(value=ns, unit="ns") for name, ns in delays.items() if ns is not None}
@@ -192,6 +200,7 @@ ENDED = {
     "answered again": "",
     "new connection": phrase("came back on a new connection"),
     "same session": phrase("came back on the same socket"),
+    "another address": phrase("came back at another address"),
     "new session": phrase("came back by a far end that was started again"),
     "never": phrase("never came back"),
 }
@@ -210,8 +219,8 @@ def _worst(found: Outcome) -> list[Row]:
             group=phrase("Worst flows"),
             figures={
                 "interruption": _longest(flow.of_path, found, name),
-                "total": _time(flow.total),
-                "interruptions": _count(len(flow.of_path)),
+                "total": time_of(flow.total),
+                "interruptions": count_of(len(flow.of_path)),
                 **_counts([flow]),
             },
             remark=phrase("never came back") if flow.never else "",
@@ -222,9 +231,9 @@ def _worst(found: Outcome) -> list[Row]:
 
 def _end(name: str, end: Ends) -> Row:
     figures = {
-        "stops": _count(end.stops),
+        "stops": count_of(end.stops),
         "longest_stop": Quantity(value=end.longest_ns / _NS_PER_S, unit="s"),
-        "not_sent": _count(end.not_sent),
+        "not_sent": count_of(end.not_sent),
         "blind": Quantity(value=end.blind_ns / _NS_PER_S, unit="s"),
     }
     refused = [
@@ -300,7 +309,8 @@ def interruption_lines(found: Outcome) -> list[list[object]]:
     return lines
 
 
-def _count(number: int) -> Quantity:
+def count_of(number: int) -> Quantity:
+    """An exact count."""
     return Quantity(value=number, unit="", uncertainty=0.0)
 
 
@@ -312,7 +322,7 @@ def _most(times: Sequence[Between]) -> Between:
     return Between(*(max(getattr(time, end) for time in times) for end in ("lowest", "likely", "highest")))
 
 
-def _time(time: Between) -> Quantity:
+def time_of(time: Between) -> Quantity:
     """In s: where it is likely, and the ends beyond which it cannot be."""
     if not math.isfinite(time.highest):
         return Quantity(value=time.lowest / _NS_PER_S, unit="s", bound="at least")

@@ -19,7 +19,6 @@ _LINGER_S = 0.5
 """For packets that are under way at the end."""
 _KEEP_S, _KEEP_AGAIN = 5.0, 1.25
 """What was seen is kept after so long, and each further time after a quarter more of all."""
-_RENEW_S, _SILENT_S = 0.2, 1.0
 
 
 def measure_outage(work: Work[OutageSettings], tcp: bool) -> None:
@@ -50,23 +49,14 @@ def last_record(session: OutageSession, marks: list[dict[str, Any]]) -> bytes:
 
 
 def _watch(work: Work[OutageSettings], session: OutageSession, course: Course, keep: Any) -> None:
-    settings, renewed_s = work.settings, 0.0
-    begun_s = time.monotonic()
+    settings, begun_s = work.settings, time.monotonic()
     keep_s = _KEEP_S
     while not course.is_over():
         time.sleep(_LOOK_S)
         elapsed_s = time.monotonic() - begun_s
         glance = json.loads(session.near.glance())
         _say(work.observer, settings, glance, elapsed_s)
-        silent_s = (glance["now_ns"] - max(glance["heard_ns"])) / 1e9
-        if glance["unknown"] and elapsed_s >= renewed_s:
-            session.renew()
-            renewed_s = elapsed_s + _RENEW_S
-        elif min(silent_s, elapsed_s) >= _SILENT_S and elapsed_s >= renewed_s:
-            # A far end at an address that it has got since is not known to answer that it does not know.
-            if not session.is_known():
-                session.renew()
-            renewed_s = time.monotonic() - begun_s + _SILENT_S
+        session.keep_up(glance)
         if elapsed_s >= keep_s:
             keep(_record(session, None, course.marks, time.monotonic_ns()))
             keep_s = elapsed_s * _KEEP_AGAIN

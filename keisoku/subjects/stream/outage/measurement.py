@@ -34,7 +34,7 @@ def outage_measurement(protocol: str, title: str, summary: str, help: str) -> Me
         settings = OutageSettings.model_validate(directory.plan)
         of = phrase("interruptions between here and {host} ({protocol})", host=settings.host, protocol=protocol.upper())
         result = result_of(found, settings, name, of)
-        return Findings([result], outage_plots(found), {"interruptions.csv": interruption_lines(found)})
+        return Findings([result], outage_plots(found), {"interruptions": interruption_lines(found)})
 
     def seconds(settings: OutageSettings) -> float | None:
         """With the report of the far end; None: as long as a command runs."""

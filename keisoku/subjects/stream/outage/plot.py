@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.language import phrase
 from keisoku.subjects.stream.outage.analysis import Outcome
@@ -48,7 +51,13 @@ def _time_line(found: Outcome) -> Plot:
                 "hovertemplate": hover(phrase("{name}: flow %{{y:.0f}} at %{{x:.4f}} s", name=name)),
             }
         )
-    for mark in found.marks[:_MARKS]:
+    add_marks(plot, found.marks, flows + 1)
+    return plot
+
+
+def add_marks(plot: Plot, marks: Sequence[Mapping[str, Any]], top: float) -> None:
+    """Events, commands and markers as lines across a time line up to `top`; their times are ns since its begin."""
+    for mark in marks[:_MARKS]:
         at_s = mark["begun_ns"] / _NS_PER_S
         plot.add(
             {
@@ -56,13 +65,12 @@ def _time_line(found: Outcome) -> Plot:
                 "mode": "lines",
                 "name": f"{KINDS[mark['kind']]}: {mark['text']}"[:60],
                 "x": [at_s, at_s],
-                "y": [0, flows + 1],
+                "y": [0, top],
                 "line": {"color": device_colour(2), "dash": "dot", "width": 1},
                 "showlegend": False,
                 "hovertemplate": hover(f"{KINDS[mark['kind']]}: {mark['text']}"),
             }
         )
-    return plot
 
 
 def _delays(found: Outcome) -> Plot:

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 
 from keisoku.errors import EngineError
 from keisoku.ground.host.address import family, socket_address
-from keisoku.ground.host.place import Place
+from keisoku.subjects.stream.outage.addresses import Addresses
+from keisoku.subjects.stream.outage.grpc import (
+    HEALTH,
+    NOT_SERVING,
+    OF_SERVICE,
+    UNIMPLEMENTED,
+    GrpcAnswer,
+    GrpcFormatError,
+)
 from keisoku.subjects.stream.outage.target import Target
 
 ANSWERED, SILENT, REFUSED, BROKEN, UNREACHABLE, WRONG = range(6)
@@ -35,8 +43,11 @@ class Question:
     asked_ns: int
     done_ns: int = 0
     outcome: int = SILENT
+    address: int = 0
+    """Place of the address that was asked among those that were used."""
     connection: socket.socket | None = None
     unsent: bytes = b""
+    answer: GrpcAnswer | None = None
 
 
 class Probing:
@@ -44,8 +55,9 @@ class Probing:
 
     def __init__(self, target: Target, interval_s: float, wait_s: float) -> None:
         self._target, self._interval_ns, self._wait_ns = target, round(interval_s * 1e9), round(wait_s * 1e9)
-        self._address = Place(target.host).addresses()[0]
-        self._ipv6 = ":" in self._address
+        self._addresses = Addresses(target.host)
+        self._ipv6 = ":" in self._addresses.current
+        self._answered = False
         self._selector = selectors.DefaultSelector()
         self._open: OrderedDict[int, Question] = OrderedDict()
         self._identifier = os.getpid() & 0xFFFF
@@ -61,6 +73,11 @@ class Probing:
     def questions(self) -> int:
         """How many questions were due."""
         return self._next
+
+    @property
+    def addresses(self) -> list[str]:
+        """Every address that was asked."""
+        return self._addresses.used
 
     def run(self, is_over: Callable[[], bool], keep: Callable[[list[Question]], None]) -> None:
         """Asks until it is over, and then waits for the last answers; `keep` is given questions that are settled."""
@@ -97,7 +114,7 @@ class Probing:
         self._selector.close()
 
     def _socket(self) -> socket.socket:
-        of = family(self._address)
+        of = family(self._addresses.current)
         kinds = [(socket.SOCK_DGRAM, 0)]
         if self._target.kind == "icmp":
             protocol = socket.IPPROTO_ICMPV6 if self._ipv6 else socket.IPPROTO_ICMP
@@ -105,7 +122,7 @@ class Probing:
         try:
             made = socket.socket(of, *kinds[0])
             made.setblocking(False)
-            made.connect(socket_address(self._address, self._target.port))
+            made.connect(socket_address(self._addresses.current, self._target.port))
         except PermissionError as error:
             raise EngineError("a ping needs root here; run keisoku as root, or ask another service") from error
         except OSError as error:
@@ -155,10 +172,14 @@ class Probing:
                 self._done(question, ANSWERED)
 
     def _connect(self, question: Question) -> None:
-        made = socket.socket(family(self._address), socket.SOCK_STREAM)
+        address = self._addresses.current
+        made = socket.socket(family(address), socket.SOCK_STREAM)
         made.setblocking(False)
         question.connection, question.unsent = made, self._target.request()
-        code = made.connect_ex(socket_address(self._address, self._target.port))
+        question.address = self._addresses.used.index(address)
+        if self._target.kind == "grpc":
+            question.answer = GrpcAnswer(self._target.path)
+        code = made.connect_ex(socket_address(address, self._target.port))
         if code not in (0, errno.EINPROGRESS):
             self._done(question, UNREACHABLE)
             return
@@ -177,6 +198,8 @@ class Probing:
                     self._selector.modify(made, selectors.EVENT_READ, question)
             elif self._target.kind == "tcp":
                 self._done(question, ANSWERED)
+            elif question.answer is not None:
+                self._hear_call(question, question.answer, made.recv(_ROOM))
             else:
                 head = made.recv(_ROOM)
                 status = head.split(b" ", 2)[1] if head.startswith(b"HTTP/") and head.count(b" ") >= 1 else b""
@@ -188,9 +211,32 @@ class Probing:
             refused, broken = error.errno == errno.ECONNREFUSED, error.errno in (errno.ECONNRESET, errno.EPIPE)
             self._done(question, REFUSED if refused else BROKEN if broken else UNREACHABLE)
 
+    def _hear_call(self, question: Question, answer: GrpcAnswer, data: bytes) -> None:
+        try:
+            status = answer.receive(data)
+        except GrpcFormatError:
+            self._done(question, WRONG)
+            return
+        if status == UNIMPLEMENTED and not self._answered:
+            path, remedy = self._target.path, "name a method that it has: grpc://HOST:PORT/SERVICE/METHOD"
+            problem = "has no standard health check" if path == HEALTH else f"has no method {path}"
+            raise EngineError(f"{self._target.host} {problem}; {remedy}")
+        if status is not None:
+            self._done(question, WRONG if status in OF_SERVICE or status == NOT_SERVING else ANSWERED)
+        elif not data:
+            self._done(question, BROKEN)
+
     def _done(self, question: Question, outcome: int) -> None:
         question.done_ns, question.outcome = time.monotonic_ns(), outcome
+        self._answered |= outcome == ANSWERED
+        if outcome in (REFUSED, BROKEN, UNREACHABLE):
+            self._fail(question)
         self._drop(question)
+
+    def _fail(self, question: Question) -> None:
+        """The next connection goes to another address of the name, if it has one; a socket of datagrams stays."""
+        if self._datagrams is None:
+            self._addresses.failed(self._addresses.used[question.address])
 
     def _drop(self, question: Question) -> None:
         if (made := question.connection) is not None:
@@ -206,6 +252,8 @@ class Probing:
             question = next(iter(self._open.values()))
             if not question.done_ns and now_ns - question.asked_ns < self._wait_ns:
                 break
+            if not question.done_ns:
+                self._fail(question)
             self._drop(question)
             found.append(self._open.pop(question.number))
         return found

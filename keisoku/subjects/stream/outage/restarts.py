@@ -1,4 +1,4 @@
-"""Interruptions from one far end to the next: it was started again, or another one took its address.
+"""Interruptions from one far end to the next: it was started again, or one of both ends got another address.
 
 What the one before had received is known by the last of its packets that came here. The one behind it answers that it
 does not know the session as soon as it is there, by which the end is known.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from keisoku.subjects.device.analysis.outage import Between
@@ -23,6 +24,8 @@ class Restart:
     first: int
     last: int
     """Numbers of the packets that were lost."""
+    moved: bool
+    """Whether one of the ends has another address since."""
 
 
 def forward_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
@@ -33,7 +36,7 @@ def forward_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
     def due_ns(number: int) -> float:
         return float(sent["start_ns"] + (number * sent["flows"] + flow) * interval_ns // sent["flows"])
 
-    for heard, unknown, renewed_ns in _changes(record, flow):
+    for heard, unknown, renewed_ns, moved in _changes(record, flow):
         low = due_ns(heard["next"] - 1)
         # What it received in the last interval of its life, it could not say any more.
         high = max(due_ns(heard["next"]), float(heard["arrived_ns"]) + interval_ns) + late_ns
@@ -42,26 +45,30 @@ def forward_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
         else:
             last = int((renewed_ns - sent["start_ns"]) * sent["flows"] // interval_ns - flow) // int(sent["flows"])
         end = Between.of(due_ns(last), due_ns(last + 1) + late_ns)
-        yield Restart(Between.of(low, min(high, end.highest)), end, int(heard["next"]), max(last, int(heard["next"])))
+        begin, first = Between.of(low, min(high, end.highest)), int(heard["next"])
+        yield Restart(begin, end, first, max(last, first), moved)
 
 
 def reverse_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
     """In the direction from the far end."""
     interval_ns = int(record["near"]["sent"]["interval_ns"])
     late_ns = int(record["near"]["sent"]["late_ns"])
-    for heard, unknown, renewed_ns in _changes(record, flow):
+    for heard, unknown, renewed_ns, moved in _changes(record, flow):
         low = float(heard["arrived_ns"])
         back_ns = float(unknown["first_ns"]) if unknown is not None else float(renewed_ns)
         begin = Between.of(low, min(low + interval_ns + late_ns, back_ns))
         end = Between.of(max(back_ns - interval_ns - late_ns, begin.lowest), back_ns)
         lost = max(1, math.floor((back_ns - low) / interval_ns))
-        yield Restart(begin, end, 0, lost - 1)
+        yield Restart(begin, end, 0, lost - 1, moved)
 
 
-def _changes(record: Mapping[str, Any], flow: int) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None, int]]:
-    """For each far end that another one followed: its last packet that came, the next one's first answer, and when that
-    one let this end in."""
+def _changes(
+    record: Mapping[str, Any], flow: int
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None, int, bool]]:
+    """For each far end that another one followed: its last packet that came, the next one's first answer, when that one
+    let this end in, and whether one of the ends has another address since."""
     earlier = record["near"]["flows"][flow]["earlier"]
-    for one, session in zip(earlier, record["sessions"][1:], strict=False):
+    for one, (before, session) in zip(earlier, pairwise(record["sessions"]), strict=False):
         if one["heard"] is not None:
-            yield one["heard"], one["unknown"], int(session["opened_ns"])
+            moved = any(before.get(end) != session.get(end) for end in ("remote", "seen"))
+            yield one["heard"], one["unknown"], int(session["opened_ns"]), moved

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.place import Place
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import argument
@@ -36,7 +37,8 @@ class ServiceSettings(CourseSettings):
     """Settings of one measurement of a service."""
 
     target: str = argument()
-    """What is asked: icmp:HOST, stamp:HOST, dns:HOST, tcp:HOST:PORT (a connection each time) or http://HOST/PATH."""
+    """What is asked: icmp:HOST, stamp:HOST, dns:HOST, tcp:HOST:PORT (a connection each time), http://HOST/PATH
+    or grpc://HOST:PORT/SERVICE/METHOD (without a method: the standard health check)."""
     namespace: str = ""
     """Network namespace from which the service is asked."""
     interval_s: float = Field(0.05, ge=0.002, le=60)
@@ -49,7 +51,7 @@ def measure(work: Work[ServiceSettings]) -> None:
     """Asks while the course goes on. Raises EngineError if the host is not known, or a command fails."""
     settings = work.settings
     target = Target.parse(settings.target)
-    Place(target.host, settings.namespace or None).inside(lambda: _measure(work, target))
+    Place(target.host, namespace_of(settings.namespace) or None).inside(lambda: _measure(work, target))
 
 
 def _measure(work: Work[ServiceSettings], target: Target) -> None:
@@ -78,13 +80,20 @@ def _measure(work: Work[ServiceSettings], target: Target) -> None:
             marks = course.marks
         directory.append(TABLE, _table(kept))
         stops, skipped = probing.stops, probing.skipped
-        directory.know(begun_ns=probing.begun_ns, asked=probing.questions, skipped=skipped, stops=stops, marks=marks)
+        directory.know(
+            begun_ns=probing.begun_ns,
+            asked=probing.questions,
+            skipped=skipped,
+            stops=stops,
+            marks=marks,
+            addresses=probing.addresses,
+        )
     finally:
         probing.close()
 
 
 def _table(questions: list[Question]) -> pa.Table:
-    columns = ("number", "due_ns", "asked_ns", "done_ns", "outcome")
+    columns = ("number", "due_ns", "asked_ns", "done_ns", "outcome", "address")
     return pa.table({name: pa.array([int(getattr(one, name)) for one in questions], pa.int64()) for name in columns})
 
 
@@ -94,7 +103,8 @@ def outcome_of_questions(rows: Mapping[str, Any], facts: Mapping[str, Any], inte
     answered = np.asarray(rows["outcome"]) == ANSWERED
     begun_ns = int(facts.get("begun_ns", asked[0] if len(asked) else 0))
     stops = [tuple(stop) for stop in facts.get("stops", ())]
-    found = list(_interruptions(asked, answered, begun_ns, stops))
+    address = np.asarray(rows.get("address", np.zeros(len(number))), np.int64)  # of earlier versions: always one
+    found = list(_interruptions(asked, answered, address, begun_ns, stops))
     delays = (done - asked)[answered].astype(np.float64)
     times = (asked - begun_ns)[answered].astype(np.float64)
     skipped = sum(last - first + 1 for first, last in facts.get("skipped", ()))
@@ -123,7 +133,7 @@ def outcome_of_questions(rows: Mapping[str, Any], facts: Mapping[str, Any], inte
     )
 
 
-def _interruptions(asked: Any, answered: Any, begun_ns: int, stops: list[Any]) -> Any:
+def _interruptions(asked: Any, answered: Any, address: Any, begun_ns: int, stops: list[Any]) -> Any:
     """Questions without an answer in a row. Nobody knows on which of both ways they or their answers were lost."""
     edges = np.flatnonzero(np.diff(np.concatenate(([True], answered, [True])).astype(np.int8)))
     for first, behind in zip(edges[::2], edges[1::2], strict=True):
@@ -132,6 +142,7 @@ def _interruptions(asked: Any, answered: Any, begun_ns: int, stops: list[Any]) -
         back = float(asked[behind]) - begun_ns if behind < len(asked) else math.inf
         end = Between.of(since[2], back)
         length = end.since(begin).at_least(0.0)
+        moved = first > 0 and behind < len(asked) and address[first - 1] != address[behind]
         away = any(stop[0] - begun_ns <= since[1] and stop[1] - begun_ns >= since[2] for stop in stops)
         yield Interruption(
             WAY,
@@ -142,7 +153,7 @@ def _interruptions(asked: Any, answered: Any, begun_ns: int, stops: list[Any]) -
             int(behind - first),
             0,
             "near host" if away else "path",
-            "answered again" if math.isfinite(back) else "never",
+            "never" if behind == len(asked) else "another address" if moved else "answered again",
             None,
             None,
         )
@@ -168,7 +179,7 @@ def analyse(directory: RunDirectory) -> Findings:
     result = result_of(found, settings, NAME, phrase("interruptions of {target}", target=settings.target))
     said = phrase("which of both ways was interrupted, or whether the service itself, cannot be known from here")
     result = result.model_copy(update={"remarks": [*result.remarks, said]})
-    return Findings([result], outage_plots(found), {"interruptions.csv": interruption_lines(found)})
+    return Findings([result], outage_plots(found), {"interruptions": interruption_lines(found)})
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:
@@ -187,11 +198,12 @@ MEASUREMENT = Measurement(
     figure="interruption",
     units=UNITS,
     same=("target", "interval_s"),
-    summary="Measures for how long TARGET does not answer: a ping, a STAMP reflector, DNS, TCP or HTTP.",
+    summary="Measures for how long TARGET does not answer: a ping, a STAMP reflector, DNS, TCP, HTTP or gRPC.",
     help="""Nothing is needed at the other end. Which of both directions was interrupted is not known then.
 
     \b
     keisoku outage service icmp:192.0.2.7 --while './upgrade.sh' --budget 2s
-    keisoku outage service http://192.0.2.7:8080/health --duration 1h --markers /tmp/marks""",
+    keisoku outage service http://192.0.2.7:8080/health --duration 1h --markers /tmp/marks
+    keisoku outage service grpc://192.0.2.7:50051 --while './upgrade.sh'""",
     from_afar=_from_afar,
 )

@@ -1,4 +1,5 @@
-"""The measuring end's way to the other one: it is let in, asks for the report, and is let in again after a restart.
+"""The measuring end's way to the other one: it is let in, asks for the report, and is let in again after a restart, or
+after one of the ends has got another address.
 
 It needs a connection only for that; packets go their own way (core/src/outage/near.rs).
 """
@@ -6,13 +7,14 @@ It needs a connection only for that; packets go their own way (core/src/outage/n
 from __future__ import annotations
 
 import json
+import socket
 import time
 from contextlib import suppress
 from typing import Any
 
 from keisoku._core import OutageNear
 from keisoku.errors import EngineError
-from keisoku.ground.host.address import address_text
+from keisoku.ground.host.address import address_text, family
 from keisoku.ground.host.two_ended.control import Control, ControlError
 from keisoku.subjects.stream.outage.settings import OutageSettings
 
@@ -22,6 +24,8 @@ _CONNECT_S = 5.0
 _AGAIN_S = 1.0
 """To be let in again, or to be told, after an interruption: for each try."""
 _REPORT_TRIES = 5
+_RENEW_S, _SILENT_S = 0.2, 1.0
+"""To be let in again by a far end that says it does not know this one, and by one that says nothing: so often."""
 
 
 class OutageSession:
@@ -30,13 +34,12 @@ class OutageSession:
     def __init__(self, settings: OutageSettings, tcp: bool = False) -> None:
         """Over a TCP connection for each flow, or by datagrams."""
         self._settings, self._place = settings, settings.place
+        self._tcp = tcp
         opened = self._open(0, _CONNECT_S)
-        self._remote = opened["remote"]
-        self.sessions: list[dict[str, Any]] = [{"token": opened["token"], "opened_ns": time.monotonic_ns(), "first": 0}]
-        """Each far end that let this one in, when, and with which slot it began."""
-        host, port = self._remote.partition("%")[0], int(opened["tcp_port" if tcp else "port"])
+        self.sessions = [self._begun(opened, 0)]
+        """Each far end that let this one in: its address, that at which it saw this one, when, and its first slot."""
         plan = {
-            "remote": f"[{self._remote}]:{port}" if ":" in host else f"{host}:{port}",
+            "remote": self._way_to(opened),
             "namespace": self._place.path,
             "flows": settings.flows,
             "interval_ns": round(settings.interval_s * 1e9),
@@ -50,22 +53,40 @@ class OutageSession:
             raise EngineError(
                 f"sockets cannot be opened: {error}; use fewer flows, or allow more by 'ulimit -n'"
             ) from error
+        self._tried_s = time.monotonic()
 
-    def renew(self) -> bool:
-        """Is let in by a far end that was started again; whether that worked."""
+    def keep_up(self, glance: dict[str, Any]) -> None:
+        """Is let in again where that is necessary, by a glance of the core; to be called again and again."""
+        silent = glance["now_ns"] - max(glance["heard_ns"]) >= _SILENT_S * 1e9
+        since_s = time.monotonic() - self._tried_s
+        if glance["unknown"] and since_s >= _RENEW_S:
+            self._renew()
+        elif silent and since_s >= _SILENT_S:
+            # A far end at an address that it has got since is not known to answer that it does not know.
+            if not self._is_known():
+                self._renew()
+        else:
+            return
+        self._tried_s = time.monotonic()
+
+    def _renew(self) -> None:
+        """Is let in, if that works, by a far end that was started again, or after one of the ends moved."""
         first = self._slot()
         try:
             opened = self._open(first, _AGAIN_S)
         except EngineError:
-            return False
-        self.near.renew(int(opened["token"]))
-        self.sessions.append({"token": opened["token"], "opened_ns": time.monotonic_ns(), "first": first})
-        return True
+            return
+        if not self._tcp and family(opened["remote"]) != family(self.sessions[-1]["remote"]):
+            return  # sockets of datagrams have one family
+        self.near.renew(int(opened["token"]), self._way_to(opened))
+        self.sessions.append(self._begun(opened, first))
 
-    def is_known(self) -> bool:
-        """Whether the far end still knows this one, as far as it can be asked."""
+    def _is_known(self) -> bool:
+        """Whether the far end still knows this one, and both have the same addresses, as far as it can be asked."""
+        session = self.sessions[-1]
         with suppress(EngineError):
-            return bool(self._ask({"do": "known", "token": self.sessions[-1]["token"]}, _AGAIN_S)["known"])
+            answer = self._ask({"do": "known", "token": session["token"]}, _AGAIN_S)
+            return bool(answer["known"]) and answer["remote"] == session["remote"]
         return True
 
     def far_record(self) -> dict[str, Any] | None:
@@ -83,6 +104,21 @@ class OutageSession:
         with suppress(EngineError):
             self._ask({"do": "close", "token": self.sessions[-1]["token"]}, _AGAIN_S)
         self.near.end()
+
+    @staticmethod
+    def _begun(opened: dict[str, Any], first: int) -> dict[str, Any]:
+        return {
+            "token": opened["token"],
+            "remote": opened["remote"],
+            "seen": opened["seen"],
+            "opened_ns": time.monotonic_ns(),
+            "first": first,
+        }
+
+    def _way_to(self, opened: dict[str, Any]) -> str:
+        """Where packets go, as the core reads it."""
+        remote, port = opened["remote"], int(opened["tcp_port" if self._tcp else "port"])
+        return f"[{remote}]:{port}" if family(remote) == socket.AF_INET6 else f"{remote}:{port}"
 
     def _slot(self) -> int:
         """The slot of the far end that would be due now, had it gone on."""

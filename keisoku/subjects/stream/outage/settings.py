@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -13,6 +14,7 @@ from keisoku.subjects.stream.far_end import ToFarEnd
 
 PORT = 8622
 """TCP and UDP port of 'keisoku outage serve'."""
+LOOPBACK = "127.0.0.1"
 MOST_FLOWS = 1000
 MOST_PER_SECOND = 100_000
 _MOST_S = 7 * 86_400.0
@@ -35,6 +37,8 @@ class CourseSettings(RunSettings):
     """Time after the event, after its undoing, and after the command."""
     markers: str = ""
     """FIFO from which lines are read: the time of each line is kept, and shown beside the interruptions."""
+    markers_http: str = ""
+    """PORT or ADDRESS:PORT at which others may POST lines as into the FIFO; without ADDRESS from this host alone."""
     allowed_s: Annotated[float | None, Option(name="budget")] = Field(None, gt=0)
     """Longest interruption that is allowed of a flow in a direction; one that never ended exceeds every budget."""
 
@@ -53,7 +57,24 @@ class CourseSettings(RunSettings):
             raise PlanError("undo", "there is no event to undo", "give an event as well")
         if self.while_ and self.event:
             raise PlanError("while", "an event and a command exclude each other", "leave one of them out")
+        self.markers_at  # noqa: B018  refused before anything is sent
         return self
+
+    @property
+    def markers_at(self) -> tuple[str, int] | None:
+        """Address and port at which markers are taken. Raises PlanError for what is none."""
+        if not self.markers_http:
+            return None
+        host, _, port = self.markers_http.rpartition(":")
+        address = host.removeprefix("[").removesuffix("]") or LOOPBACK
+        try:
+            ip_address(address)
+            if not 1 <= int(port) <= 65535:
+                raise ValueError(port)
+        except ValueError as error:
+            problem = f"'{self.markers_http}' is no port of this host"
+            raise PlanError("markers-http", problem, "write PORT, or ADDRESS:PORT with an IP address of it") from error
+        return address, int(port)
 
     @property
     def length_s(self) -> float | None:
@@ -88,8 +109,8 @@ class OutageSettings(ToFarEnd, CourseSettings):
 
 
 def refuse_from_afar(values: Mapping[str, Any]) -> None:
-    """Raises PlanError for a command or a file of the server, in settings that a client of it sent."""
-    for name in ("event", "undo", "while_", "markers"):
+    """Raises PlanError for a command, a file or a port of the server, in settings that a client of it sent."""
+    for name in ("event", "undo", "while_", "markers", "markers_http"):
         if values.get(name):
-            problem = "is a command or a file of the server, which only its own command line may name"
-            raise PlanError(name.rstrip("_"), problem, "leave it out")
+            problem = "is a command, a file or a port of the server, which only its own command line may name"
+            raise PlanError(name.rstrip("_").replace("_", "-"), problem, "leave it out")

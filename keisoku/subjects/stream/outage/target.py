@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from keisoku.errors import PlanError
 from keisoku.subjects.path.stamp.packet import PORT as STAMP_PORT
 from keisoku.subjects.path.stamp.packet import ReflectedPacket, SenderPacket, StampFormatError
+from keisoku.subjects.stream.outage.grpc import HEALTH, call
 
-Kind = Literal["icmp", "stamp", "dns", "tcp", "http"]
-FORMS = "icmp:HOST, stamp:HOST, dns:HOST, tcp:HOST:PORT or http://HOST/PATH"
+Kind = Literal["icmp", "stamp", "dns", "tcp", "http", "grpc"]
+FORMS = "icmp:HOST, stamp:HOST, dns:HOST, tcp:HOST:PORT, http://HOST/PATH or grpc://HOST:PORT/SERVICE/METHOD"
 _PORTS = {"stamp": STAMP_PORT, "dns": 53, "http": 80, "icmp": 0}
 _ECHO, _ECHO6 = (8, 0), (128, 129)
 """Types of a request and of its answer, by RFC 792 and RFC 4443."""
@@ -34,7 +35,7 @@ class Target:
     @classmethod
     def parse(cls, text: str) -> Target:
         """Raises PlanError for a text of no known form."""
-        if text.startswith("http://"):
+        if text.startswith(("http://", "grpc://")):
             return cls._of_url(text)
         kind, colon, rest = text.partition(":")
         if not colon or kind not in _PORTS.keys() | {"tcp"} or not rest:
@@ -54,18 +55,26 @@ class Target:
         if not host:
             raise PlanError("target", f"'{text}' names no host", f"write {FORMS}")
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        return cls("http", host, port or _PORTS["http"], path)
+        if parts.scheme == "http":
+            return cls("http", host, port or _PORTS["http"], path)
+        if port is None:
+            raise PlanError("target", f"'{text}' has no port", "write grpc://HOST:PORT/SERVICE/METHOD")
+        if path.count("/") != 2 and path != "/":
+            raise PlanError("target", f"'{path}' is no method", "write /SERVICE/METHOD, or nothing: Health/Check")
+        return cls("grpc", host, port, HEALTH if path == "/" else path)
 
     @property
     def has_connections(self) -> bool:
         """Whether each question has a connection of its own."""
-        return self.kind in ("tcp", "http")
+        return self.kind in ("tcp", "http", "grpc")
 
     def request(self) -> bytes:
         """What is sent on a connection; empty: it is enough that there is one."""
-        if self.kind != "http":
+        if self.kind == "tcp":
             return b""
         named = f"[{self.host}]" if ":" in self.host else self.host
+        if self.kind == "grpc":
+            return call(f"{named}:{self.port}", self.path)
         lines = (f"GET {self.path} HTTP/1.1", f"Host: {named}:{self.port}", "User-Agent: keisoku", "Connection: close")
         return "\r\n".join((*lines, "", "")).encode()
 

@@ -55,6 +55,7 @@ def test_a_form_makes_a_plan_that_the_server_takes(entry: Entry) -> None:
         else {
             "host": ["192.0.2.7"],
             "target": ["dns:192.0.2.7"],
+            "ends": ["192.0.2.7,192.0.2.8"],
             "system": ["sim:e4"],
         }
     )

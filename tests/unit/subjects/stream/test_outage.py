@@ -310,6 +310,24 @@ def test_a_budget_is_judged_by_the_whole_interval(lost: tuple[int, int], budget_
     assert min((verdict.said for verdict in verdicts), key=order.index) == said
 
 
+@pytest.mark.parametrize(
+    ("moved", "said"),
+    [({}, "new session"), ({"remote": "b"}, "another address"), ({"seen": "d"}, "another address")],
+)
+def test_a_session_that_goes_on_at_another_address_says_so(moved: dict[str, str], said: str) -> None:
+    record = quiet_record()
+    ends = {"remote": "a", "seen": "c"}
+    record["sessions"] = [{**ends, "opened_ns": 1_000 * MS}, {**ends, **moved, "opened_ns": 6_000 * MS}]
+    heard = {"sent_ns": 5_000 * MS, "arrived_ns": 5_002 * MS, "next": 400, "received": 400}
+    record["near"]["flows"][0]["earlier"] = [{"heard": heard, "unknown": None}]
+    record["far"]["flows"][0]["arrivals"] = {**arrivals(times(501), FAR_AHEAD), "next": 1000}
+    found = outcome_of(record)
+    assert [only(found, direction).ended for direction in ("forward", "reverse")] == [said, said]
+    rows = result_of(found, OutageSettings(host="far"), "outage udp", "").rows
+    remark = {"new session": "by a far end that was started again", "another address": "at another address"}[said]
+    assert [row.remark for row in rows if row.group == "Interruption"] == [f"came back {remark}"] * 2
+
+
 def test_a_budget_stays_one_criterion_when_the_plan_is_read_again() -> None:
     settings = OutageSettings(host="far", allowed_s=2.0, require=("lost < 5",))
     again = OutageSettings.model_validate(settings.plain())
@@ -322,6 +340,9 @@ def test_a_budget_stays_one_criterion_when_the_plan_is_read_again() -> None:
         {"flows": 1000, "interval_s": 0.001},
         {"undo": "true"},
         {"event": "true", "while_": "true"},
+        {"markers_http": "0"},
+        {"markers_http": "elsewhere:8625"},
+        {"markers_http": "127.0.0.1:http"},
     ],
 )
 def test_settings_that_cannot_be_are_refused(given: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.outage.probing import ANSWERED, BROKEN, REFUSED, SILENT, WRONG, Probing, Question
 from keisoku.subjects.stream.outage.service import outcome_of_questions
 from keisoku.subjects.stream.outage.target import Target
@@ -152,6 +153,30 @@ def test_questions_without_an_answer_are_one_interruption_with_both_ends() -> No
 def test_a_service_that_is_not_back_never_came_back() -> None:
     found = outcome_of_questions(rows([True] * 10 + [False] * 4), {"begun_ns": 0}, 50 * MS)
     assert found.directions["round trip"][0].never
+
+
+def test_a_service_that_answers_at_another_address_is_said_to_have_moved() -> None:
+    answered, address = [True] * 10 + [False] * 4 + [True] * 10 + [False] + [True], [0] * 12 + [1] * 14
+    found = outcome_of_questions({**rows(answered), "address": np.array(address)}, {"begun_ns": 0}, 50 * MS)
+    assert [one.ended for one in found.directions["round trip"][0].of_path] == ["another address", "answered again"]
+
+
+def test_the_next_connection_goes_to_the_next_address_of_a_name_and_stays_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a name server says is given here; the name is asked for again after a failure, and may have moved on."""
+    known = [["127.0.0.2", "127.0.0.3"], ["127.0.0.1"]]
+    monkeypatch.setattr(Place, "addresses", lambda _: known.pop(0) if len(known) > 1 else known[0])
+    with service(b"x") as port:
+        probing = Probing(Target("tcp", "moved.invalid", port), 0.005, 5)
+        found: list[Question] = []
+        probing.run(lambda: sum(one.outcome == ANSWERED for one in found) >= 3, found.extend)
+        probing.close()
+    outcomes = [(one.outcome, probing.addresses[one.address]) for one in found]
+    assert outcomes[0] == (REFUSED, "127.0.0.2")
+    assert {address for outcome, address in outcomes if outcome == ANSWERED} == {"127.0.0.1"}
+    first = next(place for place, (outcome, _) in enumerate(outcomes) if outcome == ANSWERED)
+    assert {outcome for outcome, _ in outcomes[first:]} == {ANSWERED}
 
 
 def test_no_answer_while_this_host_was_stopped_is_not_the_services_fault() -> None:

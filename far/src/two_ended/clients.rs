@@ -1,4 +1,5 @@
-//! Listens for clients over TCP and answers one at a time. Others are told that it is busy; whoever does not greet is left.
+//! Listens for clients over TCP and answers them, one at a time where they would disturb each other: then others are told that
+//! it is busy. Whoever does not greet is left.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -47,7 +48,8 @@ pub struct Server<S> {
 
 struct Shared<S> {
     sessions: S,
-    busy: Arc<Busy>,
+    /// Where one client is served at a time.
+    busy: Option<Arc<Busy>>,
     stopped: AtomicBool,
     attended: AtomicUsize,
     /// The connection of the client that is served.
@@ -55,7 +57,12 @@ struct Shared<S> {
 }
 
 impl<S: Sessions> Server<S> {
-    pub fn open(at: SocketAddr, busy: Arc<Busy>, sessions: S) -> Result<Self, String> {
+    /// `sessions` is given the address at which it listens.
+    pub fn open(
+        at: SocketAddr,
+        busy: Option<Arc<Busy>>,
+        sessions: impl FnOnce(SocketAddr) -> Result<S, String>,
+    ) -> Result<Self, String> {
         let listener = match inherited() {
             Some(listener) => Ok(listener),
             None => TcpListener::bind(at),
@@ -63,10 +70,11 @@ impl<S: Sessions> Server<S> {
         let listener = listener.map_err(|error| {
             format!("cannot listen at {at}: {error}; choose another address or --port")
         })?;
+        let local = listener.local_addr().map_err(|error| error.to_string())?;
         Ok(Server {
             listener,
             shared: Arc::new(Shared {
-                sessions,
+                sessions: sessions(local)?,
                 busy,
                 stopped: AtomicBool::new(false),
                 attended: AtomicUsize::new(0),
@@ -112,7 +120,9 @@ impl<S: Sessions> Server<S> {
             let _ = served.shutdown(Shutdown::Both);
         }
         // What the session set back, or removes, is done when it is no longer busy.
-        self.shared.busy.take(END);
+        if let Some(busy) = &self.shared.busy {
+            busy.take(END);
+        }
     }
 
     /// Ends `serve`.
@@ -153,23 +163,27 @@ impl<S: Sessions> Shared<S> {
         let kept = stream.try_clone().map_err(failed)?;
         let mut control = Control::new(stream).map_err(failed)?;
         control.greet(S::GREETING, GREETING)?;
-        if !self.busy.take(CHANGE) {
+        let Some(busy) = &self.busy else {
+            return self.answered(&mut control, local, host);
+        };
+        if !busy.take(CHANGE) {
             return control
                 .send(&json!({"error": "is measuring with another client; try again later"}));
         }
         *self.served() = Some(kept);
         say(&format!("{host} measures"));
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            self.sessions
-                .answer(&mut control, local, host, &self.stopped)
-        }));
+        let done = self.answered(&mut control, local, host);
         *self.served() = None;
-        self.busy.free();
-        match done {
-            Ok(Ok(())) => say(&format!("{host} is done")),
-            Ok(Err(problem)) => return Err(problem),
-            Err(_) => return Err(Problem::Gone("its session panicked".into())),
+        busy.free();
+        if done.is_ok() {
+            say(&format!("{host} is done"));
         }
-        Ok(())
+        done
+    }
+
+    fn answered(&self, control: &mut Control, local: Peer, host: Peer) -> Result<(), Problem> {
+        let answer = || self.sessions.answer(control, local, host, &self.stopped);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(answer))
+            .unwrap_or_else(|_| Err(Problem::Gone("its session panicked".into())))
     }
 }
