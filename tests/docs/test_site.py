@@ -21,6 +21,9 @@ from keisoku.ground.host.two_ended.far_end import PROGRAM
 from keisoku.language import catalogue
 
 OTHERS = {
+    "--authorized-users",
+    "--bidir",
+    "--get-server-output",
     *("--set-eee", "--in-guest", "--latency-correction", "--tag", "--file", "--write", "--only"),
     *("--privileged", "--network", "--random"),
 }

@@ -39,7 +39,7 @@ MOST = {
     "devices": 300,
     "lab": 599,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
-    "replay": 702,
+    "replay": 703,
 }
 """For the help of commands; all others: `SETTINGS`."""
 FIRST_FRAME = 600
