@@ -38,7 +38,7 @@ class CourseSettings(RunSettings):
     markers: str = ""
     """FIFO from which lines are read: the time of each line is kept, and shown beside the interruptions."""
     markers_http: str = ""
-    """PORT or ADDRESS:PORT at which HTTP requests bring lines as into the FIFO; without ADDRESS from this host alone."""
+    """PORT or ADDRESS:PORT at which HTTP requests bring lines as to the FIFO; without ADDRESS from this host alone."""
     allowed_s: Annotated[float | None, Option(name="budget")] = Field(None, gt=0)
     """Longest interruption that is allowed of a flow in a direction; one that never ended exceeds every budget."""
 
