@@ -18,7 +18,7 @@ from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import parse as criterion
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, place
-from keisoku.ground.virtual_kernel.inside import TIME, is_inside
+from keisoku.ground.virtual_kernel.inside import TIME
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.bench import Bench
 from keisoku.subjects.device.calibration.bias import Bias
@@ -61,11 +61,6 @@ def measure(work: Work[Plan]) -> None:
     # The answer is computed and written afterwards, which takes about as long as the program's start on the same host.
     started_s = work.waited_s()
     plan = work.settings
-    if _is_elsewhere(plan):
-        from keisoku.subjects.device import virtual_lab  # no first frame of this host waits for it
-
-        virtual_lab.measure(work)
-        return
     demand(package for name in plan.methods for package in PROCEDURES[name].packages)
     wanted = plan if plan.within_s is not None and work.resumed is None else None
     if work.resumed is not None and plan.capture is not None:
@@ -113,11 +108,6 @@ def measure(work: Work[Plan]) -> None:
             directory.know(ended=phrase("stopped after {within_s}", within_s=time_text(plan.within_s)))
 
 
-def _is_elsewhere(plan: Plan) -> bool:
-    """Whether the plan's device is in a virtual kernel, in which this process is not."""
-    return is_virtual_lab(plan.dut) and not is_inside()
-
-
 def _left_out(method: str, error: PlanError) -> str:
     return phrase("{method} is left out: {why}", method=method.replace("_", "-"), why=error.problem)
 
@@ -161,19 +151,12 @@ def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None
 
 def check(plan: Plan) -> None:
     """Opens the plan's ports, without an engine, and closes them."""
-    if _is_elsewhere(plan):
-        from keisoku.subjects.device import virtual_lab
-
-        virtual_lab.check(plan)
-        return
     open_testbed(wanted_testbed(plan)).close()
 
 
 def possible(plan: Plan) -> bool:
     """Whether the engine on the plan's ports has the abilities that its procedures need. Raises EngineError if a port
     fails."""
-    if _is_elsewhere(plan):
-        return True
     try:
         with open_engine(plan):
             return True
@@ -183,8 +166,6 @@ def possible(plan: Plan) -> bool:
 
 def seconds(plan: Plan) -> float | None:
     """Time that the plan takes at most, by what its engine can do; none in virtual time, which nobody waits for."""
-    if _is_elsewhere(plan):
-        return None
     try:
         with open_engine(plan) as engine:
             if engine.capabilities.simulated:
@@ -199,11 +180,6 @@ def outlined(plan: Plan) -> list[str]:
     """What the plan would do on its ports, which are opened, in sentences. Raises PlanError if it cannot."""
     from keisoku.subjects.device.forecast.outline import outline  # no first frame waits for it
 
-    if _is_elsewhere(plan):
-        from keisoku.subjects.device import virtual_lab
-
-        virtual_lab.check(plan)
-        return [TIME]
     said: list[str] = []
     with open_engine(plan, said.append) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)

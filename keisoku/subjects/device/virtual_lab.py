@@ -72,3 +72,19 @@ def measure(work: Work[Plan]) -> None:
         raise PlanError(*said["plan"])
     if said["engine"]:
         raise EngineError(said["engine"])
+
+
+def possible(plan: Plan) -> bool:
+    """What virtual time cannot measure, `check` refuses."""
+    return True
+
+
+def seconds(plan: Plan) -> float | None:
+    """Not known: it depends on what the daemons do."""
+    return None
+
+
+def outlined(plan: Plan) -> list[str]:
+    """What a run in virtual time is. Raises PlanError as `check`."""
+    check(plan)
+    return [TIME]

@@ -17,6 +17,7 @@ from pyroute2 import IPRoute
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.frozen import Frozen
+from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
 from keisoku.ground.host.text_file import read_toml
 from keisoku.ground.lab.device import iproute
@@ -32,7 +33,6 @@ from keisoku.ground.lab.frr import PROGRAMS, VTYSH, ZEBRA, FrrRouter
 
 _SHELL = Program("sh", "dash", version_option="")
 _SPEAKERS = {program.name: program for program in PROGRAMS if program not in (ZEBRA, VTYSH)}
-_NAME = r"^[a-z][a-z0-9-]{0,11}$"
 _END = r"^[a-z][a-z0-9-]{0,11}:[a-zA-Z][a-zA-Z0-9._-]{0,14}$"
 _PATIENCE_S = 300.0
 _LOOK_S = 0.1
@@ -116,12 +116,17 @@ class Description(Frozen):
 
     def hops(self) -> int:
         """Routers on the shortest way from the first port to the second. Raises ValueError if there is none."""
-        names = list(self.router)
-        near = {names[0]: 1}
-        for name in near_first(near, self.neighbours()):
-            if name == names[1]:
-                return near[name]
-        raise ValueError(f"no links lead from {names[0]} to {names[1]}")
+        first, last, *_ = self.router
+        reached = {first: 1}
+        order, neighbours = [first], self.neighbours()
+        for name in order:
+            for other in neighbours[name]:
+                if other not in reached:
+                    reached[other] = reached[name] + 1
+                    order.append(other)
+        if last not in reached:
+            raise ValueError(f"no links lead from {first} to {last}")
+        return reached[last]
 
     def neighbours(self) -> Mapping[str, list[str]]:
         """Of each router, by its links."""
@@ -131,17 +136,6 @@ class Description(Frozen):
             found[one].append(other)
             found[other].append(one)
         return found
-
-
-def near_first(distance: dict[str, int], neighbours: Mapping[str, list[str]]) -> list[str]:
-    """All that can be reached from those in `distance`, the nearest first; fills in how far each is."""
-    order = list(distance)
-    for name in order:
-        for other in neighbours[name]:
-            if other not in distance:
-                distance[other] = distance[name] + 1
-                order.append(other)
-    return order
 
 
 class OwnNetwork(EventfulDevice):
@@ -201,7 +195,7 @@ class OwnNetwork(EventfulDevice):
 
     def build(self, site: Site) -> None:
         """Make the links, then in each place its router."""
-        places = dict(zip(self.description.router, site.places, strict=True))
+        places = self._places(site)
         mtu = site.ports[0].mtu_bytes
         for link in self.description.link:
             (one, name), (other, far) = (end.split(":", 1) for end in link.ends)
@@ -224,8 +218,12 @@ class OwnNetwork(EventfulDevice):
         """Those that undo it."""
         self._carry_out(self.description.event[event].undo, site)
 
+    def _places(self, site: Site) -> dict[str, Namespace]:
+        """The namespace of each router, by its name in the file."""
+        return dict(zip(self.description.router, site.places, strict=True))
+
     def _carry_out(self, lines: tuple[str, ...], site: Site) -> None:
-        places = dict(zip(self.description.router, site.places, strict=True))
+        places = self._places(site)
         for line in lines:
             name, _, command = line.partition(":")
             folder = FrrRouter(site.daemons, name).folder
@@ -247,7 +245,7 @@ class OwnNetwork(EventfulDevice):
                 if link.discipline:
                     iproute.tc(f"qdisc add dev {interface} {link.discipline}")
         for port in site.ports:
-            if port.dut_namespace_path == dict(zip(self.description.router, site.places, strict=True))[name].path:
+            if port.dut_namespace_path == self._places(site)[name].path:
                 with IPRoute() as ip:
                     index = ip.link_lookup(ifname=port.dut_interface)[0]
                     ip.addr("add", index=index, address=port.dut_ipv4, prefixlen=24)
