@@ -24,6 +24,7 @@ _CONNECT_S, _JOIN_S = 5.0, 15.0
 _LOOK_S = 1.0
 """An end that does not answer a look in this time is looked at again the next time."""
 _REPORT_S, _REPORT_TRIES = 20.0, 3
+_FIRST_S, _WAKE_S = 2.0, 0.02
 _AT_ONCE = 16
 _ROWS = 64
 """Delays of a session are kept in so many intervals of time at most: there may be thousands of sessions."""
@@ -41,6 +42,13 @@ class Pair:
     token: int
     silent_ns: dict[int, int] = field(default_factory=dict)
     """For how long nothing had come at each of both, when it was looked at last."""
+    received: dict[int, int] = field(default_factory=dict)
+    """Packets that had come at each of both by then."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether each of both has heard the other one."""
+        return all(self.received.get(place) for place in (self.near, self.far))
 
 
 class End:
@@ -115,7 +123,7 @@ class Mesh:
             stack.callback(self._close)
             for pairs in self._of_each(self._joined):
                 self.pairs += pairs
-            self.look()
+            self._await_first()
             self._stack = stack.pop_all()
         return self
 
@@ -135,6 +143,7 @@ class Mesh:
                 return self.ends[place].name
             for pair, one in zip(mine, looks, strict=True):
                 pair.silent_ns[place] = int(one["silent_ns"]) if one else 0
+                pair.received[place] = int(one["received"]) if one else 0
             return ""
 
         return [name for name in self._of_each(look) if name]
@@ -193,6 +202,15 @@ class Mesh:
             answer = self.ends[near].ask({"do": "join", "wanted": wanted, "remote": remote}, _JOIN_S)
             found.append(Pair(near, far, int(answer["token"])))
         return found
+
+    def _await_first(self) -> None:
+        """Until each end has heard each other one, as an interruption is known only between packets that came. Some
+        ways may be interrupted already, so it waits `_FIRST_S` at most."""
+        until_s = time.monotonic() + self._settings.interval_s + _FIRST_S
+        self.look()
+        while not all(pair.heard for pair in self.pairs) and time.monotonic() < until_s:
+            time.sleep(_WAKE_S)
+            self.look()
 
     def _pairs_of(self, place: int) -> list[Pair]:
         return [pair for pair in self.pairs if place in (pair.near, pair.far)]
