@@ -349,6 +349,9 @@ class Measurement(Generic[Settings_]):
         """Raises PlanError for a criterion that a run of this plan cannot decide, as far as that is known."""
         columns, sizes = self.columns_of(plan), self.sizes(plan)
         for each in self.criteria(plan):
+            if each.share and int(plan.get("repeat") or 1) < 2:
+                problem = f"'{each.text}' is of several repetitions, and the run has one"
+                raise PlanError("require", problem, f"let it repeat, or leave 'in {each.share:g} %' out")
             if own := columns.get(each.measurement):
                 check(each, own, sizes.get(each.measurement, ()))
 

@@ -84,3 +84,23 @@ def test_what_is_not_met_is_never_cut(tmp_path: Path) -> None:
         assert f"MISSED  {text}   (measured: 1.4878 Mframes/s (resolution 1.4878 … 1.4881 Mframes/s))" in " ".join(
             done.stdout.split("\n  ")
         )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "code", "said"),
+    [
+        ("throughput >= 95 % in 60 %", 0, "met throughput >= 95 % in 60 % (measured: 100 (70 … 100) %)"),
+        ("throughput[64] >= 99.99 % in 60 %", 1, "MISSED throughput[64] >= 99.99 % in 60 % (measured: 0 (0 … 30) %)"),
+        ("throughput >= 95 % in 90 %", 1, "9 of 9 repetitions meet it; 36 that all meet it decide)"),
+    ],
+)
+def test_a_criterion_may_be_about_a_share_of_repetitions(tmp_path: Path, criterion: str, code: int, said: str) -> None:
+    done = keisoku("throughput", *QUICK, "--repeat", "9", "--require", criterion, "--out", "run", cwd=tmp_path)
+    assert done.code == code, done.stdout + done.stderr
+    assert said in " ".join(done.stdout.split()), done.stdout
+
+
+def test_a_share_of_one_run_is_refused_beforehand(tmp_path: Path) -> None:
+    done = keisoku("throughput", *QUICK, "--require", "throughput >= 95 % in 60 %", "--out", "run", cwd=tmp_path)
+    assert done.code == 2 and "is of several repetitions, and the run has one" in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -1,5 +1,5 @@
 """Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'throughput >= 95 %', 'latency[64].p99 <= 50 us',
-'capacity[forward] > 90 Mb/s'.
+'capacity[forward] > 90 Mb/s', 'convergence <= 5 s in 99 %' (of the repetitions of the whole run).
 
 It parses and judges criteria; the consequence of a missed one is the command's exit code. A criterion is met, missed,
 or cannot be decided, which counts as missed: by a bound that leaves it open, or a row that was not measured.
@@ -18,10 +18,14 @@ from typing import Literal
 from keisoku.errors import PlanError, instead
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.share import share
+from keisoku.ground.statistics.uncertainty import CONFIDENCE
 from keisoku.language import join_texts, phrase
 from keisoku.units import BIT_RATE_UNITS, RATE_UNITS, quantity, unit_of
 
-_FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
+_FORM = re.compile(
+    r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+?)(?:\s+in\s+([\d.]+)\s*%)?\s*"
+)
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -77,6 +81,30 @@ class Criterion:
     figure: str
     comparison: str
     limit: str
+    share: float = 0.0
+    """Of all repetitions, in %, in which it must hold; 0: it must hold for what all of them say together."""
+
+    def judge_each(self, repetitions: Sequence[Sequence[Result]]) -> Verdict:
+        """Judges by the share of repetitions that meet the criterion, as far as these show it: by its interval."""
+        verdicts = [self.judge(results) for results in repetitions]
+        met, missed = (
+            sum(verdict.said == said and verdict.measured is not None for verdict in verdicts)
+            for said in ("met", "missed")
+        )
+        found, most = share(met, len(verdicts)), share(len(verdicts) - missed, len(verdicts))
+        assert found.interval is not None and most.interval is not None, "a share has an interval"
+        if found.interval.lower >= self.share:
+            return Verdict(self.text, True, found)
+        if most.interval.upper < self.share:
+            return Verdict(self.text, False, found)
+        needed = math.ceil(round(math.log((1 - CONFIDENCE) / 2) / math.log(self.share / 100), 9))
+        undecided = phrase(
+            "{met} of {count} repetitions meet it; {needed} that all meet it decide",
+            met=met,
+            count=len(verdicts),
+            needed=needed,
+        )
+        return Verdict(self.text, False, found, undecided)
 
     def judge(self, results: Sequence[Result]) -> Verdict:
         """Judges the criterion; one on a figure that was not measured is not met.
@@ -148,7 +176,7 @@ def parse(
     match = _FORM.fullmatch(text)
     if match is None:
         raise PlanError("require", f"'{text}' is not a criterion", "write for example 'throughput[64] >= 0.5 Mpps'")
-    name, row, figure, comparison, limit = match.groups()
+    name, row, figure, comparison, limit, of_all = match.groups()
     known = {_plain(measurement): measurement for measurement in figures}
     measurement = known.get(_plain(name))
     if measurement is None and figure is None:
@@ -165,7 +193,21 @@ def parse(
     quantity("require", limit, dict.fromkeys(written, 1.0))  # `check` knows its unit
     if figure in units and not _fits(unit, units[figure]):
         figure = next((one for one in _ALSO.get(figure, ()) if one in units and _fits(unit, units[one])), figure)
-    return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit)
+    return Criterion(text.strip(), measurement, (row or "").strip(), figure, comparison, limit, _share(of_all))
+
+
+def _share(text: str | None) -> float:
+    """In %; 0 for none. Raises PlanError for what no number of repetitions can show."""
+    if text is None:
+        return 0.0
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent < 100:
+        problem = f"repetitions cannot show that a criterion holds in {text} % of all"
+        raise PlanError("require", problem, "write for example 'in 99 %', or leave it out")
+    return percent
 
 
 def check(criterion: Criterion, columns: Mapping[str, str], sizes: Sequence[int] = ()) -> None:

@@ -11,13 +11,13 @@ from keisoku.language import join_texts
 
 
 def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
-    """The device's name, as the user or else the run gave it, the title of the result, or what was measured from where
-    to where; where two are alike with the engine, or with when they began."""
+    """The device's name, as the user or else the run or its plan gave it, the title of the result, or what was measured
+    from where to where; where two are alike with the engine, or with when they began."""
     contexts = [run.context for run in runs]
     titles = [next((each.title for each in found if each.title), "") for found in results]
     return distinct(
         [
-            run.about.get("device") or context.get("device") or title or _measured(run)
+            run.about.get("device") or context.get("device") or run.plan.get("dut") or title or _measured(run)
             for run, context, title in zip(runs, contexts, titles, strict=True)
         ],
         [str(run.context.get("engine") or run.context.get("started_at") or "") for run in runs],

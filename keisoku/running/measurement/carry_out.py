@@ -174,4 +174,10 @@ def page(
 
 def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:
     criteria = of_run(directory).criteria(directory.plan)
-    return Outcome(directory, results, [each.judge(results) for each in criteria])
+    repetitions: list[list[Result]] = []
+    if any(each.share for each in criteria):
+        from keisoku.running.measurement.repetition import kept_results  # few runs are repeated
+
+        repetitions = kept_results(find(directory.measurement), directory)
+    verdicts = [each.judge_each(repetitions) if each.share else each.judge(results) for each in criteria]
+    return Outcome(directory, results, verdicts)

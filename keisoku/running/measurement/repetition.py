@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.entry import Findings, Measurement, Work
+from keisoku.ground.report import digits
 from keisoku.ground.report.part import Part, Section, plain_part, result_tables
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover
 from keisoku.ground.report.table import head
@@ -116,10 +117,10 @@ def repetitions_plot(name: str, figure: str, found: Mapping[str, list[Result]]) 
     shown = [(number, place, row.figures[figure]) for number, place, row in values if figure in row.figures]
     if not shown:
         return None
-    unit = shown[0][2].unit
+    divisor, unit = digits.scale(shown[0][2].unit, max(abs(each.value) for _, _, each in shown))
     axes = {
         "xaxis": axis(phrase("repetition")),
-        "yaxis": axis(f"{head(figure)}, {unit}", [each.value for _, _, each in shown]),
+        "yaxis": axis(f"{head(figure)}, {unit}", [each.value / divisor for _, _, each in shown]),
     }
     plot = Plot(
         f"repetitions-{name.replace(' ', '-')}",
@@ -134,7 +135,7 @@ def repetitions_plot(name: str, figure: str, found: Mapping[str, list[Result]]) 
                 ", ".join(part for part in (f"{place[1]} byte" if place[1] else "", place[2]) if part) or figure
             ),
             "x": [number for number, _ in mine],
-            "y": [each.value for _, each in mine],
+            "y": [each.value / divisor for _, each in mine],
             "line": {"color": device_colour(index)},
             "marker": {
                 "color": device_colour(index),

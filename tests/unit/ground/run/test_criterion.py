@@ -143,3 +143,46 @@ def test_only_where_one_measurement_is_alone_its_name_may_be_left_out() -> None:
         assert parse(text, figures, alone=True).judge(results).met, text
     with pytest.raises(PlanError, match="'capacity' is not measured in this run; use one of path packet-pair"):
         parse("capacity[forward] > 90 Mb/s", figures)
+
+
+def took(*values_ns: float) -> list[list[Result]]:
+    """Repetitions in which a figure had these values; it was not measured where the value is not a number."""
+    rows = [
+        Row(frame_bytes=64, figures={} if value != value else {"p99": Quantity(value=value, unit="ns")})
+        for value in values_ns
+    ]
+    return [[Result(measurement="latency", rows=[row])] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("met", "missed", "open_", "said"),
+    [
+        (367, 0, 0, "undecided"),
+        (368, 0, 0, "met"),
+        (20, 0, 0, "undecided"),
+        (20, 3, 0, "missed"),
+        (398, 1, 1, "undecided"),
+        (40, 1, 0, "undecided"),
+        (0, 1, 0, "missed"),
+        (0, 0, 9, "undecided"),
+        (9, 9, 2, "missed"),
+    ],
+)
+def test_a_share_of_repetitions_is_judged_by_what_they_show(met: int, missed: int, open_: int, said: str) -> None:
+    criterion = parse("latency.p99 <= 50 us in 99 %", {"latency": "mean"})
+    assert (criterion.limit, criterion.share) == ("50 us", 99.0)
+    verdict = criterion.judge_each(took(*[1e3] * met, *[9e4] * missed, *[float("nan")] * open_))
+    assert verdict.said == said
+    assert verdict.measured is not None and verdict.measured.value == pytest.approx(100 * met / (met + missed + open_))
+    assert ("; 368 that all meet it decide" in verdict.undecided) is (said == "undecided")
+
+
+def test_a_share_stands_behind_any_limit() -> None:
+    criterion = parse("loss[64] <= 1 % in 99.5 % ", {"loss": "loss"})
+    assert (criterion.limit, criterion.share) == ("1 %", 99.5)
+
+
+@pytest.mark.parametrize("share", ["0", "100", "101", "1.2.3"])
+def test_a_share_that_no_repetitions_show_is_refused(share: str) -> None:
+    with pytest.raises(PlanError, match="require: repetitions cannot show"):
+        parse(f"latency <= 50 us in {share} %", {"latency": "mean"})

@@ -11,6 +11,7 @@ from keisoku.ground.run.repetition import combine
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
+from keisoku.running.measurement.repetition import repetitions_plot
 
 
 def fps(value: float, **more: object) -> Quantity:
@@ -109,3 +110,13 @@ def test_flags_count_the_repetitions_that_raised_them() -> None:
     flag = Flag(name="step", text="It stepped")
     (found,) = combine([[result(row(64, 1), flags=[flag])], [result(row(64, 1))]])
     assert found.flags[0].text == "It stepped (in 1 of 2 repetitions)"
+
+
+def test_the_plot_of_repetitions_has_the_unit_of_its_values() -> None:
+    def took(seconds: float) -> list[Result]:
+        return [result(Row(frame_bytes=64, figures={"interruption": Quantity(value=seconds * 1e9, unit="ns")}))]
+
+    plot = repetitions_plot("loss", "interruption", {"repetition-1": took(4.9), "repetition-2": took(4.3)})
+    assert plot is not None
+    assert plot.axes["yaxis"]["title"] == {"text": "Longest interruption, s"}
+    assert plot.traces[0]["y"] == pytest.approx([4.9, 4.3])
