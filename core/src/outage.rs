@@ -9,7 +9,6 @@ pub mod arrivals;
 mod connection;
 pub mod far;
 pub mod host_watch;
-pub mod join;
 pub mod local_addresses;
 pub mod near;
 pub mod packet;

@@ -3,13 +3,12 @@
 //! A client needs a connection only to be let in, and to ask what was received; its packets go their own way. Several are
 //! served at once, as each asks for a moment only.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keisoku::host::kernel_clock::monotonic_ns;
-use keisoku::outage::far::{Far, Wanted};
-use keisoku::outage::join::let_in;
+use keisoku::outage::far::{Far, Opened, Wanted};
 use keisoku::outage::local_addresses::local_addresses;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -131,6 +130,31 @@ impl OutageSessions {
         let to = SocketAddr::new(remote.ip(), opened.port);
         self.far.join(wanted, opened.token, to, local)?;
         Ok(opened.token)
+    }
+}
+
+/// What the far end at `remote` opens for this one, which asks as a measuring end does, and this host's address on the way
+/// there. The error is one sentence for whoever wants it.
+fn let_in(wanted: &Wanted, remote: SocketAddr) -> Result<(Opened, IpAddr), String> {
+    let (mut control, local) = TcpStream::connect_timeout(&remote, IDLE)
+        .and_then(|stream| {
+            let local = stream.local_addr()?.ip().to_canonical();
+            Ok((Control::new(stream)?, local))
+        })
+        .map_err(|error| {
+            format!("does not reach {remote}: {error}; start 'keisoku outage serve' there")
+        })?;
+    let answer = control
+        .greet(OutageSessions::GREETING, IDLE)
+        .and_then(|()| control.send(&json!({"do": "open", "wanted": wanted})))
+        .and_then(|()| control.receive(IDLE));
+    match answer {
+        Ok(message) => serde_json::from_value(Value::Object(message))
+            .map(|opened| (opened, local))
+            .map_err(|_| format!("does not understand {remote}; use the same keisoku everywhere")),
+        Err(Problem::Gone(why) | Problem::Refused(why) | Problem::NotUnderstood(why)) => {
+            Err(format!("is refused by {remote}, which {why}"))
+        }
     }
 }
 
@@ -280,19 +304,28 @@ mod tests {
                     "{arrivals}"
                 );
             }
+            let mut nothing = join(other.port());
+            nothing["wanted"]["flows"] = json!(0);
             let refusals = [
                 (
                     asked(&mut streams[0], &join(1)),
-                    "does not reach 127.0.0.1:1",
+                    "does not reach 127.0.0.1:1".to_string(),
+                ),
+                (
+                    asked(&mut streams[0], &nothing),
+                    format!(
+                        "is refused by 127.0.0.1:{}, which serves 1 to 1000 flows",
+                        other.port()
+                    ),
                 ),
                 (
                     asked(&mut streams[1], &join(one.port())),
-                    "sends to no other far end; start it with --mesh",
+                    "sends to no other far end; start it with --mesh".into(),
                 ),
             ];
             for (refused, said) in refusals {
                 assert!(
-                    refused["error"].as_str().unwrap().starts_with(said),
+                    refused["error"].as_str().unwrap().starts_with(&said),
                     "{refused}"
                 );
             }

@@ -57,7 +57,7 @@ impl Control {
                     .escape_debug()
                     .to_string();
                 Err(Problem::Gone(format!(
-                    "is no client of this version: it sends '{shown}' as greeting"
+                    "does not speak this version: it sends '{shown}' as greeting"
                 )))
             }
             Err(error) => Err(Problem::Gone(format!("sends no greeting: {error}"))),
@@ -136,7 +136,11 @@ fn read_message(from: &mut impl Read) -> Result<Message, Problem> {
     from.read_exact(&mut room[..block]).map_err(gone)?;
     match message.get("error") {
         None => Ok(message),
-        Some(error) => Err(Problem::Gone(error.to_string())),
+        Some(error) => Err(Problem::Gone(
+            error
+                .as_str()
+                .map_or_else(|| error.to_string(), str::to_owned),
+        )),
     }
 }
 

@@ -40,7 +40,7 @@ def check(plan: Plan) -> None:
         raise PlanError("engine", f"a virtual kernel has no {plan.engine}", "leave it out")
     for name in plan.methods:
         if PROCEDURES[name].of_cpu:
-            problem = f"{PROCEDURES[name].command} shows how fast a device works, and in virtual time work takes none"
+            problem = f"in virtual time work takes none, and {PROCEDURES[name].command} shows how fast a device works"
             raise PlanError("dut", problem, "use a lab: device")
     built()
 

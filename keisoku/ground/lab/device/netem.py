@@ -11,6 +11,15 @@ from keisoku.ground.lab.device.parameter import RateText, ShareText, TimeText, r
 from keisoku.ground.lab.device.queued import Queued
 
 
+def discipline(delay: str, jitter: str, rate: str | None, **shares: str) -> str:
+    """What tc is told of netem behind its limit, by the names of its shares; empty for nothing."""
+    words = f" delay {time_ns(delay) / 1000:.3f}us {time_ns(jitter) / 1000:.3f}us" if time_ns(delay) else ""
+    for name, text in shares.items():
+        if part := share(text):
+            words += f" {name} {100 * part:.9f}%"
+    return f"{words} rate {rate_bps(rate)}bit" if rate else words
+
+
 class Netem(Queued):
     """Delays, loses, duplicates, damages and reorders frames by chance, as netem of the kernel does."""
 
@@ -41,10 +50,6 @@ class Netem(Queued):
 
     def disciplines(self) -> list[str]:
         """One, with what was given."""
-        words = f"root handle 1: netem limit {self.limit}"
-        if delay_ns := time_ns(self.delay):
-            words += f" delay {delay_ns / 1000:.3f}us {time_ns(self.jitter) / 1000:.3f}us"
-        for name in ("loss", "duplicate", "corrupt", "reorder"):
-            if part := share(getattr(self, name)):
-                words += f" {name} {100 * part:.9f}%"
-        return [f"{words} rate {rate_bps(self.rate)}bit" if self.rate else words]
+        shares = {name: getattr(self, name) for name in ("loss", "duplicate", "corrupt", "reorder")}
+        words = discipline(self.delay, self.jitter, self.rate, **shares)
+        return [f"root handle 1: netem limit {self.limit}{words}"]

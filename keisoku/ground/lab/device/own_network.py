@@ -25,7 +25,8 @@ from keisoku.ground.lab.device.ability import EventfulDevice
 from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.interface import whole_frames
 from keisoku.ground.lab.device.kernel_part import NETEM, KernelPart
-from keisoku.ground.lab.device.parameter import RateText, ShareText, TimeText, rate_bps, share, time_ns
+from keisoku.ground.lab.device.netem import discipline
+from keisoku.ground.lab.device.parameter import RateText, ShareText, TimeText
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.router import forward, know_tester
@@ -60,13 +61,7 @@ class Link(Frozen):
     @property
     def discipline(self) -> str:
         """Of tc, at each end; empty for a plain link."""
-        words = ""
-        if delay_ns := time_ns(self.delay):
-            words += f" delay {delay_ns / 1000:.3f}us {time_ns(self.jitter) / 1000:.3f}us"
-        if lost := share(self.loss):
-            words += f" loss {100 * lost:.9f}%"
-        if self.rate:
-            words += f" rate {rate_bps(self.rate)}bit"
+        words = discipline(self.delay, self.jitter, self.rate, loss=self.loss)
         return f"root netem limit 100000{words}" if words else ""
 
 
