@@ -285,6 +285,9 @@ class Measurement(Generic[Settings_]):
     among: Callable[[Settings_, Sequence[Sequence[Result]]], Settings_] = lambda settings, earlier: settings
     """The settings of a run that is one of many of the same side, with what the latest ones before it show of the host;
     the newest is last."""
+    alike: Callable[[Sequence[Sequence[Result]]], Sequence[Sequence[Result]]] = lambda runs: runs
+    """The results of many runs of the same side, in their order, without figures that the others show to be the
+    host's."""
     in_pairs: Callable[[Settings_], Settings_] = lambda settings: settings
     """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False

@@ -18,7 +18,6 @@ from typing import Literal
 from keisoku.errors import PlanError, instead
 from keisoku.ground.run.result import Result, Row, place
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.ground.statistics.share import share
 from keisoku.ground.statistics.uncertainty import CONFIDENCE
 from keisoku.language import join_texts, phrase
 from keisoku.units import BIT_RATE_UNITS, RATE_UNITS, quantity, unit_of
@@ -86,6 +85,8 @@ class Criterion:
 
     def judge_each(self, repetitions: Sequence[Sequence[Result]]) -> Verdict:
         """Judges by the share of repetitions that meet the criterion, as far as these show it: by its interval."""
+        from keisoku.ground.statistics.share import share  # few criteria are about shares
+
         verdicts = [self.judge(results) for results in repetitions]
         met, missed = (
             sum(verdict.said == said and verdict.measured is not None for verdict in verdicts)

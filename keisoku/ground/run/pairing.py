@@ -10,6 +10,10 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 
 Side = Sequence[Result]
+Both = tuple[Quantity, Quantity]
+"""A figure of A, and one of B."""
+APART = 8
+"""Runs of two pairs that are further apart are no pair: what was long ago says little of the host."""
 
 
 @dataclass
@@ -27,10 +31,28 @@ class Series:
     """Why it was not measured."""
 
     @property
-    def pairs(self) -> list[tuple[Quantity, Quantity] | None]:
+    def pairs(self) -> list[Both | None]:
         """The pairs of (A, B); None where a side has no figure."""
         both = zip(self.a, self.b, strict=True)
         return [None if a is None or b is None else (a, b) for a, b in both]
+
+    @property
+    def matched(self) -> list[Both | None]:
+        """`pairs`; and where only one side of a pair has a figure, that one with the last one that the other side had
+        alone, at the place of the later one. A host that seldom leaves both runs of a pair alone leaves single ones
+        alone far more often."""
+        found: list[Both | None] = []
+        waiting: list[tuple[int, Quantity | None, Quantity | None]] = []  # all of one side, the last one last
+        for number, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
+            waiting = [each for each in waiting if number - each[0] <= APART]
+            if (a is None) != (b is None):
+                if waiting and (waiting[-1][1] is None) != (a is None):
+                    _, earlier_a, earlier_b = waiting.pop()
+                    a, b = a or earlier_a, b or earlier_b
+                else:
+                    waiting.append((number, a, b))
+            found.append(None if a is None or b is None else (a, b))
+        return found
 
 
 def series(a: Sequence[Side], b: Sequence[Side], figures: Mapping[str, Sequence[str]]) -> list[Series]:

@@ -46,6 +46,7 @@ def judged(
     """Every figure that is compared. `used` has the share of the budget that was used up after each pair."""
     plan = settings.b
     stand_ins = entry.stand_ins(plan)
+    a, b = entry.alike(a), entry.alike(b)
     found = followed(entry, plan, settings.figure, a, b, stand_ins if settings.against is None else {})
     judgements = []
     for one in found:
@@ -57,7 +58,7 @@ def judged(
             len(found),
         )
         if settings.against is None:
-            said = judge(differences(one.pairs), used, rule)
+            said = judge(differences(one.matched), used, rule)
         else:
             kept, new = ([figure for figure in side if figure is not None] for side in (one.a, one.b))
             said = judge_against(kept, new, rule, used[-1] >= 1)
@@ -108,7 +109,7 @@ def _decidable(
         alike = [
             each for each in series(a, b, {one.measurement: (other.figure,)}) if (each.frame_bytes, each.case) == place
         ]
-        kept += [each for each in alike if any(each.pairs)] or [one]
+        kept += [each for each in alike if any(each.matched)] or [one]
     return kept
 
 
@@ -121,7 +122,7 @@ def only_bounds(found: Sequence[Judged], stand_ins: Mapping[str, StandIn]) -> bo
 
 
 def _bounds(one: Series) -> bool:
-    known = [pair for pair in one.pairs if pair is not None]
+    known = [pair for pair in one.matched if pair is not None]
     return bool(known) and all(figure.bound for pair in known for figure in pair)
 
 
@@ -207,7 +208,7 @@ def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
         if settings.against is not None:
             made.append(pairs_plot(f"pairs-{number}", _title(each.of), sides, [], each.said, 0.0))
             continue
-        apart = differences(each.of.pairs)
+        apart = differences(each.of.matched)
         ends = [(apart.share(low), apart.share(high)) for low, high in zip(apart.lowest, apart.highest, strict=True)]
         margin = settings.margin_percent / 100
         made.append(pairs_plot(f"pairs-{number}", _title(each.of), sides, ends, each.said, margin))
@@ -232,10 +233,10 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
         figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%", bound=bound)
     figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
     case = join_texts(", ", [part for part in (of.measurement if many else "", of.case, of.figure) if part])
-    left = sum(pair is None for pair in of.pairs) if settings.against is None else 0
+    left = 2 * sum(pair is None for pair in of.matched) if settings.against is None else 0
     cause = join_texts("", [": ", of.causes[0]]) if of.causes else ""
     left_out = (
-        plural("; {count} pair is left out{cause}", "; {count} pairs are left out{cause}", count=left, cause=cause)
+        phrase("; {count} of {runs} runs are left out{cause}", count=left, runs=2 * len(of.a), cause=cause)
         if left
         else ""
     )
@@ -301,7 +302,7 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
                 count=len(judged),
             )
         )
-    resolved = max((100 * differences(each.of.pairs).resolved for each in judged), default=0.0)
+    resolved = max((100 * differences(each.of.matched).resolved for each in judged), default=0.0)
     wanted = min(limit for limit in (settings.precision_percent, settings.margin_percent, math.inf) if limit)
     if wanted < resolved < math.inf:
         found.append(

@@ -26,7 +26,7 @@ from keisoku.running.measurement.repetition import repeated
 
 RUNS = "runs.jsonl"
 """A line for each finished run of a side."""
-LATEST = 8
+LATEST = 30
 """Runs of a side that the next one knows of: what was long ago says little of the host."""
 _SIDES = ("a", "b")
 

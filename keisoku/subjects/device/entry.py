@@ -101,6 +101,8 @@ class Procedure:
     """Its settings in a run that is one side of a pair: as short as may be, but for what was given."""
     among: Callable[[Any, Sequence[Result]], Settings] = lambda settings, earlier: settings
     """Its settings in one of many runs of the same side, with what the latest ones before it show of the host."""
+    alike: Callable[[Sequence[Result]], Sequence[Result]] = lambda results: results
+    """Results of many runs of the same side, in their order, without figures that the others show to be the host's."""
     near: Callable[[Any, Result], Settings] = lambda settings, result: settings
     """Its settings with what an earlier result of it lets a run do without."""
 

@@ -175,6 +175,21 @@ def _among(plan: Plan, earlier: Sequence[Sequence[Result]]) -> Plan:
     return plan.model_copy(update=own)
 
 
+def _alike(runs: Sequence[Sequence[Result]]) -> list[list[Result]]:
+    found = [list(results) for results in runs]
+    for name in {result.measurement for results in runs for result in results} & PROCEDURES.keys():
+        places = [
+            (number, place)
+            for number, results in enumerate(found)
+            for place, result in enumerate(results)
+            if result.measurement == name
+        ]
+        alike = PROCEDURES[name].alike([found[number][place] for number, place in places])
+        for (number, place), result in zip(places, alike, strict=True):
+            found[number][place] = result
+    return found
+
+
 def _near(plan: Plan, results: Sequence[Result]) -> Plan:
     """Each procedure's settings with what was found, and `_near_throughput`."""
     known = [result for result in results if result.measurement in plan.methods]
@@ -223,6 +238,7 @@ MEASUREMENT = Measurement(
     bench=_bench,
     in_pairs=_in_pairs,
     among=_among,
+    alike=_alike,
     keep=_kept,
     spread=_spread,
     tables=_tables,

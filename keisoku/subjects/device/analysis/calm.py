@@ -21,8 +21,11 @@ REACH = 1.08
 """The lowest cluster ends at so many times that quantile."""
 NEAR = 1.03
 """A run whose level is beyond so many times that of the others is slow as a whole: openings of ports differ by 1 %."""
-LEAST_CALM = 0.05
-"""A run with a smaller share of calm batches says nothing: what it has in the cluster may be stray."""
+NEAR_KNOWN = 1.05
+"""The same, where the level is known of many runs: these scatter by 1 to 2 %, and the next cluster begins at 1.1."""
+LEAST_CALM, LEAST_KNOWN = 0.05, 0.01
+"""A run with a smaller share of calm batches says nothing: what it has in the cluster may be stray. Where the level is
+known, less is enough."""
 SLOWER = 0.6
 """By how much longer work takes on a core that a neighbour slows all the time, as a share (median of what was seen)."""
 SPREAD = 0.2
@@ -62,9 +65,9 @@ def calm(
 ) -> Calm:
     """Of the batches of each run as (ns, how many); runs without batches count as slow.
 
-    `slowdowns` says of each run how much longer the same work took on its core than at the core's full speed, where
-    that is known: runs that look calm to each other on a core that was slow are slow. `known_ns` is the level of
-    earlier runs, ns a batch: where these runs met no calm moment, they are all slow.
+    `known_ns` is the level of earlier runs, ns a batch: where these runs met no calm moment, they are all slow. Without
+    it `slowdowns` is used, which says of each run how much longer the same work took on its core than at the core's
+    full speed: runs that look calm to each other on a core that was slow are slow.
     """
     times = [_repeated(run) for run in runs]
     if not any(own.size for own in times):
@@ -72,15 +75,22 @@ def calm(
     reach_ns = REACH * min(known_ns, float(np.quantile(np.concatenate(times), LOWEST)))
     within = [own[own <= reach_ns] for own in times]
     shares = [some.size / own.size if own.size else 0.0 for some, own in zip(within, times, strict=True)]
+    known = math.isfinite(known_ns)
     most = 1 + SLOWER * (1 - sum(shares) / len(shares)) + SPREAD
-    if slowdowns and sum(slowdowns) / len(slowdowns) > most:
+    if not known and slowdowns and sum(slowdowns) / len(slowdowns) > most:
         return Calm((None,) * len(runs), (0.0,) * len(runs))
+    least = LEAST_KNOWN if known else LEAST_CALM
     medians = [
-        float(np.median(some)) if share >= LEAST_CALM else math.inf for some, share in zip(within, shares, strict=True)
+        float(np.median(some)) if share >= least else math.inf for some, share in zip(within, shares, strict=True)
     ]
-    near_ns = NEAR * min(known_ns, float(np.quantile(medians, 0.25, method="lower")))
+    near_ns = min(NEAR_KNOWN * known_ns, NEAR * level_of(medians))
     levels = tuple(level if level < math.inf and level <= near_ns else None for level in medians)
     return Calm(levels, tuple(shares), reach_ns)
+
+
+def level_of(figures: Sequence[float]) -> float:
+    """The lower quartile, in the figures' unit: what holds of runs of which most may have been slow as a whole."""
+    return float(np.quantile(figures, 0.25, method="lower"))
 
 
 def _repeated(run: Sequence[tuple[int, int]]) -> NDArray[np.float64]:

@@ -40,10 +40,16 @@ def test_runs_that_were_all_slow_are_known_by_the_level_of_earlier_ones() -> Non
 
 
 def test_a_run_that_was_a_little_slower_as_a_whole_is_left_out() -> None:
-    """5 % more lie within the cluster of one run; beside the others, or the level of earlier ones, they are seen."""
-    calm_runs, slower = [run(80_000, 0.5, seed) for seed in range(4)], run(84_000, 0.5, 9)
+    """7 % more lie within the cluster of one run; beside the others, or the level of earlier ones, they are seen."""
+    calm_runs, slower = [run(80_000, 0.5, seed) for seed in range(4)], run(86_000, 0.5, 9)
     assert calm([*calm_runs, slower]).levels_ns[4] is None and calm([*calm_runs, slower]).calm_runs == 4
     assert calm([slower], known_ns=80_600).calm_runs == 0 and calm([slower]).calm_runs == 1
+
+
+def test_a_short_calm_moment_is_enough_where_the_level_is_known() -> None:
+    short = [run(80_000, 0.03, seed) for seed in range(2)]
+    assert calm(short).calm_runs == 0
+    assert calm(short, known_ns=80_600).calm_runs == 2
 
 
 def test_a_core_that_was_slow_all_the_time_is_known_by_its_speed() -> None:

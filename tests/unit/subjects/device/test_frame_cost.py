@@ -11,7 +11,8 @@ from support.cost_template import cost_template
 from support.trials import record_of
 
 from keisoku.errors import PlanError
-from keisoku.ground.run.result import Result
+from keisoku.ground.run.result import Result, Row
+from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan, parse
@@ -231,3 +232,49 @@ def test_a_burst_is_a_power_of_two(bursts: list[int]) -> None:
 def test_several_ways_at_once_are_refused(template: tuple[Facts, Capabilities]) -> None:
     with pytest.raises(PlanError, match="from one port to one other"):
         parse({**LAB, "pattern": "bidirectional"}).check(template[1])
+
+
+def side(*whole_ns: float | None) -> list[Result]:
+    """Results of runs of one side; None: the host left no calm moment."""
+    rows = [
+        Row(
+            frame_bytes=64,
+            figures={} if ns is None else {name: Quantity(value=ns, unit="ns") for name in ("cost", "batches")},
+        )
+        for ns in whole_ns
+    ]
+    return [Result(measurement="cost", rows=[row]) for row in rows]
+
+
+def test_runs_that_are_slow_beside_those_before_and_after_them_have_no_figure() -> None:
+    levels = [490.0, None, 478.0, 404.0, 412.0, 407.0, 503.0, 401.0]
+    left = PROCEDURE.alike(side(*levels))
+    kept = [None if not result.rows[0].figures else result.rows[0].figures["batches"].value for result in left]
+    assert kept == [None, None, None, 404.0, 412.0, 407.0, None, 401.0]
+    assert "slow as a whole" in left[0].rows[0].remark
+
+
+def test_a_core_that_is_slower_for_good_is_the_level_of_the_runs_beside_it() -> None:
+    levels = [400.0] * 40 + [460.0] * 120
+    kept = [bool(result.rows[0].figures) for result in PROCEDURE.alike(side(*levels))]
+    assert all(kept[:40]) and all(kept[70:])
+
+
+def test_a_run_begins_with_the_level_of_the_runs_before_it() -> None:
+    plan = PROCEDURE.among(CostSettings(), side(490.0, 404.0, None, 409.0, 498.0))
+    assert isinstance(plan, CostSettings)
+    assert [each.found.value for each in plan.level] == [404.0]
+
+
+def test_cpu_time_elsewhere_that_few_runs_have_is_not_the_device_s() -> None:
+    def run(elsewhere: float) -> Result:
+        figures = {"cost": 700.0 + elsewhere, "whole": 1000.0 + elsewhere, "batches": 1000.0, "tester": 300.0}
+        figures |= {"elsewhere": elsewhere} if elsewhere else {}
+        row = Row(frame_bytes=64, figures={name: Quantity(value=ns, unit="ns") for name, ns in figures.items()})
+        return Result(measurement="cost", rows=[row])
+
+    def costs(*elsewhere: float) -> list[float]:
+        return [result.rows[0].figures["cost"].value for result in PROCEDURE.alike([run(ns) for ns in elsewhere])]
+
+    assert costs(0, 400, 0, 0, 90) == [700.0] * 5
+    assert costs(400, 390, 410, 405, 0) == [1100.0, 1090.0, 1110.0, 1105.0, 700.0]

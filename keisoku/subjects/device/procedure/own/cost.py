@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -11,8 +11,10 @@ from keisoku.errors import PlanError
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Option, Settings, not_an_option
+from keisoku.ground.statistics.difference import difference
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.analysis.calm import NEAR_KNOWN, level_of
 from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method.cost_inside import CostInside
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
@@ -69,6 +71,8 @@ class CostSettings(Settings):
         return given
 
 
+_BESIDE = 30
+"""Runs before one, and after it, that show whether it was slow."""
 _BURSTS = tuple(2**power for power in range(9))
 
 
@@ -145,9 +149,46 @@ def _near(settings: CostSettings, result: Result) -> CostSettings:
 
 
 def _among(settings: CostSettings, earlier: Sequence[Result]) -> CostSettings:
-    """With the lowest level of the earlier runs."""
-    found = [one for result in earlier for one in _found(settings, result, "batches")]
-    return settings.model_copy(update={"level": tuple(sorted(found, key=lambda one: one.found.value))})
+    """With the level of the earlier runs."""
+    known: dict[tuple[int, int], list[Quantity]] = {}
+    for each in (one for result in earlier for one in _found(settings, result, "batches")):
+        known.setdefault((each.size, each.burst), []).append(each.found)
+    level = [
+        EarlierFigure(size=size, burst=burst, found=Quantity(value=level_of([one.value for one in found]), unit="ns"))
+        for (size, burst), found in known.items()
+    ]
+    return settings.model_copy(update={"level": tuple(level)})
+
+
+def _alike(results: Sequence[Result]) -> list[Result]:
+    """Each row as it is beside those of the runs before and after it."""
+    places = [{(row.frame_bytes, row.case): row for row in result.rows} for result in results]
+
+    def alike(number: int, row: Row) -> Row:
+        beside = places[max(0, number - _BESIDE) : number + _BESIDE + 1]
+        rows = [rows[place] for rows in beside if (place := (row.frame_bytes, row.case)) in rows]
+        return _beside(row, [one.figures for one in rows if "batches" in one.figures])
+
+    return [
+        result.model_copy(update={"rows": [alike(number, row) for row in result.rows]})
+        for number, result in enumerate(results)
+    ]
+
+
+def _beside(row: Row, known: Sequence[Mapping[str, Quantity]]) -> Row:
+    """Without figures if the run was slow. Without CPU time elsewhere if a quarter of the runs, of which these are the
+    figures, had none: what the others had is another program's."""
+    figures = row.figures
+    if "batches" not in figures:
+        return row
+    if figures["batches"].value > NEAR_KNOWN * level_of([each["batches"].value for each in known]):
+        return row.model_copy(update={"figures": {}, "remark": phrase("this run was slow as a whole beside others")})
+    others = figures.get("elsewhere")
+    if others is None or level_of([float("elsewhere" in each) for each in known]):
+        return row
+    kept = {name: each for name, each in figures.items() if name not in ("elsewhere", "core")}
+    less = {name: difference(kept[name], others) for name in ("cost", "whole")}
+    return row.model_copy(update={"figures": kept | less})
 
 
 def _found(settings: CostSettings, result: Result, figure: str) -> list[EarlierFigure]:
@@ -217,6 +258,7 @@ PROCEDURE = Procedure(
     in_pairs=_in_pairs,
     near=_near,
     among=_among,
+    alike=_alike,
     plots=(cost_plot, inside_plot),
     columns={phrase("CPU time a frame"): "cost", phrase("A core carries at most"): "core"},
     sentence=_sentence,

@@ -46,7 +46,7 @@ class Pair:
     """Packets that had come at each of both by then."""
 
     @property
-    def heard(self) -> bool:
+    def is_heard(self) -> bool:
         """Whether each of both has heard the other one."""
         return all(self.received.get(place) for place in (self.near, self.far))
 
@@ -208,7 +208,7 @@ class Mesh:
         ways may be interrupted already, so it waits `_FIRST_S` at most."""
         until_s = time.monotonic() + self._settings.interval_s + _FIRST_S
         self.look()
-        while not all(pair.heard for pair in self.pairs) and time.monotonic() < until_s:
+        while not all(pair.is_heard for pair in self.pairs) and time.monotonic() < until_s:
             time.sleep(_WAKE_S)
             self.look()
 
