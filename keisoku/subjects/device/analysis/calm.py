@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ NEAR = 1.03
 """A run whose level is beyond so many times that of the others is slow as a whole: openings of ports differ by 1 %."""
 NEAR_KNOWN = 1.05
 """The same, where the level is known of many runs: these scatter by 1 to 2 %, and the next cluster begins at 1.1."""
+CONFIRMED = 1.02
+"""A figure that is at most so many times a lower one confirms it."""
 LEAST_CALM, LEAST_KNOWN = 0.05, 0.01
 """A run with a smaller share of calm batches says nothing: what it has in the cluster may be stray. Where the level is
 known, less is enough."""
@@ -83,14 +86,16 @@ def calm(
     medians = [
         float(np.median(some)) if share >= least else math.inf for some, share in zip(within, shares, strict=True)
     ]
-    near_ns = min(NEAR_KNOWN * known_ns, NEAR * level_of(medians))
+    near_ns = min(NEAR_KNOWN * known_ns, NEAR * float(np.quantile(medians, 0.25, method="lower")))
     levels = tuple(level if level < math.inf and level <= near_ns else None for level in medians)
     return Calm(levels, tuple(shares), reach_ns)
 
 
 def level_of(figures: Sequence[float]) -> float:
-    """The lower quartile, in the figures' unit: what holds of runs of which most may have been slow as a whole."""
-    return float(np.quantile(figures, 0.25, method="lower"))
+    """What calm runs have, in the figures' unit, of runs of which most may have been slow as a whole: the lowest figure
+    that another one confirms, or the lowest one."""
+    ordered = sorted(figures)
+    return next((low for low, above in pairwise(ordered) if above <= CONFIRMED * low), ordered[0])
 
 
 def _repeated(run: Sequence[tuple[int, int]]) -> NDArray[np.float64]:

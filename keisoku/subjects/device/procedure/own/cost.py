@@ -184,7 +184,7 @@ def _beside(row: Row, known: Sequence[Mapping[str, Quantity]]) -> Row:
     if figures["batches"].value > NEAR_KNOWN * level_of([each["batches"].value for each in known]):
         return row.model_copy(update={"figures": {}, "remark": phrase("this run was slow as a whole beside others")})
     others = figures.get("elsewhere")
-    if others is None or level_of([float("elsewhere" in each) for each in known]):
+    if others is None or 4 * sum("elsewhere" not in each for each in known) < len(known):
         return row
     kept = {name: each for name, each in figures.items() if name not in ("elsewhere", "core")}
     less = {name: difference(kept[name], others) for name in ("cost", "whole")}
