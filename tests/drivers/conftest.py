@@ -24,7 +24,7 @@ LAB_TESTS = Path(__file__).parents[1] / "lab"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-page", action="store_true", help="write the tables of outcomes.md from this run")
-    parser.addoption("--short", action="store_true", help="the twenty cases of drivers that say most")
+    parser.addoption("--short", action="store_true", help="the sixteen cases of drivers that say most")
     parser.addoption("--missing", action="store_true", help="only what has not passed in the kept page")
     parser.addoption("--in-guest", action="store_true", help="run tests of tests/lab in the guest, not on this host")
 

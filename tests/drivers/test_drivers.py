@@ -13,13 +13,13 @@ from drivers.guest import Guest
 from drivers.page import Outcome
 
 SHORT = {
-    "transmit-igb-xdp", "transmit-virtio_net-xdp", "transmit-e1000e-xdp", "transmit-vmxnet3-afxdp",
-    "receive-igb-afxdp", "receive-virtio_net-xdp", "receive-virtio_net-afxdp",
+    "transmit-virtio_net-xdp", "transmit-e1000e-xdp", "transmit-vmxnet3-afxdp",
+    "receive-igb-afxdp", "receive-virtio_net-xdp",
     "first_trial-igb-xdp", "several_queues-igb-xdp", "vlan_tags-igb-xdp",
     "no_carrier_before-vmxnet3-packet", "carrier_lost_in_a_trial-igb-xdp", "carrier_lost_in_a_trial-e1000e-packet",
     "unplugged_in_a_trial-virtio_net-xdp",
-    "hardware_stamps-igb-packet", "hardware_stamps-e1000e-packet", "best_stamps-e1000e-packet",
-    "facts_of_ports-vmxnet3", "line_rate-virtio_net", "command-igb-xdp",
+    "hardware_stamps-igb-packet", "hardware_stamps-e1000e-packet",
+    "facts_of_ports-vmxnet3", "line_rate-virtio_net",
 }  # fmt: skip
 """Each driver, each engine, and each fault that a real driver has shown."""
 
