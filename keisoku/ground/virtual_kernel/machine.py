@@ -22,8 +22,9 @@ from keisoku.ground.virtual_kernel.inside import INSIDE
 SEED = "KEISOKU_VIRTUAL_SEED"
 """Variable that tells the kernel's process its seed."""
 MEMORY_MIB = 1024
-_BEGIN_NS = 1_767_225_600_000_000_000
-"""Every run begins at the same moment, 2026-01-01 00:00 UTC: what a program makes of the date is the same, too."""
+_BEGIN_S, _SECONDS = 1_767_225_600, 31_536_000
+"""Every run begins in 2026 (UTC), at a second that its seed decides: what a program makes of the date is the same for a
+seed, and another one for others. Many daemons draw their jitter from the time at which they began."""
 _GUEST = Path(__file__).parent / "guest.py"
 
 
@@ -70,7 +71,7 @@ def run(
             # By way of the host's /proc. The kernel's randomness depends on this line, so it is the same on every host.
             "init=/proc/self/cwd/begin",
             "time-travel=inf-cpu",
-            f"time-travel-start={_BEGIN_NS}",
+            f"time-travel-start={_BEGIN_S + seed % _SECONDS}000000000",
             "con=null",
             "con0=null,fd:1",
             "panic=-1",
