@@ -21,7 +21,7 @@ from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part, plain_part
 from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.sentence import sentence
-from keisoku.ground.run.criterion import Criterion, check, parse
+from keisoku.ground.run.criterion import Criterion, Verdict, check, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
 from keisoku.ground.run.result import Result
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
@@ -68,10 +68,11 @@ class Findings:
 
 @dataclass(frozen=True)
 class PagedFindings:
-    """What a run says, and its page; neither is written yet."""
+    """What a run says, its page, and the verdicts on its criteria; none is written yet."""
 
     findings: Findings
     page: str = ""
+    verdicts: Sequence[Verdict] = ()
 
 
 class Work(Generic[Settings_]):

@@ -126,7 +126,8 @@ def _answer(directory: RunDirectory) -> PagedFindings:
 
 
 def _paged(directory: RunDirectory, findings: Findings) -> PagedFindings:
-    return PagedFindings(findings, page([(directory, findings)], _judged(directory, findings.results).verdicts))
+    verdicts = _judged(directory, findings.results)
+    return PagedFindings(findings, page([(directory, findings)], verdicts), verdicts)
 
 
 def _written(directory: RunDirectory, answer: PagedFindings) -> Outcome:
@@ -137,7 +138,7 @@ def _written(directory: RunDirectory, answer: PagedFindings) -> Outcome:
         write_csv(directory.path, findings.results, findings.files)
     except OSError as error:
         raise directory.disk_error("*.csv", error) from error
-    return _judged(directory, findings.results)
+    return Outcome(directory, findings.results, list(answer.verdicts))
 
 
 def findings_of(directory: RunDirectory) -> Findings:
@@ -148,7 +149,8 @@ def findings_of(directory: RunDirectory) -> Findings:
 def load(path: Path) -> Outcome:
     """A finished run with its last analysis. Raises PlanError if it is not finished."""
     directory = RunDirectory.open(path)
-    return _judged(directory, directory.results())
+    results = directory.results()
+    return Outcome(directory, results, _judged(directory, results))
 
 
 def page(
@@ -172,12 +174,11 @@ def page(
     return render([of_run(alike[0][0]).part_of(alike) for alike in by_name.values()], verdicts, findings, title, paper)
 
 
-def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:
+def _judged(directory: RunDirectory, results: list[Result]) -> list[Verdict]:
     criteria = of_run(directory).criteria(directory.plan)
     repetitions: list[list[Result]] = []
     if any(each.share for each in criteria):
         from keisoku.running.measurement.repetition import kept_results  # few runs are repeated
 
         repetitions = kept_results(find(directory.measurement), directory)
-    verdicts = [each.judge_each(repetitions) if each.share else each.judge(results) for each in criteria]
-    return Outcome(directory, results, verdicts)
+    return [each.judge_each(repetitions) if each.share else each.judge(results) for each in criteria]
