@@ -120,7 +120,8 @@ class Made:
     """Makes the files that the sides load."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
-        self.folder, self.chance, self._known = folder, chance, dict[str, float]()
+        self.folder, self.chance, self._known = folder, chance, dict[int, float]()
+        self._frame_ns: float | None = None
 
     def sides(self, kind: str, percent: float) -> Sides:
         """A comparison of this kind; of equals for 0 %."""
@@ -137,47 +138,45 @@ class Made:
             told("clang", "-O2", "-g", "-target", "bpf", include, f"-DWORK={steps}", "-c", source, "-o", found)
         return found
 
-    def _steps(self, percent: float) -> int:
-        """So many that a frame takes so much longer: by what the kernel says of the program, and a run of `cost`."""
-        if not self._known:
-            for steps in (1000, 0):
-                told(
-                    "ip",
-                    "-force",
-                    "link",
-                    "set",
-                    INSIDE[0],
-                    "xdpdrv",
-                    "obj",
-                    self._object(steps),
-                    "sec",
-                    "xdp",
-                    inside=True,
-                )
-                self._known[str(steps)] = run_ns(SPACE, INSIDE[0])
+    def _own_ns(self, steps: int) -> float:
+        """What a frame takes in the program of so many steps, by the kernel's own measure."""
+        if steps not in self._known:
+            load = f"ip -n {SPACE} -force link set {INSIDE[0]} xdpdrv obj {self._object(steps)} sec xdp"
+            told(*load.split())
+            self._known[steps] = run_ns(SPACE, INSIDE[0])
+        return self._known[steps]
+
+    def _pair(self, percent: float) -> tuple[Path, Path, float]:
+        """The programs of both sides, and by how much a frame takes longer in B, in percent. The first steps of a loop
+        are nearly free, so the number of steps is sought."""
+        # Each side has a program of its own place in memory, as two builds have.
+        few = many = self.chance.randrange(20)
+        self._own_ns(few)
+        if self._frame_ns is None:
             row = ks.measure(
                 "cost", tx=f"xdp:{PORTS[0]}", rx=f"xdp:{PORTS[1]}", frame_bytes=64, out=self.folder / "base"
             )
-            self._known["frame"] = row.results[0].rows[0].figures["cost"].value
-        step_ns = (self._known["1000"] - self._known["0"]) / 1000
-        return round(percent / 100 * self._known["frame"] / step_ns)
+            self._frame_ns = row.results[0].rows[0].figures["cost"].value
+        wanted_ns = self._own_ns(few) + percent / 100 * self._frame_ns
+        while self._own_ns(many) < wanted_ns:
+            many += 1
+        more = 100 * (self._own_ns(many) - self._own_ns(few)) / self._frame_ns
+        return self._object(few), self._object(many), more
 
     def _xdp(self, percent: float) -> Sides:
-        # Each side has a program of its own place in memory, as two builds have.
-        steps = self.chance.randrange(20)
         load = f"ip -n {SPACE} -force link set {INSIDE[0]} xdpdrv obj {{}} sec xdp"
-        more = steps + self._steps(percent)
-        return Sides(f"xdp, {percent:g} %", load.format(self._object(steps)), load.format(self._object(more)))
+        few, many, more = self._pair(percent)
+        return Sides(f"xdp, {more:.2f} %", load.format(few), load.format(many))
 
     def _tc(self, percent: float) -> Sides:
-        steps = self.chance.randrange(20)
         tc = f"ip netns exec {SPACE} tc"
         load = (
             f"{tc} qdisc replace dev {INSIDE[0]} clsact && {tc} filter replace dev {INSIDE[0]} ingress pref 1 handle 1"
             " bpf direct-action obj {} sec tc"
         )
-        more = steps + self._steps(percent)
-        return Sides(f"tc, {percent:g} %", load.format(self._object(steps)), load.format(self._object(more)))
+        few, many, more = self._pair(percent)
+        told("ip", "-n", SPACE, "-force", "link", "set", INSIDE[0], "xdpdrv", "off")
+        return Sides(f"tc, {more:.2f} %", load.format(few), load.format(many))
 
     def _nft(self, percent: float) -> Sides:
         return self._drawn("nft", "rules in a chain", 1, 200, self._rules)

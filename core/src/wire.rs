@@ -29,7 +29,7 @@ use crate::interface::link_watch::LinkWatch;
 use crate::interface::packet_socket;
 use crate::interface::place::Place;
 use crate::port::opening::Opening;
-use crate::port::packet::transmit::send_slowly;
+use crate::port::packet::transmit::LearningFrames;
 use crate::trial::Trial;
 use crate::wire::carry::{Ports, Sender, carry};
 
@@ -50,6 +50,8 @@ type ExpectedParts = (Vec<TableParts>, Vec<(u16, u8)>);
 #[pyclass(frozen)]
 pub struct Wire {
     places: Vec<Place>,
+    /// Of each port.
+    learning: Vec<Mutex<LearningFrames>>,
     /// Locked for short times only, so that progress and stop work while another thread waits in finish.
     state: Mutex<State>,
     /// Ends a wait for the links.
@@ -84,6 +86,10 @@ impl Wire {
             ..State::default()
         };
         Ok(Wire {
+            learning: places
+                .iter()
+                .map(|place| Mutex::new(LearningFrames::new(place)))
+                .collect(),
             places,
             state: Mutex::new(state),
             halted: AtomicBool::new(false),
@@ -275,10 +281,13 @@ impl Wire {
 
     /// Sends `count` learning frames, 1 ms apart, from one of the ports.
     fn learn(&self, py: Python<'_>, port: usize, template: Vec<u8>, count: u32) -> Result<()> {
-        let Some(place) = self.places.get(port) else {
+        let Some(own) = self.learning.get(port) else {
             return Err(EngineError(format!("there is no port {port}")));
         };
-        py.detach(|| send_slowly(place, &template, count))
+        py.detach(|| {
+            let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
+            own.send(&template, count)
+        })
     }
 
     /// The rings that a `Capture` of the ports needs; each can be had once. The ports must have been opened with
@@ -326,6 +335,9 @@ impl Wire {
         self.stop();
         self.join();
         self.lock().ports = None;
+        for own in &self.learning {
+            own.lock().unwrap_or_else(PoisonError::into_inner).close();
+        }
     }
 }
 

@@ -326,22 +326,62 @@ fn write(
     )
 }
 
-/// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 b: learning frames).
-pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
-    let mut port = Socket::open(place)?;
-    let mut frame = template.to_vec();
-    for sequence in 0..u64::from(count) {
-        let sent_ns = monotonic_ns();
-        sign(
-            &mut frame,
-            Signature {
-                stream: LEARNING_STREAM,
-                sequence,
-                sent_ns,
-            },
-        )?;
-        port.send(&mut frame, sequence, sent_ns)?;
-        std::thread::sleep(Duration::from_millis(1));
+/// Sends learning frames from one port, which belong to no trial (RFC 2544 §23 b).
+///
+/// Its socket stays open from trial to trial: to close one takes the kernel 15 to 20 ms.
+pub struct LearningFrames {
+    place: Place,
+    socket: Option<Socket>,
+}
+
+impl LearningFrames {
+    /// None has been sent.
+    pub fn new(place: &Place) -> Self {
+        LearningFrames {
+            place: place.clone(),
+            socket: None,
+        }
     }
-    Ok(())
+
+    /// Sends `count` frames, 1 ms apart.
+    pub fn send(&mut self, template: &[u8], count: u32) -> Result<()> {
+        let known = self.socket.as_mut();
+        if known.is_some_and(|socket| {
+            socket
+                .send_slowly(template, count)
+                .is_ok_and(|was_up| was_up)
+        }) {
+            return Ok(());
+        }
+        // The first ones, or the port was down, or was made anew.
+        let socket = self.socket.insert(Socket::open(&self.place)?);
+        socket.send_slowly(template, count).map(|_| ())
+    }
+
+    /// Closes the socket; the next frames open one.
+    pub fn close(&mut self) {
+        self.socket = None;
+    }
+}
+
+impl Socket {
+    /// Whether the port was up all the time.
+    fn send_slowly(&mut self, template: &[u8], count: u32) -> Result<bool> {
+        let mut frame = template.to_vec();
+        let mut was_up = true;
+        for sequence in 0..u64::from(count) {
+            let sent_ns = monotonic_ns();
+            sign(
+                &mut frame,
+                Signature {
+                    stream: LEARNING_STREAM,
+                    sequence,
+                    sent_ns,
+                },
+            )?;
+            was_up &= self.send(&mut frame, sequence, sent_ns)? != Handed::Down;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(was_up)
+    }
 }
