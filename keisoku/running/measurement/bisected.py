@@ -24,6 +24,8 @@ _SPOILED = 3
 """Pairs without a figure after which a commit is skipped, or the ends are given up."""
 Pair = tuple[int, int]
 """The places of the reference and of the commit."""
+Run = tuple[int, int]
+"""The number of its pair, and the place of its commit."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,12 @@ def bisected(
     entry: Measurement[Any],
     settings: BisectionSettings,
     commits: Sequence[Commit],
-    runs: Mapping[tuple[int, int], Sequence[Result]],
+    runs: Mapping[Run, Sequence[Result]],
     skipped: Mapping[int, str],
 ) -> Bisected:
     """What the runs say, by pair and place. Raises PlanError if they have several figures that could be followed."""
     last = len(commits) - 1
+    runs = _alike(entry, runs)
     of_pairs: dict[int, list[int]] = {}
     for pair, place in runs:
         of_pairs.setdefault(pair, []).append(place)
@@ -102,6 +105,17 @@ def bisected(
         why if unknown or last in spoiled else "",
         believe(history, comparisons),
     )
+
+
+def _alike(entry: Measurement[Any], runs: Mapping[Run, Sequence[Result]]) -> Mapping[Run, Sequence[Result]]:
+    """Each run as it is beside the other ones of its commit."""
+    of_places: dict[int, list[Run]] = {}
+    for run in runs:
+        of_places.setdefault(run[1], []).append(run)
+    found: dict[Run, Sequence[Result]] = {}
+    for own in of_places.values():
+        found |= zip(own, entry.alike([runs[run] for run in own]), strict=True)
+    return found
 
 
 def _sides(places: Sequence[int], last: int) -> Pair:
