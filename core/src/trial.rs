@@ -62,6 +62,9 @@ pub struct Trial {
     /// the device has translated it.
     #[serde(default)]
     pub words: Option<[u16; 2]>,
+    /// The CPU of the first sender, if this process may use it; the others keep their order. None: the first one.
+    #[serde(default)]
+    pub senders_cpu: Option<usize>,
     /// The other half of the trial is another host's.
     #[serde(default)]
     pub elsewhere: Option<Elsewhere>,

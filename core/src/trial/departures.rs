@@ -323,6 +323,7 @@ mod tests {
             promiscuous: Vec::new(),
             events: Vec::new(),
             words: None,
+            senders_cpu: None,
             elsewhere: None,
             batch_frames: None,
             lists_batches: false,

@@ -77,7 +77,10 @@ pub fn carry(
     check(trial, tables, ports)?;
     ports.links.ready(!trial.links_may_fail, &watch.stop)?;
     ports.links.begin(&|port| longest(trial, tables, port))?;
-    let cpus = affinity::allowed().unwrap_or_default();
+    let mut cpus = affinity::allowed().unwrap_or_default();
+    if let Some(place) = cpus.iter().position(|cpu| Some(*cpu) == trial.senders_cpu) {
+        cpus[..=place].rotate_right(1);
+    }
     let (sending, others) = cpus.split_at(cpus.len().min(ports.senders.len()));
     affinity::restrict(if others.is_empty() { sending } else { others });
     affinity::sleep_precisely();

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 from keisoku._core import speed_of_cpu
 
 FULL = 1.1
-"""A CPU has its full speed if a piece of work takes at most this many times as long as the fastest one."""
+"""A CPU has its full speed if a piece of work takes at most this many times as long as the fastest one on any of
+them."""
 LOOK_NS = 2_000_000
 PAUSE_S = 0.02
 """From one look to the next."""
@@ -24,25 +26,33 @@ SHARE = 0.1
 
 
 class FullSpeed:
-    """Waits for the full speed of one CPU, and keeps the fastest piece of work that was seen there."""
+    """Chooses one of some CPUs that has its full speed, and keeps the fastest piece of work that was seen."""
 
-    def __init__(self, cpu: int) -> None:
-        self._cpu = cpu
+    def __init__(self, cpus: Sequence[int]) -> None:
+        self._cpus = list(cpus)
         self._fastest_ns: int | None = None
         self._began_s: float | None = None
         self._waited_s = 0.0
 
-    def wait(self, stopped: threading.Event) -> None:
-        """Returns at full speed, when the time for it is used up, or when it is stopped."""
+    def wait(self, stopped: threading.Event) -> int:
+        """A CPU: the last one again if it has its full speed, or the first that has it. The last one if none has it
+        until the time for that is used up, or it is stopped."""
         now_s = time.monotonic()
         self._began_s = now_s if self._began_s is None else self._began_s
         most_s = min(LONGEST_S, LONGEST_S + SHARE * (now_s - self._began_s) - self._waited_s)
-        while not self._has_it() and time.monotonic() - now_s < most_s:
+        while (chosen := self._at_full_speed()) is None and time.monotonic() - now_s < most_s:
             if stopped.wait(PAUSE_S):
                 break
         self._waited_s += time.monotonic() - now_s
+        if chosen is not None:
+            self._cpus.remove(chosen)
+            self._cpus.insert(0, chosen)
+        return self._cpus[0]
 
-    def _has_it(self) -> bool:
-        pieces, fastest_ns, total_ns = speed_of_cpu(self._cpu, LOOK_NS)
+    def _at_full_speed(self) -> int | None:
+        return next((cpu for cpu in self._cpus if self._has_it(cpu)), None)
+
+    def _has_it(self, cpu: int) -> bool:
+        pieces, fastest_ns, total_ns = speed_of_cpu(cpu, LOOK_NS)
         self._fastest_ns = fastest_ns if self._fastest_ns is None else min(self._fastest_ns, fastest_ns)
         return pieces > 0 and total_ns <= FULL * pieces * self._fastest_ns

@@ -41,6 +41,8 @@ WARM_UP_S = 0.2
 """Before the first trial the path carries its highest load for so long: memory that is used for the first time
 slows down the first hundred thousand frames (measured: 100 ms of lag in the first trial of a run, none after this)."""
 _WARM_UP_STREAM = 0
+SENDERS_CPUS = 2
+"""A sender works on one of so many CPUs, whichever has its full speed: others may be far from the memory of these."""
 _BEYOND_ANY_PORT_FPS = 100e6
 _ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "connections", "multicast", "switches"})
 
@@ -92,10 +94,9 @@ class WiredEngine:
         self._rewrites = rewrites
         self._views = all(port.views for port in ports)
         lab = context.get("lab")
-        senders_cpu = min(os.sched_getaffinity(0))
         core = lab["dut_core"] if isinstance(lab, dict) else None
         # A device without a core of its own works in the calls of the sender.
-        self._device_cpu: int | None = senders_cpu if isinstance(lab, dict) and core is None else core
+        self._device_cpu: int | Literal["sender's"] | None = "sender's" if isinstance(lab, dict) and core is None else core
         self._processes: list[str] = [str(number) for number in lab["processes"]] if isinstance(lab, dict) else []
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
@@ -109,7 +110,8 @@ class WiredEngine:
             self._opened = stack.pop_all()
         self._running: WiredTrial | None = None
         self._warm = not warm_up or is_inside()
-        self._full_speed = None if is_inside() else FullSpeed(senders_cpu)
+        cpus = sorted(os.sched_getaffinity(0) - {core})[:SENDERS_CPUS]
+        self._full_speed = None if is_inside() else FullSpeed(cpus)
 
     @property
     def capabilities(self) -> Capabilities:

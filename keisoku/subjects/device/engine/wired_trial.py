@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from pyroute2 import NetlinkError
 
@@ -119,7 +120,7 @@ class WiredTrial(TrialThread):
         reset: Callable[[], None] | None,
         events: DeviceEvents,
         streams_beside: int,
-        device_cpu: int | None,
+        device_cpu: int | Literal["sender's"] | None,
         processes: Sequence[str],
         full_speed: FullSpeed | None,
         watched: Watched | None,
@@ -136,6 +137,7 @@ class WiredTrial(TrialThread):
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu, self._processes = device_cpu, processes
+        self._senders_cpu: int | None = None
         self._ports, self._counters, self._wire, self._trial, self._load = ports, counters, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
@@ -158,7 +160,7 @@ class WiredTrial(TrialThread):
         # Not before: a file full of the warm-up's frames would be useless as evidence.
         self._begin_capture()
         if self._full_speed is not None:
-            self._full_speed.wait(self.stopped)
+            self._senders_cpu = self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
             with ExitStack() as stack:
                 opened = self._open(stack)
@@ -193,7 +195,8 @@ class WiredTrial(TrialThread):
         # At a host that only receives no port sends.
         listed = [tuple(batch) for port in facts["transmitters"] for batch in port["sent"].pop("listed_batches", [])]
         for core in facts["interference"]["cores"]:
-            core["of_device"] = core["cpu"] == self._device_cpu
+            is_senders = core["speed"] is not None
+            core["of_device"] = is_senders if self._device_cpu == "sender's" else core["cpu"] == self._device_cpu
         after = read_all(self._counters, dict(self._wire.taken()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
@@ -312,7 +315,10 @@ class WiredTrial(TrialThread):
         changed_only = self._trial.changes == "changed"
         # Only the trial's own load is followed.
         hops = self._hops.core if self._hops is not None and load is self._load else None
-        self._wire.start(load.trial, load.tables, frames is not None, changed_only, load.expected, hops)
+        trial = load.trial
+        if self._senders_cpu is not None:
+            trial = json.dumps(json.loads(trial) | {"senders_cpu": self._senders_cpu})
+        self._wire.start(trial, load.tables, frames is not None, changed_only, load.expected, hops)
         begun.set()
         if self.stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()

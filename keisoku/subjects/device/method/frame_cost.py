@@ -268,6 +268,7 @@ class FrameCost:
                 "batch_frames": load.burst,
                 "reopens": opens and number > 1,
                 "flat_out": load.fps is None,
+                "at_full_speed": True,
                 "on_cable": place == "cable",
                 # Over the cable no frame comes to them: what they take then, they take for nothing or for others.
                 "processes": load.processes,
