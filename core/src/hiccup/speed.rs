@@ -21,6 +21,16 @@ const PERIOD_NS: u64 = 2_000_000;
 /// A piece of more than this many of the fastest was interrupted: that is no speed, and is measured as lateness.
 const INTERRUPTED: u64 = 4;
 
+/// The first so many pieces of a trial are kept one by one.
+const KEPT: usize = 1 << 16;
+
+/// A piece: when it began on CLOCK_MONOTONIC, and how long it took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    pub begun_ns: u64,
+    pub took_ns: u64,
+}
+
 /// The pieces of one trial or one look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Speed {
@@ -38,6 +48,7 @@ pub struct Meter {
     pieces: u64,
     total_ns: u64,
     worked_ns: u64,
+    kept: Vec<Piece>,
 }
 
 impl Meter {
@@ -55,6 +66,9 @@ impl Meter {
         let begun_ns = monotonic_ns();
         chains(ROUNDS);
         let took_ns = monotonic_ns() - begun_ns;
+        if self.kept.len() < KEPT {
+            self.kept.push(Piece { begun_ns, took_ns });
+        }
         self.took(took_ns);
     }
 
@@ -67,8 +81,14 @@ impl Meter {
         }
     }
 
+    /// The pieces since the last call of `take`, one by one, in the order of time.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.kept
+    }
+
     /// The pieces since the last call.
     pub fn take(&mut self) -> Speed {
+        self.kept.clear();
         Speed {
             pieces: std::mem::take(&mut self.pieces),
             fastest_ns: self.fastest_ns.unwrap_or(0),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::capture::ring::CaptureRing;
-use crate::clock::tally::Tally;
 use crate::error::Result;
 use crate::frame::table::Table;
 use crate::hiccup::speed::Speed;
@@ -57,6 +56,9 @@ pub struct Ended {
 /// The most shifts of a schedule that are listed, as in `bpf/wire.h`.
 pub const SHIFTS: usize = 1 << 10;
 
+/// The pace, the time of a batch, and how many batches took it.
+pub type PacedBatches = (u64, u64, u64);
+
 /// What a sender did at one port. Times are ns since the first frame of the trial was due.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
@@ -81,9 +83,10 @@ pub struct Sent {
     pub gaps: Buckets,
     /// How much later than its stamp the driver had a frame, where the driver stamps frames.
     pub driver_delay: Option<TransmitDelay>,
-    /// How long batches took, in ns, and how often: from the first frame of one to when the next could begin. Only where
-    /// the trial times them.
-    pub batches: Tally,
+    /// How long batches took, in ns, from the first frame of one to when the next could begin, and how often. Before it
+    /// the pace of the core meanwhile: how long a piece of work took there, in ns (`hiccup/speed.rs`), zero where that
+    /// was not the same before and after. Only where the trial times batches.
+    pub batches: Vec<PacedBatches>,
     /// The last batches one by one, where the trial asks for it: when each began on the clock of the host, and how long
     /// it took, in ns.
     #[serde(skip_serializing_if = "Vec::is_empty")]

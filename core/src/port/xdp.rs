@@ -2,6 +2,7 @@
 
 mod admission;
 mod batch;
+mod batch_pace;
 mod dead_end;
 mod departure_ring;
 mod features;

@@ -44,6 +44,7 @@ COLUMNS = {
     "instructions": phrase("Instructions a frame"),
     "cycles": phrase("Cycles a frame"),
     "cache_misses": phrase("Cache misses a frame"),
+    "pace": phrase("Piece of work"),
     "calm": phrase("Calm batches"),
     "part": phrase("CPU time a frame"),
     "load": phrase("Load"),

@@ -17,7 +17,7 @@ from keisoku.subjects.device.record.trial_record import TrialRecord
 LATENCIES = "min mean max fifo lifo filo lilo p50 p99 p99.9 pdv"
 """Figures of `method/latency_figures.py`, in ns."""
 COSTS: Mapping[str, str] = {
-    "ns": "cost whole tester batches elsewhere part",
+    "ns": "cost whole tester batches elsewhere part pace",
     "frames/s": "core",
     "%": "calm",
     "frames": "lost",

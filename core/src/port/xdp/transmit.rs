@@ -15,7 +15,6 @@ use aya::programs::{Xdp, XdpMode};
 use crate::capture::bpf_ring;
 use crate::capture::ring::CaptureRing;
 use crate::capture::source::Direction;
-use crate::clock::tally::tally;
 use crate::error::{EngineError, Result};
 use crate::hiccup::speed::Meter;
 use crate::host::kernel_clock::{monotonic_ns, sleep_until};
@@ -30,6 +29,7 @@ use crate::port::bpf::program::{load, lots};
 use crate::port::transmit::{Control, Ended, Load, Sent, Transmit};
 use crate::port::xdp::admission::{self, Admission};
 use crate::port::xdp::batch::Batch;
+use crate::port::xdp::batch_pace::paced;
 use crate::port::xdp::dead_end::DeadEnd;
 use crate::port::xdp::departure_ring::{self, DepartureRing, Packed};
 use crate::port::xdp::refusals::Refusals;
@@ -55,6 +55,8 @@ const CALL_NS: u64 = 2_000_000;
 /// The same where frames cost so little that none can be late: fewer of them wait for a set-up.
 const ROOMY_CALL_NS: u64 = 10_000_000;
 
+/// Where batches are timed, the pace of the core is looked at this often.
+const BATCHES_NS: u64 = 1_000_000;
 pub struct XdpTransmit {
     program: Ebpf,
     outlets: Arc<Mapped<Outlet>>,
@@ -233,7 +235,7 @@ impl XdpTransmit {
             refused_frames,
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
-            batches: tally(self.batches().map(|batch| batch.took_ns)),
+            batches: paced(self.batches(), self.meter.pieces()),
             listed_batches: self
                 .batches()
                 .filter(|_| load.lists_batches)
@@ -337,6 +339,7 @@ impl Transmit for XdpTransmit {
         let state = &self.shared.state;
         let single = load.period_ns > SLEEP_GAP_NS;
         let refused_before = self.refused();
+        let mut batch_ns = 0;
         loop {
             let next = self.shared.next();
             let left_out = self.shared.left_out.load(Ordering::Relaxed);
@@ -369,7 +372,9 @@ impl Transmit for XdpTransmit {
             } else {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
-            self.meter.work_when_due(now_ns);
+            if load.batch_frames.is_none() {
+                self.meter.work_when_due(now_ns);
+            }
             let batch = load.batch_frames.or(place.batch).unwrap_or(chosen);
             let batch = batch.clamp(1, LARGEST_BATCH);
             let frames = match load.batch_frames {
@@ -379,9 +384,10 @@ impl Transmit for XdpTransmit {
                 Some(timed) => {
                     let timed = u64::from(timed);
                     let batches = match load.period_ns * timed {
-                        apart if apart < SLEEP_GAP_NS => CALL_NS / apart.max(1),
+                        apart if apart < SLEEP_GAP_NS => BATCHES_NS / apart.max(batch_ns).max(1),
                         _ => 0,
                     };
+                    self.meter.work();
                     state.store(offset_of!(Transmitter, batch_from), next);
                     state.store(offset_of!(Transmitter, batch_begun_ns), 0);
                     timed * batches.max(2)
@@ -392,6 +398,7 @@ impl Transmit for XdpTransmit {
             send_live(program, &load.longest, frames as u32, batch)
                 .map_err(|error| failed("send XDP frames", error))?;
             let took_ns = monotonic_ns() - called_ns;
+            batch_ns = took_ns * u64::from(batch) / frames.max(1);
             let waited_ns = state.load(offset_of!(Transmitter, waited_ns)) - waited_ns;
             // A stop by the host is no cost of the frames, and no batch makes it shorter.
             let stopped_ns = state.load(offset_of!(Transmitter, interrupted_ns)) - interrupted_ns;
@@ -399,6 +406,9 @@ impl Transmit for XdpTransmit {
                 self.shared.next() - next,
                 took_ns.saturating_sub(waited_ns + stopped_ns),
             );
+        }
+        if load.batch_frames.is_some() {
+            self.meter.work();
         }
         let refused = self.refused().into_iter().zip(refused_before);
         let refused = refused.map(|(now, before)| Some(now? - before?));
@@ -485,4 +495,9 @@ fn send_live(program: i32, template: &[u8], repeat: u32, batch: u32) -> io::Resu
         error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
         error => Err(error),
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 }

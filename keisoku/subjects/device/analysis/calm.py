@@ -1,9 +1,9 @@
 """The calm level of batch times: what a batch takes while nothing else slows its core down.
 
-A core has a few speeds: its own, and a lower one while another hardware thread of the same core works, which takes 20
-to 40 % (docs/guards.md). Times of batches therefore lie in clusters. The lowest cluster is the same on a quiet and on a
-busy host, as long as the core is undisturbed for a few ms now and then; means and medians move from one cluster to
-another with the host's other work. `benchmarks/accuracy/cost.py` shows how true the level is.
+The batches are those at one pace of the core (`pace.py`). What still disturbs it, such as stops between two pieces of
+work, and other programs, makes clusters of longer ones. The lowest cluster is the same on a quiet and on a busy host, as
+long as the core is undisturbed for a few ms now and then; means and medians move from one cluster to another with the
+host's other work. `benchmarks/accuracy/cost.py` shows how true the level is.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Calm:
 
 
 def calm(
-    runs: Sequence[Sequence[tuple[int, int]]], slowdowns: Sequence[float] = (), known_ns: float = math.inf
+    runs: Sequence[Sequence[tuple[float, int]]], slowdowns: Sequence[float] = (), known_ns: float = math.inf
 ) -> Calm:
     """Of the batches of each run as (ns, how many); runs without batches count as slow.
 
@@ -73,9 +73,10 @@ def calm(
     full speed: runs that look calm to each other on a core that was slow are slow.
     """
     times = [_repeated(run) for run in runs]
-    if not any(own.size for own in times):
+    finite = [own[np.isfinite(own)] for own in times]
+    if not any(own.size for own in finite):
         return Calm((None,) * len(runs), (0.0,) * len(runs))
-    reach_ns = REACH * min(known_ns, float(np.quantile(np.concatenate(times), LOWEST)))
+    reach_ns = REACH * min(known_ns, float(np.quantile(np.concatenate(finite), LOWEST)))
     within = [own[own <= reach_ns] for own in times]
     shares = [some.size / own.size if own.size else 0.0 for some, own in zip(within, times, strict=True)]
     known = math.isfinite(known_ns)
@@ -98,6 +99,6 @@ def level_of(figures: Sequence[float]) -> float:
     return next((low for low, above in pairwise(ordered) if above <= CONFIRMED * low), ordered[0])
 
 
-def _repeated(run: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+def _repeated(run: Sequence[tuple[float, int]]) -> NDArray[np.float64]:
     pairs = np.asarray(run, dtype=np.float64).reshape(-1, 2)
     return np.repeat(pairs[:, 0], pairs[:, 1].astype(int))

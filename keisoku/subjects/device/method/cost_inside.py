@@ -20,6 +20,7 @@ from keisoku.ground.statistics.share import clopper_pearson
 from keisoku.ground.statistics.uncertainty import combine, half_width
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.calm import calm
+from keisoku.subjects.device.analysis.pace import at_pace
 from keisoku.subjects.device.analysis.stages import OTHERS, REST, elsewhere, in_batches
 from keisoku.subjects.device.method.frame_cost import FrameCost, Place
 from keisoku.subjects.device.method.setting import Setting
@@ -127,7 +128,8 @@ class CostInside:
     def _reach_ns(self, place: Place) -> float:
         """The longest calm batch: no longer than it may be by the runs in which nobody looks."""
         frame = self.cost.figures().get("batches" if place == "device" else "tester")
-        runs = [record.facts.sent.batches for record in self._runs(place)]
+        usual_ns = self.cost.usual_pace_ns
+        runs = [at_pace(record.facts.sent.batches, usual_ns) for record in self._runs(place)]
         return calm(runs, known_ns=inf if frame is None else frame.value * self.cost.load.burst).reach_ns
 
 

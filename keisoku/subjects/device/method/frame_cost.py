@@ -19,6 +19,7 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.repeated import FROM_ORDER, combined
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.calm import Calm, calm
+from keisoku.subjects.device.analysis.pace import at_pace, usual_ns
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.interference import Speed
 from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial
@@ -80,6 +81,8 @@ class FrameCost:
     """The time of a frame in calm batches through the device, as earlier runs showed it; None: there were none."""
     tester: Quantity | None = None
     """The tester's part, if it is known already: then no run over the cable is made."""
+    pace_ns: float | None = None
+    """The usual pace of the core in earlier runs, if there were any: all figures are at one pace."""
     runs: dict[Place, list[TrialRecord]] = field(default_factory=lambda: {"device": [], "cable": []})
 
     def measure(self, setting: Setting) -> Generator[Trial, TrialRecord, None]:
@@ -97,7 +100,9 @@ class FrameCost:
     def figures(self) -> dict[str, Quantity]:
         """'cost' (ns a frame in the device), 'whole' (with the tester's part), 'tester', 'batches' (the part of the
         whole in the sender's core), 'elsewhere' (the rest, if there is any), 'core' (frames/s that a core carries
-        through the device alone, at most: frames that come from another core cost more), 'instructions', 'cycles',
+        through the device alone, at most: frames that come from another core cost more), 'pace' (ns that a piece of
+        work takes on the core, at which all these times are: another clock rate changes both alike), 'instructions',
+        'cycles',
         'cache_misses' (a frame in the device, where the machine counts them), 'calm' (% of the batches), 'lost'
         (frames). Empty where the host left no calm moment."""
         found = self._calm()
@@ -115,6 +120,8 @@ class FrameCost:
             figures["elsewhere"] = others
         if (core := _per_core(own)) is not None:
             figures["core"] = core
+        if (pace_ns := self.usual_pace_ns) is not None:
+            figures["pace"] = Quantity(value=pace_ns, unit="ns")
         figures |= self._counted()
         figures["calm"] = Quantity(value=100 * found["device"].share, unit="%")
         figures["lost"] = Quantity(value=self._lost, unit="frames", uncertainty=0.0)
@@ -206,13 +213,19 @@ class FrameCost:
     def _lost(self) -> int:
         return sum(record.facts.tracked.lost_frames for record in self.runs["device"])
 
+    @property
+    def usual_pace_ns(self) -> float | None:
+        """The pace of the core, ns a piece of work, at which batch times are told; None where none is known."""
+        return usual_ns([record.facts.sent.batches for runs in self.runs.values() for record in runs], self.pace_ns)
+
     def _calm(self) -> dict[Place, Calm]:
         known_ns = inf if self.level is None else self.level.value * self.load.burst
         limits: dict[Place, float] = {"device": known_ns, "cable": inf}
+        usual = self.usual_pace_ns
         fastest_ns = min((speed.fastest_ns for runs in self.runs.values() for speed in _speeds(runs)), default=0)
         return {
             place: calm(
-                [record.facts.sent.batches for record in self.runs[place]],
+                [at_pace(record.facts.sent.batches, usual) for record in self.runs[place]],
                 [
                     speed.total_ns / (speed.pieces * fastest_ns)
                     for speed in _speeds(self.runs[place])

@@ -70,6 +70,11 @@ class Marked(Frozen):
     """With another DSCP or PCP than they were sent with."""
 
 
+PacedBatches = list[tuple[int, int, int]]
+"""The pace of the core, which is how long a piece of work took on it, in ns (0: not the same before and after), how
+long batches took, in ns, and how many did."""
+
+
 class Sent(Frozen):
     """Facts of the sender at one port, or at all of them; times in ns since the first frame was due."""
 
@@ -93,9 +98,9 @@ class Sent(Frozen):
     gaps: Buckets
     driver_delay: DriverDelay | None = None
     """How much later than its timestamp the driver sent a frame, where the driver reports it."""
-    batches: Pairs = []
-    """How long batches took, in ns, and how many did: from the first frame of one to when the next could begin, without
-    waits for due times. Only where the trial times them."""
+    batches: PacedBatches = []
+    """From the first frame of a batch to when the next could begin, without waits for due times. Only where the trial
+    times them."""
 
     @property
     def unlisted_ns(self) -> int:

@@ -102,7 +102,7 @@ def test_waits_for_full_speed_end_and_keep_to_their_share(monkeypatch: pytest.Mo
             now_s[0] += timeout or 0.0
             return False
 
-    waiting, stopped = FullSpeed(0), Clock()
+    waiting, stopped = FullSpeed([0]), Clock()
     waiting.wait(stopped)
     assert now_s[0] == 0.0
     takes_ns[0] = 1500
@@ -113,3 +113,19 @@ def test_waits_for_full_speed_end_and_keep_to_their_share(monkeypatch: pytest.Mo
         now_s[0] += 0.3
     share = full_speed.SHARE * now_s[0] + full_speed.LONGEST_S
     assert now_s[0] - 20 * 0.3 <= share + 2 * full_speed.PAUSE_S
+
+
+def test_the_cpu_that_has_its_full_speed_is_chosen_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    takes_ns = {0: 1000, 1: 1000}
+    monkeypatch.setattr(full_speed, "speed_of_cpu", lambda cpu, span_ns: (10, takes_ns[cpu], 10 * takes_ns[cpu]))
+    waiting, stopped = FullSpeed([0, 1]), threading.Event()
+    chosen = []
+    for slow in ((), (0,), (), (1,)):
+        takes_ns |= {cpu: 1500 if cpu in slow else 1000 for cpu in (0, 1)}
+        chosen.append(waiting.wait(stopped))
+    assert chosen == [0, 1, 1, 0]
+    stopped.set()
+    takes_ns |= {0: 1500, 1: 1500}
+    assert waiting.wait(stopped) == 0, "none has it: that of before"
+    takes_ns |= {0: 1500, 1: 1200}
+    assert FullSpeed([1]).wait(stopped) == 1, "a slower kind of core is known by the fastest of all only"

@@ -24,6 +24,7 @@ from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
 DEVICE_NS, TESTER_NS = 950.0, 300.0
+PACE_NS = 2240
 LAB = {"methods": ["cost"], "dut": "lab:bridge"}
 
 
@@ -44,7 +45,8 @@ def steady(trial: Trial, number: int) -> float:
 def with_batches(facts: Facts, trial: Trial, frame_ns: float, **more: Any) -> Facts:
     assert trial.batch_frames
     batch_ns = round(frame_ns * trial.batch_frames)
-    batches = [(batch_ns - 5, 300), (batch_ns, 700), (batch_ns + 5, 300), (2 * batch_ns, 100)]
+    batches = [(PACE_NS, ns, count) for ns, count in ((batch_ns - 5, 300), (batch_ns, 700), (batch_ns + 5, 300))]
+    batches.append((0, 2 * batch_ns, 100))
     sender = facts.transmitters[0]
     sent = sender.sent.model_copy(update={"batches": batches})
     return facts.model_copy(update={"transmitters": [sender.model_copy(update={"sent": sent})], **more})

@@ -59,6 +59,8 @@ class CostSettings(Settings):
     """Whether ports are opened again between runs; in pairs both sides have the same opening."""
     level: tuple[EarlierFigure, ...] = not_an_option(())
     """The time of a frame in calm batches of earlier runs through the device."""
+    pace_ns: float | None = not_an_option(None)
+    """The pace of the core in the first of these runs, ns a piece of work."""
     tester: tuple[EarlierFigure, ...] = not_an_option(())
     """The tester's part, where it is known: then no run over the cable is made."""
 
@@ -94,7 +96,7 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 reopens=settings.reopens,
             )
             level, tester = (_known(each, size, burst) for each in (settings.level, settings.tester))
-            measured = FrameCost(load, level, tester)
+            measured = FrameCost(load, level, tester, settings.pace_ns)
             inside = CostInside(measured) if settings.inside else None
             yield from (inside or measured).measure(setting)
             rows.append(_row(measured, several=len(settings.bursts) > 1))
@@ -143,9 +145,11 @@ def _in_pairs(settings: CostSettings) -> CostSettings:
 
 
 def _near(settings: CostSettings, result: Result) -> CostSettings:
-    """With the tester's part, so that runs over the cable need not be repeated."""
+    """With the tester's part, so that runs over the cable need not be repeated, and the pace of the core then."""
     found = (*settings.tester, *_found(settings, result, "tester"))
-    return settings.model_copy(update={"tester": found})
+    paces = [row.figures["pace"].value for row in result.rows if "pace" in row.figures]
+    pace_ns = settings.pace_ns or next(iter(paces), None)
+    return settings.model_copy(update={"tester": found, "pace_ns": pace_ns})
 
 
 def _among(settings: CostSettings, earlier: Sequence[Result]) -> CostSettings:
