@@ -496,8 +496,3 @@ fn send_live(program: i32, template: &[u8], repeat: u32, batch: u32) -> io::Resu
         error => Err(error),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-}
