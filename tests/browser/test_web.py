@@ -74,8 +74,11 @@ def until(page: Any, script: str) -> Any:
 
 
 def text(page: Any, selector: str = "main") -> str:
+    """Of the element, once it is there: a click does not wait until a form has been answered."""
     # In one step: the element may be replaced by a newer one at any time.
-    return str(page.execute_script("return document.querySelector(arguments[0]).innerText", selector))
+    script = "const found = document.querySelector(arguments[0]); return found && [found.innerText]"
+    found: list[str] = WebDriverWait(page, 60).until(lambda driver: driver.execute_script(script, selector))
+    return found[0]
 
 
 def click(page: Any, words: str) -> None:
