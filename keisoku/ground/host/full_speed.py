@@ -26,17 +26,20 @@ SHARE = 0.1
 
 
 class FullSpeed:
-    """Chooses one of some CPUs that has its full speed, and keeps the fastest piece of work that was seen."""
+    """Waits for the full speed of a CPU, or chooses one of some that has it. It keeps the fastest piece of work that
+    was seen."""
 
     def __init__(self, cpus: Sequence[int]) -> None:
         self._cpus = list(cpus)
+        self.chooses = False
+        """Whether it may be another CPU than before; at first it is the first one."""
         self._fastest_ns: int | None = None
         self._began_s: float | None = None
         self._waited_s = 0.0
 
     def wait(self, stopped: threading.Event) -> int:
-        """A CPU: the last one again if it has its full speed, or the first that has it. The last one if none has it
-        until the time for that is used up, or it is stopped."""
+        """A CPU: the last one again if it has its full speed, or with `chooses` another one that has it. The last one
+        if none has it until the time for that is used up, or it is stopped."""
         now_s = time.monotonic()
         self._began_s = now_s if self._began_s is None else self._began_s
         most_s = min(LONGEST_S, LONGEST_S + SHARE * (now_s - self._began_s) - self._waited_s)
@@ -50,7 +53,8 @@ class FullSpeed:
         return self._cpus[0]
 
     def _at_full_speed(self) -> int | None:
-        return next((cpu for cpu in self._cpus if self._has_it(cpu)), None)
+        cpus = self._cpus if self.chooses else self._cpus[:1]
+        return next((cpu for cpu in cpus if self._has_it(cpu)), None)
 
     def _has_it(self, cpu: int) -> bool:
         pieces, fastest_ns, total_ns = speed_of_cpu(cpu, LOOK_NS)

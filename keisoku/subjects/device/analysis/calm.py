@@ -1,9 +1,9 @@
 """The calm level of batch times: what a batch takes while nothing else slows its core down.
 
 The batches are those at one pace of the core (`pace.py`). What still disturbs it, such as stops between two pieces of
-work, and other programs, makes clusters of longer ones. The lowest cluster is the same on a quiet and on a busy host, as
-long as the core is undisturbed for a few ms now and then; means and medians move from one cluster to another with the
-host's other work. `benchmarks/accuracy/cost.py` shows how true the level is.
+work, and other programs, makes clusters of longer ones. The lowest cluster is the same on a quiet and on a busy host,
+as long as the core is undisturbed for a few ms now and then; means and medians move from one cluster to another with
+the host's other work. `benchmarks/accuracy/cost.py` shows how true the level is.
 """
 
 from __future__ import annotations

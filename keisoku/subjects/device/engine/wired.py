@@ -43,6 +43,9 @@ slows down the first hundred thousand frames (measured: 100 ms of lag in the fir
 _WARM_UP_STREAM = 0
 SENDERS_CPUS = 2
 """A sender works on one of so many CPUs, whichever has its full speed: others may be far from the memory of these."""
+_THREADS_ELSEWHERE, _INTERRUPTS_ELSEWHERE = 0.05, 0.3
+"""A device works on another CPU too if its threads, or soft interrupts there, take more than this share of a trial's
+time; interrupts are counted in steps of 10 ms, and some are other programs'."""
 _BEYOND_ANY_PORT_FPS = 100e6
 _ABILITIES: frozenset[Ability] = frozenset({"anywhere", "commands", "compare", "connections", "multicast", "switches"})
 
@@ -62,6 +65,12 @@ def opened_here(places: Sequence[dict[str, object]], transmitting: list[int], re
 
 VIRTUAL_NS = 512.0
 """In virtual time: each reading of the clock moves it on by 256 ns, and a frame is stamped twice."""
+
+
+def _works_elsewhere(facts: Facts, duration_ns: int) -> bool:
+    threads_ns = sum(facts.threads_ns.values()) + sum(facts.packet_threads_ns.values())
+    interrupts_ns = sum(facts.soft_interrupts_ns.values())
+    return threads_ns > _THREADS_ELSEWHERE * duration_ns or interrupts_ns > _INTERRUPTS_ELSEWHERE * duration_ns
 
 
 class WiredEngine:
@@ -96,7 +105,9 @@ class WiredEngine:
         lab = context.get("lab")
         core = lab["dut_core"] if isinstance(lab, dict) else None
         # A device without a core of its own works in the calls of the sender.
-        self._device_cpu: int | Literal["sender's"] | None = "sender's" if isinstance(lab, dict) and core is None else core
+        self._device_cpu: int | Literal["sender's"] | None = (
+            "sender's" if isinstance(lab, dict) and core is None else core
+        )
         self._processes: list[str] = [str(number) for number in lab["processes"]] if isinstance(lab, dict) else []
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
@@ -242,7 +253,11 @@ class WiredEngine:
         running = self._started()
         running.join()
         self._running = None
-        return running.outcome(), time.monotonic() - running.began_s
+        facts = running.outcome()
+        if self._full_speed is not None and running.reads_cpu_times:
+            # A device that works on another CPU must not get the sender there.
+            self._full_speed.chooses = not _works_elsewhere(facts, running.duration_ns)
+        return facts, time.monotonic() - running.began_s
 
     def close(self) -> None:
         """Stops what runs, completes the capture, detaches programs, closes sockets."""

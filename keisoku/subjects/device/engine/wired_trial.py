@@ -145,6 +145,7 @@ class WiredTrial(TrialThread):
         self.loading = threading.Event()
         self._happened: list[Happened] = []
         self.switches = bool(trial.switches)
+        self.reads_cpu_times, self.duration_ns = trial.processes is not None, trial.duration_ns
         self.expected_s = trial.seconds
         self.began_s = time.monotonic()
 

@@ -119,6 +119,7 @@ def test_the_cpu_that_has_its_full_speed_is_chosen_and_kept(monkeypatch: pytest.
     takes_ns = {0: 1000, 1: 1000}
     monkeypatch.setattr(full_speed, "speed_of_cpu", lambda cpu, span_ns: (10, takes_ns[cpu], 10 * takes_ns[cpu]))
     waiting, stopped = FullSpeed([0, 1]), threading.Event()
+    waiting.chooses = True
     chosen = []
     for slow in ((), (0,), (), (1,)):
         takes_ns |= {cpu: 1500 if cpu in slow else 1000 for cpu in (0, 1)}

@@ -169,7 +169,9 @@ def found(
         assert trial.batch_frames
         batch_ns = round((TESTER_NS + (0 if trial.on_cable else DEVICE_NS)) * trial.batch_frames)
         sender = facts.transmitters[0]
-        sent = sender.sent.model_copy(update={"batches": [(2240, batch_ns - 5, 300), (2240, batch_ns, 700), (2240, 2 * batch_ns, 100)]})
+        sent = sender.sent.model_copy(
+            update={"batches": [(2240, batch_ns - 5, 300), (2240, batch_ns, 700), (2240, 2 * batch_ns, 100)]}
+        )
         own: dict[str, Any] = {"transmitters": [sender.model_copy(update={"sent": sent})]}
         if trial.sample_every_ns:
             own["stacks"] = looked(trial, batch_ns, len(records))
