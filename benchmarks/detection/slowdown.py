@@ -1,10 +1,11 @@
 """How often `keisoku ab cost` finds a slower data plane of the kernel, and how often it gives a false alarm.
 
 Run it by itself, with root, clang, tc and nft: `python benchmarks/detection/slowdown.py [--tries 20] [--equals 20]
-[--kinds xdp,tc,nft,fdb,routes]`; the table is in benchmarks/README.md. The device is a bridge or a router in a
+[--kinds xdp,tc,nft,fdb,routes,setting]`; the table is in benchmarks/README.md. The device is a bridge or a router in a
 namespace of its own. Side B has a program of more steps before it (`xdp`, `tc`: so many that a frame takes 3 % or 1 %
-longer by the kernel's own measure), or a number of rules, addresses or routes that is drawn (`nft`, `fdb`, `routes`).
-Comparisons are made quiet and beside two programs that never sleep, all in random order.
+longer by the kernel's own measure), a number of rules, addresses or routes that is drawn (`nft`, `fdb`, `routes`), or
+it looks up where each frame came from (`setting`: rp_filter of a router). Comparisons are made quiet and beside two
+programs that never sleep, all in random order.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ SEC("tc") int tc_steps(struct __sk_buff *frame)
 }
 char _license[] SEC("license") = "GPL";
 """
-KINDS = ("xdp", "tc", "nft", "fdb", "routes")
+KINDS = ("xdp", "tc", "nft", "fdb", "routes", "setting")
+ROUTED = ("routes", "setting")
 DRAWN = 100.0
 """In place of a percentage where a number is drawn."""
 ENDS = {0.0: ("1min", "5%"), 1.0: ("5min", "0%"), 3.0: ("30s", "0%"), DRAWN: ("1min", "0%")}
@@ -209,6 +211,10 @@ class Made:
         path.write_text("\n".join(lines) + "\n")
         return f"ip -n {SPACE} route flush proto 99; ip -n {SPACE} -batch {path}"
 
+    def _setting(self, percent: float) -> Sides:
+        keep = f"ip netns exec {SPACE} sysctl -qw net.ipv4.conf.{INSIDE[0]}.rp_filter="
+        return Sides("setting, rp_filter 0 → 1", f"{keep}0", f"{keep}1")
+
     def _drawn(self, kind: str, what: str, least: int, most: int, made: object) -> Sides:
         """Two numbers, each drawn on a scale of ratios; B has the larger one."""
         few, many = sorted(round(least * (most / least) ** self.chance.random()) for _ in range(2))
@@ -265,7 +271,7 @@ def main() -> None:
         folder = Path(where)
         making = Made(folder, chance)
         for number, (kind, percent, hogs) in enumerate(todo):
-            router = kind == "routes"
+            router = kind in ROUTED
             with bed(router):
                 sides = making.sides(kind, percent)
                 subprocess.run(["/bin/sh", "-c", sides.a], check=True, capture_output=True)
