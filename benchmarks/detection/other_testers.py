@@ -1,12 +1,12 @@
 """How long it takes until a slowdown of 5 % is sure: `keisoku ab cost` beside other testers, on the same program.
 
-Run it by itself, with root, clang and dpdk-testpmd (apt install dpdk): `python benchmarks/detection/other_testers.py
-[--tries 5] [--seed 1]`; the table is in benchmarks/README.md. The device is the bridge of `slowdown.py`, before which
-an XDP program takes 5 % longer in B. testpmd sends as fast as it can, by AF_XDP or a packet socket, without a break;
-the kernel's counter of the receiving port says how many frames come out in a second, and A and B take turns. It is sure
-once the 99 % interval of the pairs' differences excludes zero, looked at after each pair from the fourth on; no
-correction is made for looking so often, which favours it. Sides are equal in half of the tries: what is sure then is a
-false alarm.
+Run it by itself, with root, clang and dpdk-testpmd (apt install dpdk-dev): `python
+benchmarks/detection/other_testers.py [--tries 5] [--seed 1]`; the table is in benchmarks/README.md. The device is the
+bridge of `slowdown.py`, before which an XDP program takes 5 % longer in B. testpmd sends as fast as it can, by AF_XDP
+or a packet socket, without a break; the kernel's counter of the receiving port says how many frames come out in a
+second, and A and B take turns. It is sure once the 99 % interval of the pairs' differences excludes zero, looked at
+after each pair from the fourth on; no correction is made for looking so often, which favours it. Sides are equal in
+half of the tries: what is sure then is a false alarm.
 
 Two more were tried on Linux 6.18. xdp-trafficgen (xdp-tools 1.3) is refused by the kernel: a tracepoint that it needs
 is not there. trafgen 0.6.8 sends frames without their first 14 bytes, so none comes out.
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     if shutil.which("dpdk-testpmd") is None:
-        parser.error("dpdk-testpmd is not installed (apt install dpdk)")
+        parser.error("dpdk-testpmd is not installed (apt install dpdk-dev)")
     chance = random.Random(asked.seed)
     todo = [(name, percent) for name in ("keisoku ab cost", *TESTERS) for percent in (PERCENT, 0.0)] * asked.tries
     chance.shuffle(todo)
