@@ -153,8 +153,8 @@ class Made:
         are nearly free, so the number of steps is sought."""
         # Each side has a program of its own place in memory, as two builds have.
         few = many = self.chance.randrange(20)
-        self._own_ns(few)
         if self._frame_ns is None:
+            self._own_ns(few)  # it is loaded for the first time, and so part of this frame
             row = ks.measure(
                 "cost", tx=f"xdp:{PORTS[0]}", rx=f"xdp:{PORTS[1]}", frame_bytes=64, out=self.folder / "base"
             )

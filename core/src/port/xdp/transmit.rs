@@ -54,9 +54,9 @@ const LARGEST_BATCH: u32 = 256;
 const CALL_NS: u64 = 2_000_000;
 /// The same where frames cost so little that none can be late: fewer of them wait for a set-up.
 const ROOMY_CALL_NS: u64 = 10_000_000;
-
-/// Where batches are timed, the pace of the core is looked at this often.
+/// The same where batches are timed: the pace of the core is looked at between calls.
 const BATCHES_NS: u64 = 1_000_000;
+
 pub struct XdpTransmit {
     program: Ebpf,
     outlets: Arc<Mapped<Outlet>>,
@@ -372,13 +372,13 @@ impl Transmit for XdpTransmit {
             } else {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
-            if load.batch_frames.is_none() {
-                self.meter.work_when_due(now_ns);
-            }
             let batch = load.batch_frames.or(place.batch).unwrap_or(chosen);
             let batch = batch.clamp(1, LARGEST_BATCH);
             let frames = match load.batch_frames {
-                None => frames,
+                None => {
+                    self.meter.work_when_due(now_ns);
+                    frames
+                }
                 // The end of a batch is seen when the next one is asked for. Where that is not due in this call, its runs
                 // send nothing.
                 Some(timed) => {

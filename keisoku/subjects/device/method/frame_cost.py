@@ -102,9 +102,8 @@ class FrameCost:
         whole in the sender's core), 'elsewhere' (the rest, if there is any), 'core' (frames/s that a core carries
         through the device alone, at most: frames that come from another core cost more), 'pace' (ns that a piece of
         work takes on the core, at which all these times are: another clock rate changes both alike), 'instructions',
-        'cycles',
-        'cache_misses' (a frame in the device, where the machine counts them), 'calm' (% of the batches), 'lost'
-        (frames). Empty where the host left no calm moment."""
+        'cycles', 'cache_misses' (a frame in the device, where the machine counts them), 'calm' (% of the batches),
+        'lost' (frames). Empty where the host left no calm moment."""
         found = self._calm()
         if any(not level.calm_runs for level in found.values()):
             return {}
