@@ -17,6 +17,7 @@ from keisoku.ground.host.activity import kinds_ns
 
 PACKET_THREADS = ("ksoftirqd/", "napi/", "vhost-")
 """Beginnings of the names of the kernel's threads that carry packets."""
+_NAME_BYTES = 15
 Thread = tuple[int, int, str]
 """Process, thread, and the name of the thread."""
 
@@ -30,7 +31,8 @@ def of_processes(names: Sequence[str]) -> dict[Thread, int]:
     found: dict[Thread, int] = {}
     missing = set(names)
     for process, name in _processes():
-        asked = {str(process), name} & set(names)
+        # The kernel keeps the first 15 bytes of a name.
+        asked = {each for each in names if each == str(process) or each.encode()[:_NAME_BYTES] == name.encode()}
         missing -= asked
         if not asked and not name.startswith(PACKET_THREADS):
             continue
