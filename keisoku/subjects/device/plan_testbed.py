@@ -44,7 +44,7 @@ def open_engine(
         if plan.capture is not None:
             if not testbed.captures:
                 raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
-            if any("cost" in PROCEDURES[method].needs for method in plan.methods):
+            if _times_frames(plan):
                 problem = "batches of frames are timed without one, which would slow them"
                 raise PlanError("capture", problem, "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, warn)
@@ -108,8 +108,9 @@ def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestb
     receiving = {receive for _, receive in plan.pairs()}
     fields = enumerate(plan.port_fields())
     ports = [port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields]
+    able = OpenedPort("xdp") if _times_frames(plan) else None
     return WantedTestbed(
-        tuple(port.as_opened(before) for port, before in zip_longest(ports, opened[: len(ports)])),
+        tuple(port.as_opened(before or able) for port, before in zip_longest(ports, opened[: len(ports)])),
         plan.dut,
         plan.engine,
         tuple(plan.all_frame_bytes),
@@ -124,6 +125,11 @@ def wanted_testbed(plan: Plan, opened: Sequence[OpenedPort] = ()) -> WantedTestb
         plan.clock,
         plan.tag_bytes,
     )
+
+
+def _times_frames(plan: Plan) -> bool:
+    """Whether all senders must time batches of frames, which only those of the engine xdp do."""
+    return any("cost" in PROCEDURES[method].needs for method in plan.methods)
 
 
 def wanted_traffic(plan: Plan) -> WantedTraffic:
