@@ -289,6 +289,8 @@ class Measurement(Generic[Settings_]):
     alike: Callable[[Sequence[Sequence[Result]]], Sequence[Sequence[Result]]] = lambda runs: runs
     """The results of many runs of the same side, in their order, without figures that the others show to be the
     host's."""
+    incomparable: Callable[[Sequence[Sequence[Result]], Sequence[Sequence[Result]]], str] = lambda a, b: ""
+    """Why no figure of the runs of A and of B can be compared, in a phrase; empty if nothing is against it."""
     in_pairs: Callable[[Settings_], Settings_] = lambda settings: settings
     """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False

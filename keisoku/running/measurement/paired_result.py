@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from keisoku.ground.entry import Measurement, StandIn
@@ -38,6 +38,8 @@ class Judged:
     said: Judgement
     instead: StandIn | None = None
     """Why it is compared in place of the main figure."""
+    incomparable: str = ""
+    """Why the figures of both sides cannot be compared, whatever they are."""
 
 
 def judged(
@@ -48,6 +50,7 @@ def judged(
     stand_ins = entry.stand_ins(plan)
     a, b = entry.alike(a), entry.alike(b)
     found = followed(entry, plan, settings.figure, a, b, stand_ins if settings.against is None else {})
+    incomparable = entry.incomparable(a, b)
     judgements = []
     for one in found:
         known = next(figure for figure in (*one.a, *one.b) if figure is not None)
@@ -69,7 +72,9 @@ def judged(
             and one.figure == other.figure
             and (one.measurement == name or one.measurement not in entry.results_of(plan))
         ]
-        judgements.append(Judged(one, said, next(iter(instead), None)))
+        if incomparable:
+            said = replace(said, verdict="not measured", ended=True)
+        judgements.append(Judged(one, said, next(iter(instead), None), incomparable))
     return judgements
 
 
@@ -184,6 +189,8 @@ def _of_both(settings: PairedSettings, what: str) -> str:
 def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
     """What was found of one figure."""
     of = judged.of
+    if judged.incomparable:
+        return phrase("the sides cannot be compared: {cause}", cause=judged.incomparable)
     words = [
         phrase("{frame_bytes}-byte frames", frame_bytes=of.frame_bytes) if of.frame_bytes else "",
         of.case,

@@ -19,7 +19,7 @@ LATENCIES = "min mean max fifo lifo filo lilo p50 p99 p99.9 pdv"
 COSTS: Mapping[str, str] = {
     "ns": "cost whole tester batches elsewhere part pace",
     "frames/s": "core",
-    "%": "calm",
+    "%": "calm loss",
     "frames": "lost",
     "": "instructions cycles cache_misses",
 }
@@ -103,6 +103,8 @@ class Procedure:
     """Its settings in one of many runs of the same side, with what the latest ones before it show of the host."""
     alike: Callable[[Sequence[Result]], Sequence[Result]] = lambda results: results
     """Results of many runs of the same side, in their order, without figures that the others show to be the host's."""
+    incomparable: Callable[[Sequence[Result], Sequence[Result]], str] = lambda a, b: ""
+    """Why no figure of the results of A and of B can be compared, in a phrase; empty if nothing is against it."""
     near: Callable[[Any, Result], Settings] = lambda settings, result: settings
     """Its settings with what an earlier result of it lets a run do without."""
 

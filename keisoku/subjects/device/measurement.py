@@ -190,6 +190,18 @@ def _alike(runs: Sequence[Sequence[Result]]) -> list[list[Result]]:
     return found
 
 
+def _incomparable(a: Sequence[Sequence[Result]], b: Sequence[Sequence[Result]]) -> str:
+    names = dict.fromkeys(result.measurement for results in (*a, *b) for result in results)
+    said = (
+        PROCEDURES[name].incomparable(
+            *([result for results in side for result in results if result.measurement == name] for side in (a, b))
+        )
+        for name in names
+        if name in PROCEDURES
+    )
+    return next(filter(None, said), "")
+
+
 def _near(plan: Plan, results: Sequence[Result]) -> Plan:
     """Each procedure's settings with what was found, and `_near_throughput`."""
     known = [result for result in results if result.measurement in plan.methods]
@@ -239,6 +251,7 @@ MEASUREMENT = Measurement(
     in_pairs=_in_pairs,
     among=_among,
     alike=_alike,
+    incomparable=_incomparable,
     keep=_kept,
     spread=_spread,
     tables=_tables,

@@ -64,32 +64,40 @@ class Calm:
 
 
 def calm(
-    runs: Sequence[Sequence[tuple[float, int]]], slowdowns: Sequence[float] = (), known_ns: float = math.inf
+    runs: Sequence[Sequence[tuple[float, int]]],
+    slowdowns: Sequence[float] = (),
+    known_ns: float = math.inf,
+    beside_ns: float = 0.0,
 ) -> Calm:
     """Of the batches of each run as (ns, how many); runs without batches count as slow.
+
+    `beside_ns` is what the frames of a batch take in other threads: times that differ little beside it are alike.
 
     `known_ns` is the level of earlier runs, ns a batch: where these runs met no calm moment, they are all slow. Without
     it `slowdowns` is used, which says of each run how much longer the same work took on its core than at the core's
     full speed: runs that look calm to each other on a core that was slow are slow.
     """
-    times = [_repeated(run) for run in runs]
+    times = [_repeated(run) + beside_ns for run in runs]
     finite = [own[np.isfinite(own)] for own in times]
     if not any(own.size for own in finite):
         return Calm((None,) * len(runs), (0.0,) * len(runs))
-    reach_ns = REACH * min(known_ns, float(np.quantile(np.concatenate(finite), LOWEST)))
+    known_ns += beside_ns
+    lowest_ns = float(np.quantile(np.concatenate(finite), LOWEST))
+    reach_ns = REACH * min(known_ns, lowest_ns)
     within = [own[own <= reach_ns] for own in times]
     shares = [some.size / own.size if own.size else 0.0 for some, own in zip(within, times, strict=True)]
     known = math.isfinite(known_ns)
     most = 1 + SLOWER * (1 - sum(shares) / len(shares)) + SPREAD
-    if not known and slowdowns and sum(slowdowns) / len(slowdowns) > most:
+    here = beside_ns < lowest_ns / 2
+    if here and not known and slowdowns and sum(slowdowns) / len(slowdowns) > most:
         return Calm((None,) * len(runs), (0.0,) * len(runs))
     least = LEAST_KNOWN if known else LEAST_CALM
     medians = [
         float(np.median(some)) if share >= least else math.inf for some, share in zip(within, shares, strict=True)
     ]
     near_ns = min(NEAR_KNOWN * known_ns, NEAR * float(np.quantile(medians, 0.25, method="lower")))
-    levels = tuple(level if level < math.inf and level <= near_ns else None for level in medians)
-    return Calm(levels, tuple(shares), reach_ns)
+    levels = tuple(level - beside_ns if level < math.inf and level <= near_ns else None for level in medians)
+    return Calm(levels, tuple(shares), reach_ns - beside_ns)
 
 
 def level_of(figures: Sequence[float]) -> float:

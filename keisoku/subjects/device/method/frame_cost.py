@@ -29,9 +29,10 @@ TRIES = 3
 """All runs together are at most so many times those that are to be calm."""
 FLAT_OUT_FPS = 1e7
 """More than a core carries; departures are prepared for so many."""
-DRAIN_NS = 20_000_000
+DRAIN_NS, DRAIN_OF_PROCESSES_NS = 20_000_000, 200_000_000
 LEARNING_NS = 10_000_000
-"""Longer waits than these would say nothing of CPU time."""
+"""Longer waits than these would say nothing of CPU time: a process may have many frames of a load that it does not
+carry still to do."""
 OTHERS_LEAST = 0.01
 """CPU time beside the sender's counts from this share of the batches' on: what is below comes from elsewhere."""
 OPENINGS = 3
@@ -103,7 +104,7 @@ class FrameCost:
         through the device alone, at most: frames that come from another core cost more), 'pace' (ns that a piece of
         work takes on the core, at which all these times are: another clock rate changes both alike), 'instructions',
         'cycles', 'cache_misses' (a frame in the device, where the machine counts them), 'calm' (% of the batches),
-        'lost' (frames). Empty where the host left no calm moment."""
+        'lost' (frames), 'loss' (% of the frames). Empty where the host left no calm moment."""
         found = self._calm()
         if any(not level.calm_runs for level in found.values()):
             return {}
@@ -124,6 +125,7 @@ class FrameCost:
         figures |= self._counted()
         figures["calm"] = Quantity(value=100 * found["device"].share, unit="%")
         figures["lost"] = Quantity(value=self._lost, unit="frames", uncertainty=0.0)
+        figures["loss"] = Quantity(value=100 * self._lost / self._sent, unit="%", uncertainty=0.0)
         return figures
 
     @property
@@ -158,10 +160,9 @@ class FrameCost:
                 )
             )
         elif self._overloaded:
-            sent = sum(record.facts.sent.offered_frames for record in self.runs["device"])
-            share = 100 * self._lost / sent
+            share = 100 * self._lost / self._sent
             found.append(
-                phrase("{share:.2g} % of the frames were lost and cost less: give a lower --rate", share=share)
+                phrase("{share:.3g} % of the frames were lost and cost less: give a lower --rate", share=share)
             )
         return found
 
@@ -206,11 +207,15 @@ class FrameCost:
     @property
     def _overloaded(self) -> bool:
         """More frames came than the device carries."""
-        return self._lost > LOST * sum(record.facts.sent.offered_frames for record in self.runs["device"])
+        return self._lost > LOST * self._sent
 
     @property
     def _lost(self) -> int:
         return sum(record.facts.tracked.lost_frames for record in self.runs["device"])
+
+    @property
+    def _sent(self) -> int:
+        return sum(record.facts.sent.offered_frames for record in self.runs["device"])
 
     @property
     def usual_pace_ns(self) -> float | None:
@@ -231,10 +236,21 @@ class FrameCost:
                     if speed.pieces >= PIECES
                 ],
                 limit_ns,
+                self._beside_ns if place == "device" else 0.0,
             )
             for place, limit_ns in limits.items()
             if self.tester is None or place == "device"
         }
+
+    @property
+    def _beside_ns(self) -> float:
+        """What the frames of a batch take in the threads of the device's processes."""
+        every = [
+            sum(record.facts.threads_ns.values()) / frames
+            for record in self.runs["device"]
+            if (frames := record.facts.tracked.forwarded_frames)
+        ]
+        return median(every) * self.load.burst if every else 0.0
 
     def _a_frame(self, place: Place, found: Calm) -> Quantity:
         """ns a frame, from the calm runs of each opening of the ports: of few, whose scatter says little, without an
@@ -291,7 +307,7 @@ class FrameCost:
                     # What a device has learned, the runs after it keep known, until the ports are opened again.
                     learning=waits.learning and opens,
                     learning_wait_ns=min(waits.learning_wait_ns, LEARNING_NS),
-                    drain_ns=min(waits.drain_ns, DRAIN_NS),
+                    drain_ns=min(waits.drain_ns, DRAIN_OF_PROCESSES_NS if load.processes else DRAIN_NS),
                     rest_ns=0,
                 ),
             }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from itertools import chain
+from statistics import median
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -17,7 +19,7 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.calm import NEAR_KNOWN, level_of
 from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method.cost_inside import CostInside
-from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
+from keisoku.subjects.device.method.frame_cost import LOST, PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
@@ -75,6 +77,8 @@ class CostSettings(Settings):
 
 _BESIDE = 30
 """Runs before one, and after it, that show whether it was slow."""
+_LOSSES = 3
+"""Runs of a side that show how many frames it loses."""
 _BURSTS = tuple(2**power for power in range(9))
 
 
@@ -179,16 +183,38 @@ def _alike(results: Sequence[Result]) -> list[Result]:
     ]
 
 
+def _incomparable(a: Sequence[Result], b: Sequence[Result]) -> str:
+    """A side that loses more frames only seems to take less time, but where the time of each frame that passes
+    counts: that of a device which takes it elsewhere."""
+    rows = [[row for result in side for row in result.rows] for side in (a, b)]
+    for place in dict.fromkeys((row.frame_bytes, row.case) for row in chain(*rows)):
+        sides = [[row.figures for row in side if (row.frame_bytes, row.case) == place] for side in rows]
+        losses = [[each["loss"].value for each in side if "loss" in each] for side in sides]
+        if min(map(len, losses)) < _LOSSES or all("elsewhere" in each for side in sides for each in side if each):
+            continue
+        of_a, of_b = map(median, losses)
+        if abs(of_b - of_a) > 100 * LOST:
+            return phrase(
+                "A lost {a:.3g} % of its frames, and B {b:.3g} %: a lost frame takes less time", a=of_a, b=of_b
+            )
+    return ""
+
+
 def _beside(row: Row, known: Sequence[Mapping[str, Quantity]]) -> Row:
     """Without figures if the run was slow. Without CPU time elsewhere if a quarter of the runs, of which these are the
     figures, had none: what the others had is another program's."""
     figures = row.figures
     if "batches" not in figures:
         return row
-    if figures["batches"].value > NEAR_KNOWN * level_of([each["batches"].value for each in known]):
-        return row.model_copy(update={"figures": {}, "remark": phrase("this run was slow as a whole beside others")})
     others = figures.get("elsewhere")
-    if others is None or 4 * sum("elsewhere" not in each for each in known) < len(known):
+    elsewhere_ns = [each["elsewhere"].value for each in known if "elsewhere" in each]
+    of_device = 4 * (len(known) - len(elsewhere_ns)) < len(known)
+    level_ns = level_of([each["batches"].value for each in known])
+    # A few ns are nothing beside what the frame takes elsewhere.
+    most_ns = NEAR_KNOWN * level_ns + (NEAR_KNOWN - 1) * (median(elsewhere_ns) if of_device else 0.0)
+    if figures["batches"].value > most_ns:
+        return row.model_copy(update={"figures": {}, "remark": phrase("this run was slow as a whole beside others")})
+    if others is None or of_device:
         return row
     kept = {name: each for name, each in figures.items() if name not in ("elsewhere", "core")}
     less = {name: difference(kept[name], others) for name in ("cost", "whole")}
@@ -263,6 +289,7 @@ PROCEDURE = Procedure(
     near=_near,
     among=_among,
     alike=_alike,
+    incomparable=_incomparable,
     plots=(cost_plot, inside_plot),
     columns={phrase("CPU time a frame"): "cost", phrase("A core carries at most"): "core"},
     sentence=_sentence,
