@@ -29,7 +29,7 @@ from keisoku.ground.host.child import Child
 TREE = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keisoku/drivers"
 """Where `setup.sh drivers` puts the kernel."""
-_QEMU = "qemu-system-x86_64"
+QEMU = "qemu-system-x86_64"
 _MEMORY_MIB = 3072
 _BOOT_S = {"kvm": 60.0, "tcg": 900.0}
 _CASE_S = 700.0
@@ -46,7 +46,7 @@ class Guest:
     """Started when it is made; `close` ends it. Raises NoGuestError where there can be none."""
 
     def __init__(self) -> None:
-        self._kernel = _kernel()
+        self._kernel = kernel_folder()
         self._asked = 0
         self._folder = Path(tempfile.mkdtemp(prefix="keisoku-drivers-"))
         began_s = time.monotonic()
@@ -145,7 +145,7 @@ class Guest:
             words += f" tsc_early_khz={_counter_khz()}"
         folder = self._folder
         command = [
-            _QEMU, "-machine", "q35,hpet=off", *fast, "-smp", "2", "-m", str(_MEMORY_MIB),
+            QEMU, "-machine", "q35,hpet=off", *fast, "-smp", "2", "-m", str(_MEMORY_MIB),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", f"file:{folder / 'console'}",
             "-kernel", str(next((self._kernel / "boot").glob("vmlinuz-*"))), "-initrd", str(folder / "initrd"),
@@ -172,7 +172,7 @@ class Guest:
     def _look(self) -> None:
         if self._process.ended():
             told = (self._folder / "qemu").read_text(errors="replace").strip()
-            raise OSError(f"{_QEMU} ended: {told or self.console()}")
+            raise OSError(f"{QEMU} ended: {told or self.console()}")
 
     def _send(self, message: dict[str, Any]) -> None:
         self._channel.sendall(json.dumps(message).encode() + b"\n")
@@ -202,12 +202,13 @@ def _counter_khz() -> int:
     return round((last - first) / (now - then) * 1e6)
 
 
-def _kernel() -> Path:
+def kernel_folder() -> Path:
+    """Of the guest's unpacked kernel package. Raises NoGuestError."""
     if os.uname().machine != "x86_64":
         raise NoGuestError("the guest is an x86_64 machine, and this one is not")
-    if shutil.which(_QEMU) is None:
+    if shutil.which(QEMU) is None:
         raise NoGuestError("there is no qemu-system-x86_64: run `make test-drivers` as root")
-    known = subprocess.run([_QEMU, "-device", "help"], capture_output=True, text=True, check=False).stdout
+    known = subprocess.run([QEMU, "-device", "help"], capture_output=True, text=True, check=False).stdout
     absent = [driver.model for driver in DRIVERS if f'name "{driver.model}"' not in known]
     if absent:
         raise NoGuestError(f"this QEMU is too old for {', '.join(absent)}: version 8 or newer is needed")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import lzma
 import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_NEEDED = ("9p", "9pnet_virtio", "overlay")
+OF_THE_HOSTS_ROOT = ("9p", "9pnet_virtio", "overlay")
 
 
-def initrd(kernel: Path, init: bytes, settings: Mapping[str, str]) -> bytes:
-    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package."""
+def initrd(kernel: Path, init: bytes, settings: Mapping[str, str], needed: Sequence[str] = OF_THE_HOSTS_ROOT) -> bytes:
+    """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package, of which these modules are
+    taken."""
     modules = next((kernel / "lib/modules").iterdir())
-    found = _in_order(modules)
+    found = _in_order(modules, needed)
     archive = _Archive()
     for folder in ("bin", "m"):
         archive.add(folder, stat.S_IFDIR | 0o755, b"")
@@ -31,7 +32,7 @@ def initrd(kernel: Path, init: bytes, settings: Mapping[str, str]) -> bytes:
     return archive.whole()
 
 
-def _in_order(modules: Path) -> list[str]:
+def _in_order(modules: Path, needed: Sequence[str]) -> list[str]:
     """Paths of the modules, each after those that it depends on."""
     depends = {}
     for line in (modules / "modules.dep").read_text().splitlines():
@@ -39,7 +40,7 @@ def _in_order(modules: Path) -> list[str]:
         depends[path] = needs.split()
     names = {Path(path).name.split(".")[0]: path for path in depends}
     found: list[str] = []
-    for name in _NEEDED:
+    for name in needed:
         # modules.dep lists the farthest dependency last.
         found += [path for path in [*reversed(depends[names[name]]), names[name]] if path not in found]
     return found
