@@ -108,14 +108,14 @@ def main() -> None:
         folder = Path(where)
         making = Made(folder, chance)
         for number, (name, percent) in enumerate(todo):
-            with bed(router=False):
+            with bed("xdp", folder):
                 sides = making.sides("xdp", percent or PERCENT)
                 sides = sides if percent else Sides("equal", sides.a, sides.a)
                 subprocess.run(["/bin/sh", "-c", sides.a], check=True, capture_output=True)
                 if name in TESTERS:
                     verdict, took_s = other(TESTERS[name], sides)
                 else:
-                    verdict, _, took_s = compared(sides, False, ("2min", "0%" if percent else "5%"), number, folder)
+                    verdict, _, took_s = compared(sides, "xdp", ("2min", "0%" if percent else "5%"), number, folder)
             found.setdefault((name, percent), []).append((verdict, took_s))
             print(f"{name}, {percent:g} %: {verdict}, {took_s:.0f} s", flush=True)
     print("\n| tester | B slower by | tries | verdicts | median s |\n|---|---:|---:|---|---:|")

@@ -1,11 +1,11 @@
 """How often `keisoku ab cost` finds a slower data plane of the kernel, and how often it gives a false alarm.
 
 Run it by itself, with root, clang, tc and nft: `python benchmarks/detection/slowdown.py [--tries 20] [--equals 20]
-[--kinds xdp,tc,nft,fdb,routes,setting]`; the table is in benchmarks/README.md. The device is a bridge or a router in a
-namespace of its own. Side B has a program of more steps before it (`xdp`, `tc`: so many that a frame takes 3 % or 1 %
-longer by the kernel's own measure), a number of rules, addresses or routes that is drawn (`nft`, `fdb`, `routes`), or
-it looks up where each frame came from (`setting`: rp_filter of a router). Comparisons are made quiet and beside two
-programs that never sleep, all in random order.
+[--kinds xdp,tc,nft,fdb,routes,setting,ovs]`; the table is in benchmarks/README.md. The device is a bridge or a router
+in a namespace of its own. Side B has a program of more steps before it (`xdp`, `tc`: so many that a frame takes 3 % or
+1 % longer by the kernel's own measure), a number of rules, addresses or routes that is drawn (`nft`, `fdb`, `routes`),
+or it looks up where each frame came from (`setting`: rp_filter of a router). `ovs` is Open vSwitch with DPDK, of which
+B tracks connections. Comparisons are made quiet and beside two programs that never sleep, all in random order.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
+from ovs_dpdk import DAEMON, ovs_dpdk
 from support.xdp_run import run_ns
 
 import keisoku as ks
@@ -52,12 +53,18 @@ SEC("tc") int tc_steps(struct __sk_buff *frame)
 }
 char _license[] SEC("license") = "GPL";
 """
-KINDS = ("xdp", "tc", "nft", "fdb", "routes", "setting")
+KINDS = ("xdp", "tc", "nft", "fdb", "routes", "setting", "ovs")
 ROUTED = ("routes", "setting")
 DRAWN = 100.0
 """In place of a percentage where a number is drawn."""
-ENDS = {0.0: ("1min", "5%"), 1.0: ("5min", "0%"), 3.0: ("30s", "0%"), DRAWN: ("1min", "0%")}
+ENDS = {0.0: ("1min", "5%"), 1.0: ("5min", "0%"), 3.0: ("30s", "0%")}
+OTHER_ENDS = ("1min", "0%")
 """Time and margin of a comparison, by how much slower B is, in percent."""
+MEASURES = {
+    "cost": (),
+    "throughput": ("--profile", "quick"),
+    "latency": ("--rate", "2kpps", "--duration", "50ms", "--figure", "min"),
+}
 
 
 def told(*words: object, text: str | None = None, inside: bool = False) -> None:
@@ -67,8 +74,8 @@ def told(*words: object, text: str | None = None, inside: bool = False) -> None:
 
 
 @contextmanager
-def bed(router: bool) -> Iterator[None]:
-    """The device between the ports: a bridge, or a router for 198.18.0.0/16."""
+def bed(kind: str, folder: Path) -> Iterator[None]:
+    """The device between the ports: a bridge, Open vSwitch, or a router for 198.18.0.0/16."""
     subprocess.run(["ip", "netns", "delete", SPACE], check=False, capture_output=True)
     told("ip", "netns", "add", SPACE)
     try:
@@ -80,7 +87,13 @@ def bed(router: bool) -> Iterator[None]:
             told("sysctl", "-qw", f"net.ipv6.conf.{own}.disable_ipv6=1", inside=True)
             told("ip", "link", "set", own, "up", inside=True)
             told("ethtool", "-K", own, "gro", "on", inside=True)  # has no effect on a port that is down
-        if router:
+        if kind == "ovs":
+            # The kernel leaves a checksum to the card, and a packet socket shows the frame without it.
+            told("ethtool", "-K", INSIDE[0], "tx", "off", inside=True)
+            with ovs_dpdk(SPACE, INSIDE, folder):
+                yield
+            return
+        if kind in ROUTED:
             told("sysctl", "-qw", "net.ipv4.ip_forward=1", inside=True)
             for number, own in enumerate(INSIDE):
                 told("ip", "address", "add", f"198.{18 + number}.0.1/16", "dev", own, inside=True)
@@ -160,8 +173,14 @@ class Made:
             )
             self._frame_ns = row.results[0].rows[0].figures["cost"].value
         wanted_ns = self._own_ns(few) + percent / 100 * self._frame_ns
-        while self._own_ns(many) < wanted_ns:
-            many += 1
+        step = 1
+        while self._own_ns(many + step) < wanted_ns:
+            many, step = many + step, 2 * step
+        while step > 1:
+            step //= 2
+            if self._own_ns(many + step) < wanted_ns:
+                many += step
+        many += 1
         more = 100 * (self._own_ns(many) - self._own_ns(few)) / self._frame_ns
         return self._object(few), self._object(many), more
 
@@ -215,6 +234,18 @@ class Made:
         keep = f"ip netns exec {SPACE} sysctl -qw net.ipv4.conf.{INSIDE[0]}.rp_filter="
         return Sides("setting, rp_filter 0 → 1", f"{keep}0", f"{keep}1")
 
+    def _ovs(self, percent: float) -> Sides:
+        rules = [
+            "actions=normal",
+            "priority=9,ip,actions=ct(table=1)\ntable=1,actions=normal\npriority=1,actions=normal",
+        ]
+        sides = []
+        for name, own in zip(("normal", "tracked"), rules, strict=True):
+            path = self.folder / f"{name}.flows"
+            path.write_text(f"{own}\n")
+            sides.append(f"ovs-ofctl -O OpenFlow13 replace-flows unix:{self.folder / 'br0.mgmt'} {path}")
+        return Sides("ovs, connections tracked", *sides)
+
     def _drawn(self, kind: str, what: str, least: int, most: int, made: object) -> Sides:
         """Two numbers, each drawn on a scale of ratios; B has the larger one."""
         few, many = sorted(round(least * (most / least) ** self.chance.random()) for _ in range(2))
@@ -222,11 +253,16 @@ class Made:
         return Sides(f"{kind}, {few} → {many} {what}", made(few), made(many))
 
 
-def compared(sides: Sides, router: bool, ends: tuple[str, str], seed: int, folder: Path) -> tuple[str, str, float]:
+def compared(
+    sides: Sides, kind: str, ends: tuple[str, str], seed: int, folder: Path, measure: str = "cost"
+) -> tuple[str, str, float]:
     """The verdict, the change with its interval, and how long it took in seconds."""
     began_s = time.monotonic()
-    command = [sys.executable, "-m", "keisoku", "ab", "cost", "--tx", f"xdp:{PORTS[0]}", "--rx", f"xdp:{PORTS[1]}"]
-    if router:
+    command = [sys.executable, "-m", "keisoku", "ab", measure, *MEASURES[measure]]
+    command += ["--tx", f"xdp:{PORTS[0]}", "--rx", f"xdp:{PORTS[1]}"]
+    if kind == "ovs" and measure == "cost":
+        command += ["--process", DAEMON.name]
+    if kind in ROUTED:
         command += ["--gateway", "198.18.0.1,198.19.0.1", "--address", "198.18.0.2,198.19.0.2"]
     command += ["--size", "64", "--before-a", sides.a, "--before-b", sides.b, "--within", ends[0], "--margin", ends[1]]
     done = subprocess.run(
@@ -254,6 +290,9 @@ def main() -> None:
     parser.add_argument("--equals", type=int, default=20, help="of each kind, quiet and busy")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--percent", default="3,1", help="by how much B is slower where that is made")
+    parser.add_argument(
+        "--measure", default="cost", choices=MEASURES, help="what is compared, for a minute if not cost"
+    )
     parser.add_argument("--hogs", default="0,2", help="programs that never sleep")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -271,13 +310,13 @@ def main() -> None:
         folder = Path(where)
         making = Made(folder, chance)
         for number, (kind, percent, hogs) in enumerate(todo):
-            router = kind in ROUTED
-            with bed(router):
+            with bed(kind, folder):
                 sides = making.sides(kind, percent)
                 subprocess.run(["/bin/sh", "-c", sides.a], check=True, capture_output=True)
                 with busy(hogs):
                     seed = 1000 * asked.seed + number
-                    verdict, text, took_s = compared(sides, router, ENDS[percent], seed, folder)
+                    ends = ENDS.get(percent, OTHER_ENDS) if asked.measure == "cost" or not percent else OTHER_ENDS
+                    verdict, text, took_s = compared(sides, kind, ends, seed, folder, asked.measure)
             found.setdefault((kind, percent, hogs), []).append((verdict, took_s))
             print(f"{sides.name}, {hogs} hogs, {took_s:.0f} s: {verdict}: {text}", flush=True)
     print("\n| kind | slower | host | comparisons | verdicts | time (s), median |\n|---|---:|---|---:|---|---:|")
