@@ -78,13 +78,17 @@ def bisected(
     series = found[0] if found else None
     known = [] if series is None else series.pairs
     comparisons, lost = [], dict[int, int]()
+    incomparable = _incomparable(entry, pairs, a, b)
     for (end, place), both in zip(pairs, known or [None] * len(pairs), strict=True):
+        if place in incomparable:
+            continue
         if both is not None and not any(figure.bound for figure in both) and all(figure.value > 0 for figure in both):
             comparisons.append(Comparison(place, end == last, math.log(both[1].value / both[0].value)))
         else:
             lost[place] = lost.get(place, 0) + 1
     spoiled = {place for place, count in lost.items() if count >= _SPOILED}
     spoiled -= {each.place for each in comparisons}
+    spoiled |= incomparable.keys()
     why = _why(settings, series, [*a, *b])
     unknown = bool(settings.figure) and bool(a) and series is None
     resolution = differences(known).resolution if comparisons else 0.0
@@ -101,8 +105,8 @@ def bisected(
         pairs,
         series,
         skipped,
-        {place: why for place in spoiled - {last}},
-        why if unknown or last in spoiled else "",
+        {place: incomparable.get(place, why) for place in spoiled - {last}},
+        incomparable.get(last, why) if unknown or last in spoiled else "",
         believe(history, comparisons),
     )
 
@@ -115,6 +119,18 @@ def _alike(entry: Measurement[Any], runs: Mapping[Run, Sequence[Result]]) -> Map
     found: dict[Run, Sequence[Result]] = {}
     for own in of_places.values():
         found |= zip(own, entry.alike([runs[run] for run in own]), strict=True)
+    return found
+
+
+def _incomparable(
+    entry: Measurement[Any], pairs: Sequence[Pair], a: Sequence[Sequence[Result]], b: Sequence[Sequence[Result]]
+) -> dict[int, str]:
+    """Places whose runs cannot be compared with those of the reference, and why."""
+    found = {}
+    for place in {place for _, place in pairs}:
+        own = [number for number, (_, each) in enumerate(pairs) if each == place]
+        if why := entry.incomparable([a[number] for number in own], [b[number] for number in own]):
+            found[place] = why
     return found
 
 
