@@ -185,8 +185,12 @@ class WiredEngine:
             for number, own in enumerate(trial.opening_loads):
                 openings.append(partial(self._load, own, stream + number, seed))
             load = partial(self._load, trial, stream + len(openings), seed)
-        warm_up = None if self._warm else self._load(self._warm_up(trial), _WARM_UP_STREAM, 0)
-        self._warm = True
+        # The first batches may be late, as any others: what they have in common is measured.
+        if not self._warm and trial.batch_frames is None:
+            warm_up = self._load(self._warm_up(trial), _WARM_UP_STREAM, 0)
+            self._warm = True
+        else:
+            warm_up = None
         self._running = WiredTrial(
             self._ports,
             self._counters,

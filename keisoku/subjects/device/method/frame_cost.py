@@ -29,6 +29,8 @@ TRIES = 3
 """All runs together are at most so many times those that are to be calm."""
 FLAT_OUT_FPS = 1e7
 """More than a core carries; departures are prepared for so many."""
+BATCHES = 20
+"""Fewer say nothing of the calm time of a run."""
 DRAIN_NS, DRAIN_OF_PROCESSES_NS = 20_000_000, 200_000_000
 LEARNING_NS = 10_000_000
 """Longer waits than these would say nothing of CPU time: a process may have many frames of a load that it does not
@@ -36,7 +38,7 @@ carry still to do."""
 OTHERS_LEAST = 0.01
 """CPU time beside the sender's counts from this share of the batches' on: what is below comes from elsewhere."""
 OPENINGS = 3
-"""Fewer levels than this have no interval."""
+"""Of fewer there is no interval."""
 PIECES = 3
 """Fewer pieces of work than this say nothing of a core's speed."""
 PAIRED: Mapping[str, Any] = {"trial_s": 0.1, "runs": 1, "reopens": False}
@@ -62,11 +64,11 @@ class BatchLoad(Settings):
     fps: float | None = None
     """None: batch after batch, as fast as they are carried."""
     trial_s: float = 0.1
-    """Length of each run."""
+    """Least length of each run, which has `BATCHES` at least."""
     runs: int = FROM_ORDER
     """Calm runs that are wanted through the device and over the cable."""
     reopens: bool = True
-    """Ports are opened again after every second run, because each opening has a level of its own."""
+    """Ports are opened again for each run, because each opening has a level of its own."""
     processes: tuple[str, ...] = ()
     """Numbers or names of processes whose threads belong to the device."""
     sample_ns: int | None = None
@@ -253,15 +255,8 @@ class FrameCost:
         return median(every) * self.load.burst if every else 0.0
 
     def _a_frame(self, place: Place, found: Calm) -> Quantity:
-        """ns a frame, from the calm runs of each opening of the ports: of few, whose scatter says little, without an
-        interval."""
-        openings: list[list[float]] = []
-        for number, (level_ns, record) in enumerate(zip(found.levels_ns, self.runs[place], strict=True)):
-            if record.trial.reopens or number == 0 or not self.load.reopens:
-                openings.append([])
-            if level_ns is not None:
-                openings[-1].append(level_ns / self.load.burst)
-        levels = [sum(own) / len(own) for own in openings if own]
+        """ns a frame, from the calm runs: of few, whose scatter says little, without an interval."""
+        levels = [level_ns / self.load.burst for level_ns in found.levels_ns if level_ns is not None]
         rounding = 0.5 / self.load.burst
         figure = combined([Quantity(value=level, unit="ns", uncertainty=rounding) for level in levels], least=0.0)
         least = OPENINGS if self.load.reopens else FROM_ORDER
@@ -279,7 +274,7 @@ class FrameCost:
 
     def _trial(self, setting: Setting, place: Place) -> Trial:
         load, number = self.load, len(self.runs[place]) + 1
-        opens = number == 1 or (load.reopens and number % 2 == 1)
+        opens = number == 1 or load.reopens
         where = phrase("device") if place == "device" else phrase("cable")
         purpose = phrase(
             "{where} {number}, {size} byte, bursts of {burst}",
@@ -288,7 +283,8 @@ class FrameCost:
             size=load.size,
             burst=load.burst,
         )
-        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, load.trial_s)
+        seconds = load.trial_s if load.fps is None else max(load.trial_s, BATCHES * load.burst / load.fps)
+        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, seconds)
         waits = trial.phases
         pacing = Constant() if load.burst == 1 else Bursts(burst_frames=load.burst)
         return trial.model_copy(

@@ -83,8 +83,8 @@ def test_the_tester_s_part_is_taken_out(template: tuple[Facts, Capabilities]) ->
     assert own.bounds is not None and own.bounds[0] <= DEVICE_NS <= own.bounds[1]
     assert row.figures["tester"].value == pytest.approx(TESTER_NS, rel=0.005)
     assert row.figures["core"].value == pytest.approx(1e9 / DEVICE_NS, rel=0.005)
-    assert [record.trial.on_cable for record in records].count(True) == len(records) / 2 == 8
-    orders = {tuple(record.trial.on_cable for record in records[place : place + 2]) for place in range(0, 16, 2)}
+    assert [record.trial.on_cable for record in records].count(True) == len(records) / 2 == 10
+    orders = {tuple(record.trial.on_cable for record in records[place : place + 2]) for place in range(0, 20, 2)}
     assert orders == {(True, False), (False, True)}, "neither is always first"
 
 
@@ -95,7 +95,7 @@ def test_slow_runs_are_repeated_and_said(template: tuple[Facts, Capabilities]) -
     result, records = found(template, third_slow)
     (row,) = result.rows
     assert row.figures["cost"].value == pytest.approx(DEVICE_NS, rel=0.01)
-    assert len(records) > 16 and "were slow as a whole and are left out" in row.remark
+    assert len(records) > 20 and "were slow as a whole and are left out" in row.remark
 
 
 def test_threads_that_work_for_the_device_count(template: tuple[Facts, Capabilities]) -> None:
@@ -119,9 +119,9 @@ def test_a_few_ns_in_the_sender_s_core_are_nothing_beside_a_thread_s_time(
     forwarded = template[0].streams[0].tracked.forwarded_frames
     result, records = found(template, scattered, threads_ns={"CPU 0/TCG": 20_000 * forwarded})
     (row,) = result.rows
-    assert len(records) == 16 and not row.remark and row.figures["cost"].bounds is not None
+    assert len(records) == 20 and not row.remark and row.figures["cost"].bounds is not None
     result, records = found(template, scattered)
-    assert len(records) > 16, "without a thread they are the device's whole time"
+    assert len(records) > 20, "without a thread they are the device's whole time"
 
 
 def test_a_process_with_a_queue_of_frames_is_waited_for(template: tuple[Facts, Capabilities]) -> None:
@@ -194,6 +194,8 @@ def test_a_given_load_is_sent_in_bursts_by_the_clock(template: tuple[Facts, Capa
     result, records = found(template, of=of)
     assert [row.case for row in result.rows] == ["bursts of 1", "bursts of 8"]
     assert {record.trial.batch_frames for record in records} == {1, 8}
+    _, slow = found(template, of=parse({**LAB, "cost": {"rate_fps": 1000, "bursts": [8]}}))
+    assert slow[0].trial.duration_ns == 160_000_000, "20 batches say something"
     assert not any(record.trial.flat_out for record in records)
     assert {flow.pacing.kind for record in records for flow in record.trial.flows if flow.pacing} == {
         "constant",
@@ -210,7 +212,7 @@ def test_a_side_of_a_pair_is_short_but_for_what_was_given() -> None:
 
 def test_later_pairs_know_the_tester_s_part_and_the_level(template: tuple[Facts, Capabilities]) -> None:
     result, _ = found(template)
-    near = PROCEDURE.among(PROCEDURE.near(CostSettings(runs=3), result), [result])
+    near = PROCEDURE.among(PROCEDURE.near(CostSettings(runs=3, reopens=False), result), [result])
     of = parse({**LAB, "cost": near})
 
     def one_slow(trial: Trial, number: int) -> float:

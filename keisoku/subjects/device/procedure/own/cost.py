@@ -43,9 +43,9 @@ class EarlierFigure(Settings):
 class CostSettings(Settings):
     """The CPU time of a frame in a device on this host, without the tester's part."""
 
-    trial_s: float = Field(0.15, gt=0)
-    """Length of each run."""
-    runs: int = Field(8, ge=1)
+    trial_s: float = Field(0.1, gt=0)
+    """Length of each run; longer for a load of fewer than 20 batches in that time."""
+    runs: int = Field(10, ge=1)
     """Calm runs through the device, and as many over the cable, at each size; up to three times as many are made where
     some are slow. At least two are made where no earlier run is known."""
     bursts: tuple[int, ...] = Field((64,), min_length=1)
