@@ -72,8 +72,8 @@ def test_more_steps_cost_what_the_kernel_says_of_them(build: Build, tmp_path: Pa
         assert found.figures["lost"].value == 0
         assert found.figures["tester"].value < found.figures["whole"].value
     more_ns = own[1] - own[0]
-    # What the kernel says of a program is of no calm moment: a neighbour of the core makes it up to 40 % longer.
-    assert 0.65 * more_ns <= costs[1].value - costs[0].value <= 1.1 * more_ns
+    # The processor works at the first steps while it still waits for what comes before the program: 25 of 300 ns.
+    assert 0.8 * more_ns <= costs[1].value - costs[0].value <= 1.1 * more_ns
 
 
 def test_the_program_is_found_inside_with_what_it_costs(build: Build, tmp_path: Path) -> None:
