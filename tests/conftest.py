@@ -10,6 +10,9 @@ from hypothesis import settings
 # Before numpy is loaded, as the command does: its threads wait for each other ten times as long as they work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# What is drawn for a terminal is tested as one, whatever the terminal is that starts the tests.
+os.environ["TERM"] = "xterm-256color"
+
 settings.register_profile("keisoku", deadline=None, derandomize=True)
 # Other examples at every run: `make soak`.
 settings.register_profile("random", deadline=None)
