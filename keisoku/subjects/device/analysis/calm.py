@@ -71,11 +71,12 @@ def calm(
 ) -> Calm:
     """Of the batches of each run as (ns, how many); runs without batches count as slow.
 
-    `beside_ns` is what the frames of a batch take in other threads: times that differ little beside it are alike.
-
     `known_ns` is the level of earlier runs, ns a batch: where these runs met no calm moment, they are all slow. Without
     it `slowdowns` is used, which says of each run how much longer the same work took on its core than at the core's
     full speed: runs that look calm to each other on a core that was slow are slow.
+
+    `beside_ns` is what the frames of a batch take in other threads: times that differ little beside it are alike, and
+    where it is most of the time, how fast the batches' own core was says nothing.
     """
     times = [_repeated(run) + beside_ns for run in runs]
     finite = [own[np.isfinite(own)] for own in times]
@@ -88,8 +89,8 @@ def calm(
     shares = [some.size / own.size if own.size else 0.0 for some, own in zip(within, times, strict=True)]
     known = math.isfinite(known_ns)
     most = 1 + SLOWER * (1 - sum(shares) / len(shares)) + SPREAD
-    here = beside_ns < lowest_ns / 2
-    if here and not known and slowdowns and sum(slowdowns) / len(slowdowns) > most:
+    mostly_elsewhere = beside_ns >= lowest_ns / 2
+    if not mostly_elsewhere and not known and slowdowns and sum(slowdowns) / len(slowdowns) > most:
         return Calm((None,) * len(runs), (0.0,) * len(runs))
     least = LEAST_KNOWN if known else LEAST_CALM
     medians = [

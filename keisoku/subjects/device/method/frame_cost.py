@@ -246,7 +246,8 @@ class FrameCost:
 
     @property
     def _beside_ns(self) -> float:
-        """What the frames of a batch take in the threads of the device's processes."""
+        """What the frames of a batch take in the threads of the device's processes: without the kernel's, which others
+        cause as well."""
         every = [
             sum(record.facts.threads_ns.values()) / frames
             for record in self.runs["device"]
