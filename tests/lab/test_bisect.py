@@ -54,8 +54,12 @@ def test_the_commit_that_costs_more_is_named(slower: str, tmp_path: Path, monkey
     done = keisoku(*command, cwd=tmp_path, timeout_s=240)
     said = " ".join(done.stdout.split())
     if done.code == 2:  # the host was too restless to decide
-        assert "undecided after " in said, done.stdout + done.stderr
+        assert "undecided after " in said or "nothing was measured: " in said, done.stdout + done.stderr
     else:
-        assert done.code == 0, done.stdout + done.stderr
-        assert said.startswith(f"{slower[:12]} (change 3) made CPU time a frame ") and "which is worse" in said
+        assert done.code == 0 and "which is worse" in said, done.stdout + done.stderr
+        named = said.partition(" made CPU time a frame ")[0]
+        if "is skipped" in done.stderr:  # a restless host never left it, or one beside it, alone
+            assert slower[:12] in named, said
+        else:
+            assert named == f"{slower[:12]} (change 3)"
     assert list(tmp_path.glob("keisoku-bisect-*")) == []
