@@ -23,7 +23,7 @@ from keisoku.ground.report.plot import Plot
 from keisoku.ground.report.sentence import sentence
 from keisoku.ground.run.criterion import Criterion, Verdict, check, parse
 from keisoku.ground.run.directory import RunDirectory, free_path
-from keisoku.ground.run.result import Result
+from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import RunSettings, Settings, parsed
 
 if TYPE_CHECKING:
@@ -289,8 +289,9 @@ class Measurement(Generic[Settings_]):
     alike: Callable[[Sequence[Sequence[Result]]], Sequence[Sequence[Result]]] = lambda runs: runs
     """The results of many runs of the same side, in their order, without figures that the others show to be the
     host's."""
-    incomparable: Callable[[Sequence[Sequence[Result]], Sequence[Sequence[Result]]], str] = lambda a, b: ""
-    """Why no figure of the runs of A and of B can be compared, in a phrase; empty if nothing is against it."""
+    incomparable: Callable[[str, str, Sequence[Row | None], Sequence[Row | None]], str] = lambda name, figure, a, b: ""
+    """Why this figure of a row of the result of this name cannot be compared, in a phrase, by that row in the runs of
+    A and of B (None: one has no such row); empty if nothing is against it."""
     in_pairs: Callable[[Settings_], Settings_] = lambda settings: settings
     """The settings of a run that is one side of a pair: as short as it may be, but for what was given."""
     resumes: bool = False

@@ -34,10 +34,10 @@ SYMBOLS = {(True, True): "circle", (True, False): "triangle-up", (False, True): 
 """By whether the lower and the upper end of a pair's difference is known."""
 
 
-def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str) -> str:
+def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str, incomparable: str = "") -> str:
     """What was found of one figure, such as 'B's throughput is 4.8 % lower than A's (…): worse'.
 
-    `runs` are those that were compared: '14 pairs'.
+    `runs` are those that were compared: '14 pairs'; `incomparable` is why the figures cannot be compared.
     """
     name = (
         phrase("{figure} % quantile", figure=figure[1:]) if figure[1:2].isdigit() and figure != "p50" else head(figure)
@@ -45,6 +45,8 @@ def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str
     name = first_lower(name)
     what = phrase("B's {name}{place}", name=name, place=place)
     low, high = found.shown
+    if incomparable:
+        return phrase("{what} cannot be compared with A's: {cause}", what=what, cause=incomparable)
     if found.verdict == "not measured":
         return phrase("not measured: no pair has a figure of {what} on both sides", what=join_texts("", [name, place]))
     if found.bounds:

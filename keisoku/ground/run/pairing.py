@@ -27,6 +27,9 @@ class Series:
     a: list[Quantity | None] = field(default_factory=list)
     """None: it was not measured, or the tester spoiled it."""
     b: list[Quantity | None] = field(default_factory=list)
+    rows_a: list[Row | None] = field(default_factory=list)
+    """The rows themselves; None: the run has no such row."""
+    rows_b: list[Row | None] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     """Why it was not measured."""
 
@@ -67,8 +70,9 @@ def series(a: Sequence[Side], b: Sequence[Side], figures: Mapping[str, Sequence[
         for place in sorted(places, key=lambda place: (place[0], place[1])):
             for name in names:
                 one = Series(measurement, name, place[1], place[2])
-                for kept, rows in ((one.a, tables[0]), (one.b, tables[1])):
-                    kept.extend(_figure(table.get(place), name, one.causes) for table in rows)
+                for kept, rows, side in ((one.a, one.rows_a, tables[0]), (one.b, one.rows_b, tables[1])):
+                    rows.extend(table.get(place) for table in side)
+                    kept.extend(_figure(row, name, one.causes) for row in rows)
                 if any(each is not None for each in (*one.a, *one.b)):
                     found.append(one)
     return found

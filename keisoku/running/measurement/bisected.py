@@ -78,7 +78,7 @@ def bisected(
     series = found[0] if found else None
     known = [] if series is None else series.pairs
     comparisons, lost = [], dict[int, int]()
-    incomparable = _incomparable(entry, pairs, a, b)
+    incomparable = {} if series is None else _incomparable(entry, pairs, series)
     for (end, place), both in zip(pairs, known or [None] * len(pairs), strict=True):
         if place in incomparable:
             continue
@@ -122,14 +122,12 @@ def _alike(entry: Measurement[Any], runs: Mapping[Run, Sequence[Result]]) -> Map
     return found
 
 
-def _incomparable(
-    entry: Measurement[Any], pairs: Sequence[Pair], a: Sequence[Sequence[Result]], b: Sequence[Sequence[Result]]
-) -> dict[int, str]:
+def _incomparable(entry: Measurement[Any], pairs: Sequence[Pair], of: Series) -> dict[int, str]:
     """Places whose runs cannot be compared with those of the reference, and why."""
     found = {}
     for place in {place for _, place in pairs}:
-        own = [number for number, (_, each) in enumerate(pairs) if each == place]
-        if why := entry.incomparable([a[number] for number in own], [b[number] for number in own]):
+        a, b = ([rows[at] for at, (_, each) in enumerate(pairs) if each == place] for rows in (of.rows_a, of.rows_b))
+        if why := entry.incomparable(of.measurement, of.figure, a, b):
             found[place] = why
     return found
 

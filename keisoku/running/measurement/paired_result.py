@@ -39,7 +39,7 @@ class Judged:
     instead: StandIn | None = None
     """Why it is compared in place of the main figure."""
     incomparable: str = ""
-    """Why the figures of both sides cannot be compared, whatever they are."""
+    """Why those of both sides cannot be compared, whatever they are."""
 
 
 def judged(
@@ -50,7 +50,6 @@ def judged(
     stand_ins = entry.stand_ins(plan)
     a, b = entry.alike(a), entry.alike(b)
     found = followed(entry, plan, settings.figure, a, b, stand_ins if settings.against is None else {})
-    incomparable = entry.incomparable(a, b)
     judgements = []
     for one in found:
         known = next(figure for figure in (*one.a, *one.b) if figure is not None)
@@ -72,6 +71,7 @@ def judged(
             and one.figure == other.figure
             and (one.measurement == name or one.measurement not in entry.results_of(plan))
         ]
+        incomparable = entry.incomparable(one.measurement, one.figure, one.rows_a, one.rows_b)
         if incomparable:
             said = replace(said, verdict="not measured", ended=True)
         judgements.append(Judged(one, said, next(iter(instead), None), incomparable))
@@ -146,10 +146,13 @@ def nothing_in_common(settings: PairedSettings, a: Sequence[Side], b: Sequence[S
 def compared(
     settings: PairedSettings, found: Sequence[Judged], a: Sequence[Side], b: Sequence[Side], remarks: Sequence[str]
 ) -> Result:
-    """The result; it failed where nothing was measured, or where it is undecided whether B is worse."""
+    """The result; it failed where nothing was measured or can be compared, or where it is undecided whether B is
+    worse."""
     many = len({each.of.measurement for each in found}) > 1
     said = [sentence_of(each, settings, many) for each in found]
-    undecided = [text for text, each in zip(said, found, strict=True) if each.said.verdict == "undecided"]
+    undecided = [
+        text for text, each in zip(said, found, strict=True) if each.said.verdict == "undecided" or each.incomparable
+    ]
     failure = ""
     if not found:
         failure = _nothing(settings, [*a, *b])
@@ -189,8 +192,6 @@ def _of_both(settings: PairedSettings, what: str) -> str:
 def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
     """What was found of one figure."""
     of = judged.of
-    if judged.incomparable:
-        return phrase("the sides cannot be compared: {cause}", cause=judged.incomparable)
     words = [
         phrase("{frame_bytes}-byte frames", frame_bytes=of.frame_bytes) if of.frame_bytes else "",
         of.case,
@@ -202,9 +203,8 @@ def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
         if settings.against is None
         else plural("{count} new run", "{count} new runs", count=judged.said.pairs)
     )
-    return sentence(
-        of.figure, phrase(" ({place})", place=place) if place else "", judged.said, settings.margin_percent / 100, runs
-    )
+    where = phrase(" ({place})", place=place) if place else ""
+    return sentence(of.figure, where, judged.said, settings.margin_percent / 100, runs, judged.incomparable)
 
 
 def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
@@ -247,7 +247,7 @@ def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
         if left
         else ""
     )
-    remark = VERDICTS[said.verdict] + left_out
+    remark = judged.incomparable or VERDICTS[said.verdict] + left_out
     return Row(frame_bytes=of.frame_bytes, case=case, figures=figures_, remark=remark)
 
 

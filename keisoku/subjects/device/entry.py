@@ -103,8 +103,9 @@ class Procedure:
     """Its settings in one of many runs of the same side, with what the latest ones before it show of the host."""
     alike: Callable[[Sequence[Result]], Sequence[Result]] = lambda results: results
     """Results of many runs of the same side, in their order, without figures that the others show to be the host's."""
-    incomparable: Callable[[Sequence[Result], Sequence[Result]], str] = lambda a, b: ""
-    """Why no figure of the results of A and of B can be compared, in a phrase; empty if nothing is against it."""
+    incomparable: Callable[[str, Sequence[Row | None], Sequence[Row | None]], str] = lambda figure, a, b: ""
+    """Why this figure of a row cannot be compared, in a phrase, by that row in the results of A and of B (None: one
+    has no such row); empty if nothing is against it."""
     near: Callable[[Any, Result], Settings] = lambda settings, result: settings
     """Its settings with what an earlier result of it lets a run do without."""
 

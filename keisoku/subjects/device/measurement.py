@@ -20,7 +20,7 @@ from keisoku.ground.entry import Findings, Measurement, StandIn, Work
 from keisoku.ground.observer import Observer
 from keisoku.ground.report.part import Part
 from keisoku.ground.run.directory import RunDirectory
-from keisoku.ground.run.result import Result
+from keisoku.ground.run.result import Result, Row
 from keisoku.language import phrase
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, plan_of
@@ -190,16 +190,8 @@ def _alike(runs: Sequence[Sequence[Result]]) -> list[list[Result]]:
     return found
 
 
-def _incomparable(a: Sequence[Sequence[Result]], b: Sequence[Sequence[Result]]) -> str:
-    names = dict.fromkeys(result.measurement for results in (*a, *b) for result in results)
-    said = (
-        PROCEDURES[name].incomparable(
-            *([result for results in side for result in results if result.measurement == name] for side in (a, b))
-        )
-        for name in names
-        if name in PROCEDURES
-    )
-    return next(filter(None, said), "")
+def _incomparable(result: str, figure: str, a: Sequence[Row | None], b: Sequence[Row | None]) -> str:
+    return PROCEDURES[result].incomparable(figure, a, b) if result in PROCEDURES else ""
 
 
 def _near(plan: Plan, results: Sequence[Result]) -> Plan:

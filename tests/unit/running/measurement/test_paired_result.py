@@ -1,4 +1,4 @@
-"""What a comparison does where the main figure is a bound on both sides."""
+"""What a comparison does where the main figure is a bound on both sides, or cannot be compared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
-from keisoku.running.measurement.paired_result import judged, only_bounds
+from keisoku.running.measurement.paired_result import compared, judged, only_bounds
 from keisoku.running.measurement.paired_settings import PairedSettings
 from keisoku.subjects.device.measurement import MEASUREMENT
 from keisoku.subjects.device.plan.plan import parse
@@ -44,3 +44,30 @@ def test_the_cost_of_later_pairs_takes_the_place_of_the_bound() -> None:
     (found,) = judged(MEASUREMENT, SETTINGS, a, b, [each / 21 for each in range(1, 22)])
     assert (found.of.measurement, found.of.figure) == ("cost", "cost")
     assert (found.said.verdict, found.said.pairs) == ("worse", 10), "it ended at the first look that was certain"
+
+
+def test_sizes_that_lose_no_frames_are_compared_beside_one_that_does() -> None:
+    """One size that lost frames once took away the figures of all others."""
+
+    def run(least_ns: float, loss_percent: float) -> list[Result]:
+        rows = [
+            Row(
+                frame_bytes=size,
+                figures={
+                    "cost": Quantity(value=least_ns, unit="ns"),
+                    "loss": Quantity(value=percent, unit="%"),
+                },
+            )
+            for size, percent in ((64, 0.0), (1518, loss_percent))
+        ]
+        return [Result(measurement="cost", rows=rows)]
+
+    a = [run(950 + each, 0.0) for each in range(20)]
+    b = [run(950 + each, 40.0) for each in range(20)]
+    settings = SETTINGS.model_copy(update={"b": {"methods": ["cost"], "dut": "lab:bridge"}})
+    found = judged(MEASUREMENT, settings, a, b, [each / 20 for each in range(1, 21)])
+    assert [each.said.verdict for each in found] == ["equal", "not measured"]
+    said = "B's CPU time a frame (1518-byte frames) cannot be compared with A's: A lost 0 % of its frames, and B 40 %"
+    result = compared(settings, found, a, b, [])
+    assert result.failure.startswith(said) and said in result.sentence
+    assert "lost" not in result.rows[0].remark and result.rows[1].remark.startswith("A lost 0 % of its frames")

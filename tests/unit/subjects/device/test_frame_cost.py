@@ -296,21 +296,23 @@ def test_few_ns_beside_those_elsewhere_make_no_run_slow() -> None:
     assert [bool(result.rows[0].figures) for result in left] == [True, True, True, True, False]
 
 
-def lossy(percent: float, elsewhere: bool = False) -> Result:
+def lossy(percent: float, elsewhere: bool = False) -> Row:
     figures = {"cost": Quantity(value=400.0, unit="ns"), "loss": Quantity(value=percent, unit="%")}
     figures |= {"elsewhere": Quantity(value=300.0, unit="ns")} if elsewhere else {}
-    return Result(measurement="cost", rows=[Row(frame_bytes=64, figures=figures)])
+    return Row(frame_bytes=64, figures=figures)
 
 
 def test_sides_that_lose_different_shares_of_their_frames_are_not_compared() -> None:
     """B lost every frame, was called 98 % cheaper, and met the criterion."""
     a, b = [lossy(0.0)] * 4, [lossy(100.0)] * 4
-    assert PROCEDURE.incomparable(a, b) == "A lost 0 % of its frames, and B 100 %: a lost frame takes less time"
-    assert not PROCEDURE.incomparable(b, b), "two that drop everything are compared by what that takes"
-    assert not PROCEDURE.incomparable(a[:1], b[:1]), "one run may lose frames by chance"
-    assert not PROCEDURE.incomparable([*a, lossy(3.0)], [lossy(0.0)] * 5)
+    lost = "A lost 0 % of its frames, and B 100 %: a lost frame takes less time"
+    assert PROCEDURE.incomparable("cost", a, b) == lost
+    assert not PROCEDURE.incomparable("loss", a, b)
+    assert not PROCEDURE.incomparable("cost", b, b), "two that drop everything are compared by what that takes"
+    assert not PROCEDURE.incomparable("cost", a[:1], b[:1]), "one run may lose frames by chance"
+    assert not PROCEDURE.incomparable("cost", [*a, lossy(3.0)], [lossy(0.0), None] * 5)
     polling = [[lossy(percent, elsewhere=True)] * 4 for percent in (30.0, 45.0)]
-    assert not PROCEDURE.incomparable(*polling), "a thread's time is that of the frames that pass"
+    assert not PROCEDURE.incomparable("cost", *polling), "a thread's time is that of the frames that pass"
 
 
 def test_a_run_begins_with_the_level_of_the_runs_before_it() -> None:

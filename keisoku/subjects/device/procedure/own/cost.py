@@ -183,21 +183,16 @@ def _alike(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def _incomparable(a: Sequence[Result], b: Sequence[Result]) -> str:
+def _incomparable(figure: str, a: Sequence[Row | None], b: Sequence[Row | None]) -> str:
     """A side that loses more frames only seems to take less time, but where the time of each frame that passes
     counts: that of a device which takes it elsewhere."""
-    rows = [[row for result in side for row in result.rows] for side in (a, b)]
-    for place in dict.fromkeys((row.frame_bytes, row.case) for row in chain(*rows)):
-        sides = [[row.figures for row in side if (row.frame_bytes, row.case) == place] for side in rows]
-        losses = [[each["loss"].value for each in side if "loss" in each] for side in sides]
-        if min(map(len, losses)) < _LOSSES or all("elsewhere" in each for side in sides for each in side if each):
-            continue
-        of_a, of_b = map(median, losses)
-        if abs(of_b - of_a) > 100 * LOST:
-            return phrase(
-                "A lost {a:.3g} % of its frames, and B {b:.3g} %: a lost frame takes less time", a=of_a, b=of_b
-            )
-    return ""
+    measured = [[row.figures for row in side if row is not None and "loss" in row.figures] for side in (a, b)]
+    if figure == "loss" or min(map(len, measured)) < _LOSSES or all("elsewhere" in each for each in chain(*measured)):
+        return ""
+    of_a, of_b = (median(each["loss"].value for each in side) for side in measured)
+    if abs(of_b - of_a) <= 100 * LOST:
+        return ""
+    return phrase("A lost {a:.3g} % of its frames, and B {b:.3g} %: a lost frame takes less time", a=of_a, b=of_b)
 
 
 def _beside(row: Row, known: Sequence[Mapping[str, Quantity]]) -> Row:
