@@ -16,7 +16,8 @@ import numpy as np
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.ground.fpga.sim_build import build_library
-from keisoku.ground.simulated_device.device import Forwarding, Loss, Pair, SimulatedDevice
+from keisoku.ground.simulated_device.device import Forwarding, Pair, SimulatedDevice
+from keisoku.ground.simulated_device.faults import Loss
 from keisoku.ground.statistics.seed import DEFAULT
 
 PICOSECONDS_PER_NS = 1000

@@ -9,19 +9,25 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from keisoku.errors import PlanError, excerpt, instead
 from keisoku.ground.host.text_file import parse_toml, read_text
-
-Ratio = Annotated[float, Field(ge=0, le=1)]
-Nanoseconds = Annotated[float, Field(ge=0, le=1e12)]
-FrameBytes = Annotated[int, Field(ge=64, le=65536)]
-Port = Annotated[int, Field(ge=1)]
-PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
+from keisoku.ground.simulated_device.faults import (
+    Faults,
+    Interruption,
+    Jitter,
+    Loss,
+    Reset,
+    Rewrite,
+    Scatter,
+    Stall,
+)
+from keisoku.ground.simulated_device.queueing import Bucket, Marking, Queue, Scheduler
+from keisoku.ground.simulated_device.section import FrameBytes, Nanoseconds, PartsPerMillion, Port, Section
 
 _NOT_PART_OF_THE_MODEL = {
     "name",
@@ -36,11 +42,7 @@ _NOT_PART_OF_THE_MODEL = {
 }
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Forwarding(_Section):
+class Forwarding(Section):
     """Latency of a frame without queueing, from first bit in to first bit out (FIFO)."""
 
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
@@ -65,7 +67,7 @@ class Forwarding(_Section):
         return self
 
 
-class Output(_Section):
+class Output(Section):
     """An output port: one server and a tail-drop buffer."""
 
     buffer_bytes: int = Field(131_072, ge=64, le=1 << 30)
@@ -74,7 +76,7 @@ class Output(_Section):
     """The link rate if absent."""
 
 
-class Input(_Section):
+class Input(Section):
     """Each input has a queue: a frame that waits for room at its output blocks the frames behind it."""
 
     buffer_bytes: int = Field(131_072, ge=1024, le=1 << 30)
@@ -83,7 +85,7 @@ class Input(_Section):
     """True if the sender is paused while the queue is more than half full."""
 
 
-class AddressTable(_Section):
+class AddressTable(Section):
     """The table of addresses that the device learns from the sources of frames; frames to other addresses go to all
     ports."""
 
@@ -95,7 +97,7 @@ class AddressTable(_Section):
     """Ageing time: an address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
 
 
-class Connections(_Section):
+class Connections(Section):
     """The table of a stateful device: a connection is opened by a frame from the tester's first port; what comes back
     passes only if its connection is known."""
 
@@ -120,7 +122,7 @@ class Connections(_Section):
     port)."""
 
 
-class Snooping(_Section):
+class Snooping(Section):
     """The device learns from IGMP and MLD messages behind which ports a multicast group has receivers."""
 
     groups: int = Field(1024, ge=1, le=1 << 20)
@@ -137,141 +139,7 @@ class Snooping(_Section):
     """How many copies may wait for that; further ones are not made."""
 
 
-class Jitter(_Section):
-    """Random additional latency; frames keep their order."""
-
-    distribution: Literal["uniform", "normal"]
-    """'uniform' adds 0 to `spread_ns`; 'normal' adds a deviate of mean 0."""
-    spread_ns: Annotated[float, Field(gt=0, le=1e9)]
-    """Full width of the uniform, standard deviation of the normal distribution."""
-
-
-class Loss(_Section):
-    """Frames that the device loses at random."""
-
-    ratio: Ratio = 0.0
-    """Share of all frames."""
-    above_frame_bytes: FrameBytes | None = None
-    """Larger frames are lost at `above_ratio` as well."""
-    above_ratio: Ratio | None = None
-    """All of them if absent."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Loss:
-        if self.above_frame_bytes is None and self.above_ratio is not None:
-            raise PlanError("loss.above_ratio", "has no size to apply to", "add loss.above_frame_bytes")
-        return self
-
-
-class Scatter(_Section):
-    """What the tester reads is off by a random amount, another one in each period: the scatter of published samples.
-
-    Its cause is not modelled, so no frame waits for it.
-    """
-
-    spread_ns: Annotated[float, Field(gt=0, le=1e9)]
-    """Standard deviation of a normal distribution of mean 0."""
-    every_ns: int = Field(1_000_000_000, ge=1, le=10**15)
-    """Length of a period (default: the second after which the published measurements (E1) took each sample)."""
-
-
-class Stall(_Section):
-    """The output starts no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
-
-    first_ns: int | None = Field(None, ge=0, le=10**15)
-    """Time of the first stall (default: after one period; 0: the trial begins with a backlog)."""
-    within_ns: int | None = Field(None, ge=1, le=10**15)
-    """In place of `first_ns`: the first stall is at a random moment of so long a time, another one in each trial, so
-    that a shorter trial may have none."""
-    period_ns: int | None = Field(None, ge=1, le=10**15)
-    """Absent: once."""
-    duration_ns: int = Field(ge=1, le=10**15)
-    """Length of a stall."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Stall:
-        if self.first_ns is not None and self.within_ns is not None:
-            raise PlanError("stall", "has both first_ns and within_ns", "leave one out")
-        if self.period_ns is None and self.first_ns is None and self.within_ns is None:
-            raise PlanError("stall", "has no time", "add stall.period_ns, stall.first_ns, or both")
-        if self.period_ns is not None and self.duration_ns >= self.period_ns:
-            raise PlanError(
-                "stall.duration_ns",
-                f"{self.duration_ns} is not below the period of {self.period_ns}",
-                "make it shorter, so that the output can send between stalls",
-            )
-        return self
-
-
-class Reset(_Section):
-    """A reset: for `duration_ns` nothing is forwarded, and the frames in the buffers are lost."""
-
-    duration_ns: int = Field(ge=1, le=10**15)
-    """Length of the reset."""
-    at_ns: int | None = Field(None, ge=0, le=10**15)
-    """The device resets by itself so long after the start of every trial (default: only on command)."""
-
-
-class Interruption(_Section):
-    """An event cuts flows off for a while: every frame of theirs is lost. Flows are counted from 0, as the trial has
-    them."""
-
-    event: str
-    """Name of the event, which a plan gives as `event`."""
-    by_undo: bool = False
-    """The undoing of the event cuts them off."""
-    begin_ns: int = Field(0, ge=0, le=10**15)
-    """How long after the event the first frame is lost."""
-    duration_ns: int = Field(ge=1, le=10**15)
-    """For how long frames of the first flow are lost."""
-    step_ns: int = Field(0, ge=0, le=10**12)
-    """By how much longer those of each further flow are: a device that repairs one route after the other."""
-    first_flow: int = Field(0, ge=0)
-    last_flow: int | None = Field(None, ge=0)
-    """None: the last one of the trial."""
-    to_port: Port | None = None
-    """The port by which they leave afterwards, until another event chooses one; with `--pattern either` (default: the
-    same as before)."""
-
-
-class Faults(_Section):
-    """Faults that no device should have, to check that a tester detects them."""
-
-    duplicate_ratio: Ratio = 0.0
-    """Share of frames that are sent twice."""
-    reorder_ratio: Ratio = 0.0
-    """Share of frames that are held back until the next one has passed them."""
-    reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
-    """Reordering only above this rate of a stream."""
-    corrupt_ratio: Ratio = 0.0
-    """Share of frames that arrive with other content."""
-
-
-class Rewrite(_Section):
-    """Headers that the device rewrites, of chosen frames; seen by trials that watch changes."""
-
-    changes: list[str] = Field(min_length=1)
-    """What it changes, as `keisoku changes --expect` says it: 'IP.dscp=0'."""
-    stream: int | None = Field(None, ge=1)
-    """Of one stream of the trial (default: of all)."""
-    frames: list[Annotated[int, Field(ge=0)]] | None = None
-    """Of these frames only, by number in their stream, from 0."""
-    every: int | None = Field(None, ge=1)
-    """One in so many frames."""
-    first: int = Field(0, ge=0)
-    """Number of the first frame that is rewritten."""
-    ratio: Ratio | None = None
-    """A share of the frames, at random."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Rewrite:
-        from keisoku.ground.frame.expectation import expectations  # few devices rewrite anything
-
-        expectations(self.changes)
-        return self
-
-
-class Host(_Section):
+class Host(Section):
     """The tester's own host: in each period it takes the CPU of each sender once, at a random moment."""
 
     stop_ms: float = Field(gt=0, le=1e6)
@@ -290,7 +158,7 @@ class Host(_Section):
         return self
 
 
-class Pair(_Section):
+class Pair(Section):
     """Differences between certain ports, in this direction; absent keys have the device's values."""
 
     from_ports: list[Port] = Field(min_length=1)
@@ -305,7 +173,7 @@ class Pair(_Section):
     loss: Loss | None = None
 
 
-class Cable(_Section):
+class Cable(Section):
     """The tester's cables to and from the device: each metre of their total length adds to every latency."""
 
     length_m: float = Field(0.0, ge=0, le=1e6)
@@ -314,72 +182,7 @@ class Cable(_Section):
     """Default: 71 % of the speed of light, as in the published switch measurements (E1)."""
 
 
-class Bucket(_Section):
-    """A token bucket, full at first. It counts bytes of frames with FCS."""
-
-    bits_per_second: float = Field(gt=0, le=1e12)
-    """Rate at which tokens come."""
-    burst_bytes: int = Field(ge=64, le=1 << 30)
-    """Tokens that it holds."""
-
-
-class Marking(_Section):
-    """Which frames of a queue are marked, and what a mark is."""
-
-    by: Literal["curve", "pie", "codel"] = "curve"
-    """By a curve of the queue that a frame meets (a step, RED, WRED), by PIE (RFC 8033) or CoDel (RFC 8289)."""
-    action: Literal["mark", "drop", "remark"] = "mark"
-    """'mark': CE, or a loss of a frame that is not capable of ECN (RFC 3168 §5); 'drop': a loss (WRED); 'remark':
-    another DSCP or PCP."""
-    least_bytes: int = Field(0, ge=0, le=1 << 30)
-    """The curve: no frame is marked that meets a shorter queue."""
-    most_bytes: int = Field(0, ge=0, le=1 << 30)
-    """Every frame is marked that meets this queue or a longer one; as `least_bytes`: a step."""
-    most_ratio: Ratio = 1.0
-    """What the share of marked frames rises to just below `most_bytes`."""
-    target_ns: int = Field(5_000_000, ge=1, le=10**12)
-    """PIE and CoDel: the waiting time that they allow."""
-    interval_ns: int = Field(100_000_000, ge=1, le=10**12)
-    """PIE: time between two updates; CoDel: its interval."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Marking:
-        if self.by == "curve" and self.most_bytes < max(1, self.least_bytes):
-            problem = f"{self.most_bytes} is below least_bytes, {self.least_bytes}"
-            raise PlanError("queue.marking.most_bytes", problem, "raise it; equal values make a step")
-        return self
-
-
-class Queue(_Section):
-    """A queue of each output, for the frames of some classes."""
-
-    codes: list[Annotated[int, Field(ge=0, le=63)]] = []
-    """Code points of its frames; frames of code points that no queue has are in the last queue."""
-    priority: int = Field(0, ge=0, le=255)
-    """A queue is served before all queues of lower priority (strict priority)."""
-    weight: float = Field(1.0, gt=0, le=1e6)
-    """Its share among the queues of its priority."""
-    buffer_bytes: int | None = Field(None, ge=64, le=1 << 30)
-    """None: it may fill the whole buffer of the output."""
-    policer: Bucket | None = None
-    """Frames for which it has no tokens are lost."""
-    shaper: Bucket | None = None
-    """Frames for which it has no tokens wait."""
-    marking: Marking | None = None
-
-
-class Scheduler(_Section):
-    """How an output chooses among its queues."""
-
-    code: Literal["dscp", "pcp"] = "dscp"
-    """What the device reads to know a frame's class."""
-    kind: Literal["drr", "wfq"] = "drr"
-    """Deficit round robin, or weighted fair queueing (self-clocked)."""
-    quantum_bytes: int = Field(1518, ge=1, le=1 << 24)
-    """DRR: what a queue of weight 1 may send in a round."""
-
-
-class Published(_Section):
+class Published(Section):
     """Published measurements of the real device: for comparison only, never used by the model."""
 
     source: str
@@ -395,7 +198,7 @@ class Published(_Section):
     max_frame_bytes: int
 
 
-class PublishedLatency(_Section):
+class PublishedLatency(Section):
     """Published latency of every frame of one size, from last bit in to first bit out (LIFO, E3)."""
 
     frame_bytes: FrameBytes
@@ -406,7 +209,7 @@ class PublishedLatency(_Section):
     max_ns: float
 
 
-class SimulatedDevice(_Section):
+class SimulatedDevice(Section):
     """A device under test that exists in virtual time only."""
 
     name: str
@@ -445,10 +248,10 @@ class SimulatedDevice(_Section):
     reset: Reset | None = None
     interruptions: list[Interruption] = Field([], alias="interruption")
     faults: Faults = Faults()
-    clock_offset_ppm: dict[int, PartsPerMillion] = {}
+    clock_offset_ppm: dict[int, PartsPerMillion] = Field({})
     """By port: how much faster its clock runs than the tester's, in ppm."""
     pairs: list[Pair] = Field([], alias="pair")
-    rewrite: list[Rewrite] = []
+    rewrite: list[Rewrite] = Field([])
     """The first one that chooses a frame counts."""
     host: Host | None = None
     """None: the tester's host never stops a sender."""
@@ -456,7 +259,7 @@ class SimulatedDevice(_Section):
     queues: list[Queue] = Field([], max_length=64, alias="queue")
     """Empty: all frames of an output wait in one queue."""
     published: Published | None = None
-    published_latency: list[PublishedLatency] = []
+    published_latency: list[PublishedLatency] = Field([])
 
     @model_validator(mode="after")
     def _check(self) -> SimulatedDevice:
@@ -515,7 +318,7 @@ class SimulatedDevice(_Section):
         return self.model_copy(update={"cable": self.cable.model_copy(update={"length_m": length_m})})
 
 
-SECTIONS: dict[str, type[_Section]] = {
+SECTIONS: dict[str, type[Section]] = {
     "": SimulatedDevice,
     "forwarding": Forwarding,
     "output": Output,

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from keisoku.errors import PlanError
 from keisoku.ground.host.text_file import parse_toml, read_text
 from keisoku.ground.run.settings import Settings, setting_error
-from keisoku.ground.simulated_device.device import Scatter
+from keisoku.ground.simulated_device.faults import Scatter
 from keisoku.running.study.explanation import Explanation
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_simulated

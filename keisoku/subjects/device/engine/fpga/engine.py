@@ -18,7 +18,7 @@ from keisoku.ground.fpga.expectation import Expectation
 from keisoku.ground.fpga.reading import Counted, Generated
 from keisoku.ground.fpga.sim import Rewriting
 from keisoku.ground.frame.expectation import applied, expectations
-from keisoku.ground.simulated_device.device import Rewrite
+from keisoku.ground.simulated_device.faults import Rewrite
 from keisoku.subjects.device.engine.engine import FrameSink, Progress
 from keisoku.subjects.device.engine.fpga.changes import Changed, Comparison, changed, comparisons
 from keisoku.subjects.device.engine.fpga.facts import Slice, tracked
