@@ -16,6 +16,7 @@ from drivers.driver import BY_NAME, ENDS
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.wired import WiredEngine
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import wanted_testbed, wanted_traffic
 from keisoku.subjects.device.record.arrival import ENTRY
@@ -156,7 +157,7 @@ class Bed:
             rate = testbed.line_rate(0)
             engine = WiredEngine(testbed.ports, traffic, rate, testbed.context(), file, None, warm_up=False)
             stack.enter_context(closing(engine))
-            wanted.check(engine.capabilities)
+            check_ability(wanted, engine.capabilities)
             yield engine
 
     def trial(

@@ -14,6 +14,7 @@ from support.lab_trials import FRAMES, carry_out, on_lab, plan_for
 from keisoku.errors import PlanError
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.capture.replay import replay
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan_testbed import open_engine
 from keisoku.subjects.device.replay_ports import open_ports
@@ -57,7 +58,7 @@ def test_a_longer_frame_is_refused(device: str, headers: str, most: int) -> None
         closing(on_lab(plan, lab)) as engine,
         pytest.raises(PlanError, match=f"at most {most} byte"),
     ):
-        plan.check(engine.capabilities)
+        check_ability(plan, engine.capabilities)
 
 
 def test_ports_of_this_host_take_a_tag_more(tmp_path: Path) -> None:

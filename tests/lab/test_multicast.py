@@ -18,6 +18,7 @@ from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.procedure.rfc3918.group_delay import stays
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupDelaySettings
@@ -50,7 +51,7 @@ def measure(
     )
     carrier = on_lab(plan, lab)
     try:
-        plan.check(carrier.capabilities)
+        check_ability(plan, carrier.capabilities)
         own = begin(method, plan, carrier.capabilities, Bias(exact=True), {})
         result, records = drive(method, own, carrier, of_no_use, change=without_interference)
     finally:

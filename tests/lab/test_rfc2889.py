@@ -18,6 +18,7 @@ from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -41,7 +42,7 @@ def measure(
         before(lab)
         engine = on_lab(plan, lab)
         try:
-            plan.check(engine.capabilities)
+            check_ability(plan, engine.capabilities)
             own = begin(method, plan, engine.capabilities, Bias(exact=True), {})
             result, records = drive(method, own, engine, of_no_use, change=without_interference)
         finally:

@@ -16,6 +16,7 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.analysis.changes import findings
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.record.arrival import CORRUPT
 from keisoku.subjects.device.record.facts import Facts
@@ -291,8 +292,7 @@ def test_an_engine_that_cannot_compare_is_refused_and_so_is_a_mix(tmp_path: Path
         receive_stamp="",
     )
     with pytest.raises(PlanError, match="changes compares the headers of frames, which the engine fpga cannot"):
-        parse({"methods": ["changes"], "tx": "fpga:sim#0", "rx": "fpga:sim#1"}).check(fpga)
+        check_ability(parse({"methods": ["changes"], "tx": "fpga:sim#0", "rx": "fpga:sim#1"}), fpga)
     with pytest.raises(PlanError, match="frames of one size"):
-        parse({"methods": ["changes"], "dut": "sim:gs908e", "frame_bytes": "imix"}).check(
-            fpga.model_copy(update={"abilities": frozenset({"compare"})})
-        )
+        mixed = parse({"methods": ["changes"], "dut": "sim:gs908e", "frame_bytes": "imix"})
+        check_ability(mixed, fpga.model_copy(update={"abilities": frozenset({"compare"})}))

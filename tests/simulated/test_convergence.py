@@ -11,6 +11,7 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.analysis.outage import frame_gap_ns, lateness_ns, moments, reaches
 from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.subjects.device.engine.traffic import Traffic
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.procedure.rfc6412.convergence import HOPS
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -333,7 +334,7 @@ def test_without_an_event_interruptions_are_listed_without_the_time_of_their_cau
 def test_events_that_cannot_happen_are_refused(toml: str, settings: dict[str, str], said: str) -> None:
     made = plan("convergence", frame_bytes=[64], convergence=settings)
     with pytest.raises(PlanError, match=said.replace("(", r"\(")):
-        made.check(SimulatedEngine(device(toml)).capabilities)
+        check_ability(made, SimulatedEngine(device(toml)).capabilities)
 
 
 def test_bursts_are_refused_because_their_gaps_are_not_alike() -> None:

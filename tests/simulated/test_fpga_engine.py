@@ -23,6 +23,7 @@ from keisoku.subjects.device.engine.fpga.engine import FpgaEngine
 from keisoku.subjects.device.engine.fpga.load import loads
 from keisoku.subjects.device.engine.simulated import routes_between
 from keisoku.subjects.device.engine.traffic import Traffic, local_mac
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.content import Content
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.arrival import CORRUPT, DUPLICATE, ENTRY, REORDERED
@@ -314,7 +315,7 @@ def test_a_port_without_a_link_is_an_error() -> None:
 
 
 def _result(plan: Plan, engine: FpgaEngine, path: Path) -> Result:
-    plan.check(engine.capabilities)
+    check_ability(plan, engine.capabilities)
     directory = RunDirectory.create(path, "device", plan.plain(), {})
     run(plan, engine, Bias(), directory, Unobserved())
     return results_of(plan, engine.capabilities, Bias(), TrialLog(directory).records())[0]

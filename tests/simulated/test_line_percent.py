@@ -11,6 +11,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.errors import PlanError
 from keisoku.faces.cli.main import keisoku
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.plan.rate import LinePercent, load
 from keisoku.subjects.device.table import PROCEDURES
@@ -56,8 +57,8 @@ def test_without_a_line_rate_a_percentage_is_refused_before_the_first_frame() ->
     capabilities = SimulatedEngine(device("")).capabilities.model_copy(update={"link_bits_per_second": None})
     wanted = plan("latency", frame_bytes=[64], latency={"rate_fps": "50%"})
     with pytest.raises(PlanError, match=r"latency\.rate_fps: 50% of the line rate is not known.* give frames/s"):
-        wanted.check(capabilities)
-    plan("latency", frame_bytes=[64], latency={"rate_fps": 1000}).check(capabilities)
+        check_ability(wanted, capabilities)
+    check_ability(plan("latency", frame_bytes=[64], latency={"rate_fps": 1000}), capabilities)
 
 
 def test_the_command_takes_a_percentage_and_keeps_it_in_the_plan(tmp_path: Path) -> None:

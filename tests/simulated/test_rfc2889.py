@@ -14,6 +14,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.method.method import begin
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.trial import Flow, Trial
@@ -155,11 +156,11 @@ def test_what_no_nic_can_do_is_refused_before_the_first_frame(source: dict[str, 
     own = plan("throughput").model_validate({"dut": "sim:test", **source})
     engine = SimulatedEngine(device(""))
     with pytest.raises(PlanError, match=what):
-        own.check(engine.capabilities)
+        check_ability(own, engine.capabilities)
     able = Capabilities.model_validate(
         engine.capabilities.model_dump() | {"abilities": {"short_gap", "crc", "dribble"}}
     )
-    own.check(able)
+    check_ability(own, able)
 
 
 def test_an_engine_that_sends_no_errored_frames_says_so() -> None:

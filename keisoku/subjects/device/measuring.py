@@ -32,6 +32,7 @@ from keisoku.subjects.device.forecast.forecast import forecast
 from keisoku.subjects.device.forecast.refitting import Refitting, plans_of
 from keisoku.subjects.device.method.assumption.contradiction import with_contradictions
 from keisoku.subjects.device.method.evidence import agreed
+from keisoku.subjects.device.plan.ability import able_part
 from keisoku.subjects.device.plan.pace import LENGTHS
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan.rate import NO_RATE
@@ -69,7 +70,7 @@ def measure(work: Work[Plan]) -> None:
     with nullcontext(bench.engine) if bench else _engine(work, plan) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, bench.look if bench else None
-        plan, left_out = plan.able(capabilities)
+        plan, left_out = able_part(plan, capabilities)
         wanted = wanted and plan
         _check_criteria(plan, capabilities)
         for method, error in left_out.items():
@@ -183,7 +184,7 @@ def outlined(plan: Plan) -> list[str]:
     said: list[str] = []
     with open_engine(plan, said.append) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
-        able, left_out = plan.able(capabilities)
+        able, left_out = able_part(plan, capabilities)
         _check_criteria(able, capabilities)
         said += [_left_out(method, error) for method, error in left_out.items()]
         if able.within_s is not None:

@@ -11,6 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.subjects.device.engine.beside_cable import BesideCable
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
+from keisoku.subjects.device.plan.ability import able_part, check_ability
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.table import PROCEDURES
@@ -58,8 +59,8 @@ def open_engine(
         stack.enter_context(closing(engine))
         for remark in testbed.remarks:
             tell(remark)
-        able, _ = plan.able(engine.capabilities)
-        able.check(engine.capabilities)
+        able, _ = able_part(plan, engine.capabilities)
+        check_ability(able, engine.capabilities)
         yield engine
 
 

@@ -20,6 +20,7 @@ from keisoku.language import phrase, plural
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
 from keisoku.subjects.device.method.method import begin, so_far
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.facts import Facts
@@ -81,7 +82,7 @@ def run(
     the engine's, which is virtual for simulated devices, or what `elapsed_s` says if that is more.
     Raises KeyboardInterrupt after stopping the engine if interrupted; finished trials are kept.
     """
-    plan.check(engine.capabilities)
+    check_ability(plan, engine.capabilities)
     log = TrialLog(directory)
     log.repair()
     trials = _Trials(plan, engine, log, observer, log.records(), elapsed_s)

@@ -1,7 +1,7 @@
 """The plan: everything that defines a run, typed, with units; written into the run directory.
 
 Parsing refuses what can be refused without access to a port, naming the field and the remedy.
-Whether an engine can carry it out is checked by `check` against the engine's capabilities.
+Whether an engine can carry it out is checked in `ability.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from keisoku.ground.frame.imix import is_mix, mix
 from keisoku.ground.frame.modifier import check_form, modifiers
 from keisoku.ground.frame.modifying import Modifying
 from keisoku.ground.frame.networks import MOST_NETWORKS
-from keisoku.ground.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.ground.frame.stack import added_bytes
 from keisoku.ground.frame.stack import parse as stack
 from keisoku.ground.run.settings import Option, RunSettings, Settings, not_an_option, parsed
@@ -32,10 +31,8 @@ from keisoku.subjects.device.plan.defaults import completed, procedures_of
 from keisoku.subjects.device.plan.networks import to_networks
 from keisoku.subjects.device.plan.pace import Profile
 from keisoku.subjects.device.plan.pattern import Pattern, fits, pairs
-from keisoku.subjects.device.plan.rate import LinePercent, no_line_rate
 from keisoku.subjects.device.plan.settings import RFC2544_SIZES, PhaseSettings, ThroughputSettings
 from keisoku.subjects.device.plan.uri import is_fpga, is_lab, is_simulated
-from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.interference import PortEngine
 from keisoku.subjects.device.record.trial import Constant, Gaps, Pacing
 from keisoku.subjects.device.table import PROCEDURES, suites
@@ -45,25 +42,6 @@ _PACED_WITHIN = 0.001
 """How far a load may be from that of the gaps of the pacing, as a share of it: a rate is written rounded."""
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that together are a list of streams with one entry."""
-
-_NO_NIC_SENDS: dict[Ability, str] = {
-    "short_gap": "frames 88 bits apart",
-    "undersize": "undersize frames",
-    "crc": "frames with a wrong FCS",
-    "dribble": "frames with dribble bits",
-    "alignment": "frames with an incomplete octet",
-}
-_NEEDED_FOR: dict[Ability, tuple[str, str]] = {
-    "cost": (
-        "takes the CPU time of a device that works on this host, from XDP ports",
-        "use a lab: device, or veth or tap interfaces that 'keisoku doctor' finds fit for the engine xdp; elsewhere"
-        " compare 'throughput' or 'latency'",
-    ),
-    "multicast": ("counts each frame at several ports", "use ports of a host, a lab device or a simulated one"),
-    "compare": ("compares the headers of frames", "receive with xdp, afxdp or packet"),
-    "connections": ("opens connections", "use ports of a host, a lab device or a simulated one"),
-}
-"""What a procedure does with an ability, and the remedy where an engine has it not."""
 
 _Own = TypeVar("_Own", bound=Settings)
 
@@ -255,10 +233,10 @@ class Plan(RunSettings):
         own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
         if own and self.pattern is not None:
             raise PlanError("pattern", f"{own} sets its own pattern", "leave it out; list the ports with --ports")
-        if not fits(self._pattern(), len(self.port_fields())):
+        if not fits(self.traffic_pattern, len(self.port_fields())):
             raise PlanError(
                 "pattern",
-                f"{self._pattern()} is not possible with {len(self.port_fields())} ports",
+                f"{self.traffic_pattern} is not possible with {len(self.port_fields())} ports",
                 "list the ports: pair and bidirectional need 2, pairs an even number, the others 2 or more",
             )
         if self.networks > 1 and len({receive for _, receive in self.pairs()}) > 1:
@@ -387,13 +365,15 @@ class Plan(RunSettings):
 
     def pairs(self) -> list[tuple[int, int]]:
         """Which port sends to which, as indices of `port_fields`."""
-        return pairs(self._pattern(), len(self.port_fields()))
+        return pairs(self.traffic_pattern, len(self.port_fields()))
 
     def listening(self) -> tuple[int, ...]:
         """Ports at which frames count although none is meant for them, as indices of `port_fields`."""
-        return tuple(range(2, len(self.port_fields()))) if self._pattern() == "either" else ()
+        return tuple(range(2, len(self.port_fields()))) if self.traffic_pattern == "either" else ()
 
-    def _pattern(self) -> Pattern:
+    @property
+    def traffic_pattern(self) -> Pattern:
+        """Which port sends to which: the procedures' own pattern, or the one that was given."""
         if any(PROCEDURES[method].own_flows for method in self.methods):
             return "mesh"
         return self.pattern or "pair"
@@ -460,82 +440,6 @@ class Plan(RunSettings):
             problem = f"{what} is to have {fps:.8g} frames/s, and the gaps make {paced_fps:.8g} frames/s at each port"
             raise PlanError("pacing", problem, "leave the rate or the gaps out, or make them alike")
         return paced_fps
-
-    def able(self, capabilities: Capabilities) -> tuple[Plan, dict[str, PlanError]]:
-        """The plan with those of a document's procedures that the device can take part in, and why of the others; all
-        of them, where it can take part in none. A plan that names its procedures stays."""
-        why: dict[str, PlanError] = {}
-        for method in self.methods if self.document else ():
-            try:
-                self.model_copy(update={"methods": (method,)}).check(capabilities)
-            except PlanError as error:
-                why[method] = error
-        left = tuple(method for method in self.methods if method not in why)
-        return self.model_copy(update={"methods": left or self.methods}), why
-
-    def check(self, capabilities: Capabilities) -> None:
-        """Raises PlanError if the engine cannot carry out what is asked."""
-        if self.paced_fps is not None:
-            self._check_paced()
-        for method in self.methods:
-            procedure = PROCEDURES[method]
-            wanted: set[Ability] = {*procedure.needs, *procedure.also_needs(self.own(method))}
-            missing = sorted(wanted - capabilities.abilities)
-            for ability in missing:
-                if ability in _NEEDED_FOR:
-                    what, remedy = _NEEDED_FOR[ability]
-                    problem = f"{method} {what}, which the engine {capabilities.engine} cannot"
-                    raise PlanError("methods", problem, remedy)
-            if missing:
-                what = " and ".join(_NO_NIC_SENDS[ability] for ability in missing)
-                problem = f"{method} needs the FPGA engine: no NIC sends {what}"
-                raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
-        for field, asked in (("why_lost", self.why_lost), ("why_late", self.why_late)):
-            if asked and "drops" not in capabilities.abilities:
-                problem = f"the frames of the engine {capabilities.engine} do not pass this host's kernel"
-                raise PlanError(field, problem, "leave it out, or use a lab or ports of this host")
-        if self.frames and capabilities.engine == "simulated":
-            plain = [name for name in self.methods if not PROCEDURES[name].rows_when_simulated]
-            if plain:
-                problem = f"it does not work with simulated devices ({plain[0]})"
-                raise PlanError("frames", problem, "leave it out")
-        for method in self.methods:
-            PROCEDURES[method].check(self, capabilities)
-        if self._pattern() == "either" and "anywhere" not in capabilities.abilities:
-            problem = "these ports count flows where they are meant for"
-            raise PlanError("pattern", problem, "use ports of this host, or a lab")
-        if capabilities.link_bits_per_second is None:
-            self._check_loads()
-        for size in self.all_frame_bytes:
-            if size < capabilities.min_frame_bytes:
-                raise PlanError(
-                    "frame size",
-                    f"{size} byte is too small for the headers and the signature",
-                    f"use at least {capabilities.min_frame_bytes} byte",
-                )
-            if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
-                mtu = max(self.all_frame_bytes) - HEADER_AND_FCS_BYTES - self.tag_bytes
-                how = f"give --mtu {mtu}" if is_lab(self.dut) else "raise the MTU"
-                problem = f"{size} byte is larger than the port's MTU allows"
-                raise PlanError("frame size", problem, f"use at most {capabilities.max_frame_bytes} byte, or {how}")
-
-    def _check_paced(self) -> None:
-        """Raises PlanError for procedures whose loads are not that of the gaps. Each trial's load is checked again."""
-        for method in self.methods:
-            rate = getattr(self.own(method), "rate_fps", None)
-            if isinstance(rate, float):
-                self.paced(rate, method)
-            elif rate is None and method != "trial":  # whose only load is that of the gaps
-                problem = f"{method} chooses its loads, and gaps make only {self.paced_fps:.8g} frames/s at each port"
-                remedy = "use another pacing, 'trial', or a procedure with that --rate"
-                raise PlanError("pacing", problem, remedy)
-
-    def _check_loads(self) -> None:
-        """Raises PlanError for a percentage of the line, where that has no rate of its own."""
-        for method in dict.fromkeys((*self.methods, "throughput")):
-            for name, value in self.own(method):
-                if isinstance(value, LinePercent):
-                    raise no_line_rate(f"{method}.{name}", value)
 
     def plain(self) -> dict[str, Any]:
         """The plan as values of TOML, without fields that are not set; `parse` makes an equal plan of it."""

@@ -15,6 +15,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import open_engine
 from keisoku.subjects.device.procedure.own.cost import PROCEDURE, CostSettings, cost
@@ -257,7 +258,7 @@ def test_a_burst_is_a_power_of_two(bursts: list[int]) -> None:
 
 def test_several_ways_at_once_are_refused(template: tuple[Facts, Capabilities]) -> None:
     with pytest.raises(PlanError, match="from one port to one other"):
-        parse({**LAB, "pattern": "bidirectional"}).check(template[1])
+        check_ability(parse({**LAB, "pattern": "bidirectional"}), template[1])
 
 
 def side(*whole_ns: float | None) -> list[Result]:

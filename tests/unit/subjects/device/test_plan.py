@@ -9,6 +9,7 @@ import tomlkit
 from keisoku.errors import PlanError
 from keisoku.running.measurement.plan_file import read
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.procedure.rfc2544 import latency, loss
 from keisoku.subjects.device.record.capabilities import Capabilities
@@ -87,7 +88,7 @@ def test_what_is_wrong_is_named(change: dict[str, object], field: str) -> None:
 @pytest.mark.parametrize("size", [63, 1519])
 def test_a_size_that_a_port_cannot_send_is_refused(size: int) -> None:
     with pytest.raises(PlanError, match=f"frame size: {size} byte"):
-        parse({**SOURCE, "frame_bytes": [size]}).check(PORT)
+        check_ability(parse({**SOURCE, "frame_bytes": [size]}), PORT)
 
 
 @pytest.mark.parametrize("text", ["methods = [", "methods = 3\n", "\xff"])
