@@ -4,6 +4,8 @@
 //! both are ends of a mesh. To all others it sends nothing, or, where their packets have the form of ours, half as
 //! many bytes as came.
 
+mod session;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,18 +22,17 @@ use crate::host::kernel_clock::monotonic_ns;
 use crate::host::netns;
 use crate::stamped_socket::address::KernelAddress;
 
-use super::arrivals::{Arrival, Arrivals, ArrivalsRecord, Delays, DelaysRecord};
-use super::connection::{Connection, Listener};
+use super::arrivals::DelaysRecord;
+use super::connection::Listener;
 use super::host_watch::{HostRecord, HostWatch};
 use super::packet::{BYTES, Kind, Packet, UNKNOWN_BYTES};
-use super::schedule::{Next, Schedule, ScheduleRecord};
+use super::schedule::ScheduleRecord;
 use super::socket::Datagrams;
 use super::{LOOK_NS, MOST_FLOWS, TURN};
+use session::{FarFlowRecord, Flow, Guest, Session, Way};
 
 /// How long a report is kept of a client that is not heard any more.
 const KEPT_NS: u64 = 600_000_000_000;
-/// After this nothing is sent to it any more.
-const PATIENCE_NS: u64 = 120_000_000_000;
 const MOST_SESSIONS: usize = 64;
 /// Answers to packets of unknown sessions in a second.
 const MOST_UNKNOWN: u64 = 1000;
@@ -82,53 +83,6 @@ pub struct FarRecord {
     pub delays: DelaysRecord,
     pub host: HostRecord,
     pub refused: BTreeMap<i32, u64>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct FarFlowRecord {
-    pub flow: usize,
-    /// The first slot in which something was sent, as only then the flow's address was known.
-    pub begun: Option<u64>,
-    /// The addresses that its packets came from, and since when.
-    pub from: Vec<(u64, String)>,
-    pub arrivals: ArrivalsRecord,
-}
-
-/// A connection, where it is from, since when, and to which flow of which session it belongs.
-struct Guest {
-    connection: Connection,
-    from: SocketAddr,
-    since_ns: u64,
-    of: Option<(u64, usize)>,
-}
-
-#[derive(Clone, Copy)]
-enum Way {
-    Udp(KernelAddress),
-    /// Its place in the list.
-    Tcp(usize),
-}
-
-struct Flow {
-    to: Option<Way>,
-    begun: Option<u64>,
-    from: Vec<(u64, SocketAddr)>,
-    arrivals: Arrivals,
-}
-
-struct Session {
-    peer: IpAddr,
-    local: IpAddr,
-    opened_ns: u64,
-    heard_ns: u64,
-    /// When whoever asked for it looked at it last.
-    looked_ns: u64,
-    /// Whether this end was told to send: two ends that hear each other would never end by themselves.
-    joined: bool,
-    schedule: Schedule,
-    flows: Vec<Flow>,
-    delays: Delays,
-    refused: BTreeMap<i32, u64>,
 }
 
 struct State {
@@ -521,131 +475,6 @@ impl State {
             let _ = guest.connection.send(&answer.write());
         } else if outcome.is_ok() {
             self.guests[place] = Some(guest);
-        }
-    }
-}
-
-impl Session {
-    fn new(wanted: &Wanted, peer: IpAddr, local: IpAddr, now_ns: u64) -> Self {
-        let flow = |_| Flow {
-            to: None,
-            begun: None,
-            from: Vec::new(),
-            arrivals: Arrivals::new(wanted.quiet_ns, wanted.flows),
-        };
-        Session {
-            peer,
-            local,
-            opened_ns: now_ns,
-            heard_ns: now_ns,
-            looked_ns: now_ns,
-            joined: false,
-            schedule: Schedule::new(
-                now_ns,
-                wanted.interval_ns,
-                wanted.flows as u64,
-                wanted.first,
-            ),
-            flows: (0..wanted.flows).map(flow).collect(),
-            delays: Delays::new(now_ns),
-            refused: BTreeMap::new(),
-        }
-    }
-
-    /// When there was a sign last that somebody wants it.
-    fn wanted_ns(&self) -> u64 {
-        match self.joined {
-            true => self.looked_ns,
-            false => self.heard_ns.max(self.looked_ns),
-        }
-    }
-
-    fn is_wanted(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.wanted_ns()) < PATIENCE_NS
-    }
-
-    fn take(
-        &mut self,
-        packet: &Packet,
-        way: Way,
-        from: SocketAddr,
-        arrived_ns: u64,
-        dropped: impl FnOnce() -> u64,
-    ) {
-        let Some(flow) = self.flows.get_mut(usize::from(packet.flow)) else {
-            return;
-        };
-        self.heard_ns = self.heard_ns.max(arrived_ns);
-        if flow.from.last().is_none_or(|(_, last)| *last != from) {
-            flow.to = Some(way);
-            if flow.from.len() < MOST_SESSIONS {
-                flow.from.push((arrived_ns, from));
-            }
-        }
-        let arrival = Arrival {
-            number: packet.number,
-            sent_ns: packet.sent_ns,
-            arrived_ns,
-        };
-        flow.arrivals.take(arrival, dropped);
-        self.delays.take(&arrival);
-    }
-
-    fn send(&mut self, token: u64, socket: &Datagrams, guests: &mut [Option<Guest>]) -> u64 {
-        for _ in 0..TURN {
-            let now_ns = monotonic_ns();
-            let slot = match self.schedule.next(now_ns) {
-                Next::Wait { until_ns } => return until_ns - now_ns,
-                Next::Send { slot } => slot,
-            };
-            let flows = self.flows.len() as u64;
-            let number = (slot % flows) as usize;
-            let flow = &mut self.flows[number];
-            if let Some(to) = &flow.to {
-                flow.begun.get_or_insert(slot);
-                let (next, received) = flow.arrivals.heard();
-                let packet = Packet {
-                    kind: Kind::Data,
-                    flow: number as u16,
-                    token,
-                    number: slot / flows,
-                    sent_ns: monotonic_ns(),
-                    next,
-                    received,
-                };
-                let outcome = match to {
-                    Way::Udp(to) => socket.send(&packet.write(), to),
-                    Way::Tcp(place) => {
-                        let guest = guests.get_mut(*place).and_then(Option::as_mut);
-                        let guest = guest.filter(|guest| guest.of == Some((token, number)));
-                        // Where it is over, or has no room, the packet is lost.
-                        if guest
-                            .is_some_and(|guest| guest.connection.send(&packet.write()).is_err())
-                        {
-                            guests[*place] = None;
-                        }
-                        Ok(())
-                    }
-                };
-                if let Err(error) = outcome {
-                    let number = error.raw_os_error().unwrap_or(0);
-                    *self.refused.entry(number).or_default() += 1;
-                }
-            }
-            self.schedule.sent(slot, monotonic_ns());
-        }
-        0
-    }
-}
-
-impl Flow {
-    fn record((number, flow): (usize, &Flow)) -> FarFlowRecord {
-        let text = |(since_ns, address): &(u64, SocketAddr)| (*since_ns, address.to_string());
-        FarFlowRecord {
-            flow: number,
-            begun: flow.begun,
-            from: flow.from.iter().map(text).collect(),
-            arrivals: flow.arrivals.record(),
         }
     }
 }
