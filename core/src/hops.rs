@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 
 use crate::account::late::{Followed, Late, LateFrame};
-use crate::drops::Absent;
+use crate::drops::dropped::Absent;
 
 /// An interface that test frames passed.
 #[derive(Debug, Serialize)]
@@ -72,7 +72,7 @@ mod attached {
     use super::{Interface, Passed};
     use crate::account::late::{Followed, Hop};
     use crate::chance::GOLDEN;
-    use crate::drops::Absent;
+    use crate::drops::dropped::Absent;
     use crate::drops::tracing::{self, Event, Kernel, Link, OfKernel};
     use crate::drops::types::{FUNCTION, TYPEDEF};
     use crate::port::bpf::mapped::Mapped;

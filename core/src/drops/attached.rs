@@ -16,9 +16,9 @@ use aya_obj::generated::bpf_prog_type::{
     BPF_PROG_TYPE_SCHED_ACT, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_XDP,
 };
 
+use super::dropped::{Absent, Dropped, Place};
 use super::tracing::{self, Event, Kernel, Link, OfKernel, Watched, text};
 use super::types::{FUNCTION, TYPEDEF};
-use super::{Absent, Dropped, Place};
 use crate::host::netns;
 use crate::port::bpf::mapped::Mapped;
 use crate::port::bpf::program::cause;

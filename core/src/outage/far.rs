@@ -31,6 +31,8 @@ use super::socket::Datagrams;
 use super::{LOOK_NS, MOST_FLOWS, TURN};
 use session::{FarFlowRecord, Flow, Guest, Session, Way};
 
+pub use session::Wanted;
+
 /// How long a report is kept of a client that is not heard any more.
 const KEPT_NS: u64 = 600_000_000_000;
 const MOST_SESSIONS: usize = 64;
@@ -45,16 +47,6 @@ const STRANGER_NS: u64 = 5_000_000_000;
 /// From here on, numbers of an epoll are of listeners, and of connections.
 const LISTENERS: u64 = 1 << 32;
 const CONNECTIONS: u64 = 1 << 33;
-
-/// What a client wants.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Wanted {
-    pub flows: usize,
-    pub interval_ns: u64,
-    pub quiet_ns: u64,
-    /// The slot with which this end begins; not 0 where it goes on for one that is gone.
-    pub first: u64,
-}
 
 /// What came of a session, as whoever asked for it looks at it while it goes on.
 #[derive(Debug, Serialize)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::host::kernel_clock::monotonic_ns;
 use crate::stamped_socket::address::KernelAddress;
@@ -14,10 +14,20 @@ use super::super::connection::Connection;
 use super::super::packet::{Kind, Packet};
 use super::super::schedule::{Next, Schedule};
 use super::super::socket::Datagrams;
-use super::{MOST_SESSIONS, Wanted};
-
 /// After this nothing is sent to it any more.
 const PATIENCE_NS: u64 = 120_000_000_000;
+/// Of those that the packets of a flow came from, so many are kept.
+const MOST_ADDRESSES: usize = 64;
+
+/// What a client wants.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Wanted {
+    pub flows: usize,
+    pub interval_ns: u64,
+    pub quiet_ns: u64,
+    /// The slot with which this end begins; not 0 where it goes on for one that is gone.
+    pub first: u64,
+}
 
 #[derive(Debug, Serialize)]
 pub struct FarFlowRecord {
@@ -119,7 +129,7 @@ impl Session {
         self.heard_ns = self.heard_ns.max(arrived_ns);
         if flow.from.last().is_none_or(|(_, last)| *last != from) {
             flow.to = Some(way);
-            if flow.from.len() < MOST_SESSIONS {
+            if flow.from.len() < MOST_ADDRESSES {
                 flow.from.push((arrived_ns, from));
             }
         }
