@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
@@ -280,6 +281,7 @@ def _own(command: click.Command) -> list[click.Parameter]:
     return [option for option in command.params if option.name not in shared and not getattr(option, "hidden", False)]
 
 
+@cache
 def _shared() -> tuple[set[str], set[str]]:
     """Names of the options of all procedures, and of all other measurements."""
     first, second = (
