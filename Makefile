@@ -59,12 +59,14 @@ test-rtl: $(BUILT)
 	@./setup.sh fpga
 	$(PYTEST) --timeout 900 -m "not long" tests/fpga fpga/tb fpga/formal
 
+# What failed is run once more, without another test beside it: a restless host fails some that have nothing wrong.
+lab_tests = $(1) -m $(2) -rfER tests/lab || \
+	{ [ $$? = 1 ] && $(PY) -m pytest --last-failed --last-failed-no-failures none -m $(2) -rfER tests/lab; }
+
 test-lab: $(BUILT)
 	@./setup.sh test
-	@# What failed beside another test is run again without one, and counts if it fails then, too.
-	$(PYTEST) -m "not alone and not long" -rR tests/lab || { [ $$? = 1 ] && \
-		$(PY) -m pytest --last-failed --last-failed-no-failures none -m "not alone and not long" -rR tests/lab; }
-	$(PY) -m pytest -m "alone and not long" -rR tests/lab
+	$(call lab_tests,$(PYTEST),"not alone and not long")
+	$(call lab_tests,$(PY) -m pytest,"alone and not long")
 
 # The documentation as a site in build/docs; a warning, such as a broken link, ends it.
 docs: $(BUILT)
