@@ -5,14 +5,12 @@ Acts on the namespaces of the device, never on the host's own.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import ClassVar
 
 from pydantic import field_validator
 from pyroute2 import IPRoute
 
-from keisoku.errors import EngineError
 from keisoku.ground.frame.networks import ipv4_network
 from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import frr, iproute
@@ -24,7 +22,7 @@ from keisoku.ground.lab.device.nftables import NFT, cut, rejoin
 from keisoku.ground.lab.device.parameter import time_ns
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
-from keisoku.ground.lab.device.router import forward, know_tester
+from keisoku.ground.lab.device.router import await_routes, forward, know_tester, network
 from keisoku.ground.lab.frr import PROGRAMS, FrrRouter
 
 _CHEAP, _DEAR = 10, 20
@@ -33,7 +31,6 @@ _LINES = {"upper": ("198.18.128.1", "198.18.128.2"), "lower": ("198.18.128.5", "
 _FAR_LINES = {"upper": ("198.18.128.10", "198.18.128.9"), "lower": ("198.18.128.14", "198.18.128.13")}
 """Of the last router and of the middle one."""
 _PATIENCE_S = 40.0
-_LOOK_S = 0.02
 
 
 class Diamond(LeadingDevice, EventfulDevice):
@@ -107,7 +104,7 @@ class Diamond(LeadingDevice, EventfulDevice):
         dut, far, *_ = self._speakers(site)
         one, other = site.ports
         for speaker, port in ((dut, other), (far, one)):
-            speaker.place.run(partial(_await_routes, {_network(port)}, "upper"))
+            speaker.place.run(partial(await_routes, [network(port)], _PATIENCE_S, "upper"))
         if self.bfd_ms is not None:
             for speaker in self._speakers(site):
                 speaker.place.run(partial(frr.await_bfd, _router(site, speaker), speaker))
@@ -123,7 +120,7 @@ class Diamond(LeadingDevice, EventfulDevice):
         """Until the first router has a route to each by the upper way."""
         if port.dut_interface != "d2":
             return
-        _await_routes({str(ipv4_network(number, count)) for number in range(count)}, "upper")
+        await_routes([str(ipv4_network(number, count)) for number in range(count)], _PATIENCE_S, "upper")
 
     def happen(self, event: str, site: Site) -> None:
         """The upper way is lost."""
@@ -204,24 +201,3 @@ class Diamond(LeadingDevice, EventfulDevice):
 
 def _router(site: Site, speaker: Speaker) -> FrrRouter:
     return FrrRouter(site.daemons, f"router{speaker.number}")
-
-
-def _network(port: LabPort) -> str:
-    assert port.dut_ipv4
-    return port.dut_ipv4.rpartition(".")[0] + ".0/24"
-
-
-def _await_routes(networks: set[str], by: str) -> None:
-    """In a router's namespace: until the kernel has a route to each network by an interface."""
-    deadline = time.monotonic() + _PATIENCE_S
-    with IPRoute() as ip:
-        while True:
-            index = ip.link_lookup(ifname=by)[0]
-            routes = ip.get_routes(family=2, oif=index)
-            known = {f"{route.get('dst')}/{route['dst_len']}" for route in routes}
-            if networks <= known:
-                return
-            if time.monotonic() > deadline:
-                missing = sorted(networks - known)[0]
-                raise EngineError(f"the routers found no way to {missing} in {_PATIENCE_S:g} s")
-            time.sleep(_LOOK_S)

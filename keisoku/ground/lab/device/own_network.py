@@ -6,7 +6,6 @@ Acts on the namespaces of the device, never on the host's own. FRR speaks the pr
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import ClassVar
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pyroute2 import IPRoute
 
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import PlanError
 from keisoku.frozen import Frozen
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.program import Program
@@ -29,14 +28,13 @@ from keisoku.ground.lab.device.netem import discipline
 from keisoku.ground.lab.device.parameter import RateText, ShareText, TimeText
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
-from keisoku.ground.lab.device.router import forward, know_tester
+from keisoku.ground.lab.device.router import await_routes, forward, know_tester, network
 from keisoku.ground.lab.frr import PROGRAMS, VTYSH, ZEBRA, FrrRouter
 
 _SHELL = Program("sh", "dash", version_option="")
 _SPEAKERS = {program.name: program for program in PROGRAMS if program not in (ZEBRA, VTYSH)}
 _END = r"^[a-z][a-z0-9-]{0,11}:[a-zA-Z][a-zA-Z0-9._-]{0,14}$"
 _PATIENCE_S = 300.0
-_LOOK_S = 0.1
 
 
 class Link(Frozen):
@@ -203,7 +201,7 @@ class OwnNetwork(EventfulDevice):
     def begin(self, site: Site) -> None:
         """Wait until the routers at the ports know the way to each other's port."""
         for place, port in zip(site.places, reversed(site.ports), strict=False):
-            place.run(partial(_await_route, _network(port)))
+            place.run(partial(await_routes, [network(port)], _PATIENCE_S))
 
     def happen(self, event: str, site: Site) -> None:
         """The commands of the event, one after the other."""
@@ -249,18 +247,3 @@ class OwnNetwork(EventfulDevice):
             _SHELL.run("-c", command)
         if router.speakers:
             FrrRouter(site.daemons, name).start(router.speakers, site.core)
-
-
-def _network(port: LabPort) -> str:
-    assert port.dut_ipv4
-    return port.dut_ipv4.rpartition(".")[0] + ".0"
-
-
-def _await_route(network: str) -> None:
-    """In a router's namespace: until the kernel has a route to it. Raises EngineError after `_PATIENCE_S`."""
-    deadline = time.monotonic() + _PATIENCE_S
-    with IPRoute() as ip:
-        while not any(route.get("dst") == network for route in ip.get_routes(family=2)):
-            if time.monotonic() > deadline:
-                raise EngineError(f"the routers found no way to {network}/24 in {_PATIENCE_S:g} s")
-            time.sleep(_LOOK_S)

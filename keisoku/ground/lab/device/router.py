@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection
 from typing import ClassVar
 
 from pyroute2 import IPRoute
 
+from keisoku.errors import EngineError
 from keisoku.ground.frame.networks import ipv4_network, ipv6_network
 from keisoku.ground.lab.device import interface
 from keisoku.ground.lab.device.ability import LeadingDevice, ResettableDevice
@@ -13,6 +16,8 @@ from keisoku.ground.lab.device.device import Site
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.topology import add_addresses
+
+_LOOK_S = 0.1
 
 
 class Router(LeadingDevice, ResettableDevice):
@@ -74,3 +79,27 @@ def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None
     """
     for address in addresses:
         ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")
+
+
+def network(port: LabPort) -> str:
+    """The IPv4 network between a port and the device."""
+    assert port.dut_ipv4
+    return port.dut_ipv4.rpartition(".")[0] + ".0/24"
+
+
+def await_routes(networks: Collection[str], patience_s: float, by: str = "") -> None:
+    """Until the kernel has a route to each network, by an interface if one is named.
+
+    Raises EngineError after `patience_s`.
+    """
+    deadline_s = time.monotonic() + patience_s
+    with IPRoute() as ip:
+        while True:
+            out = {"oif": ip.link_lookup(ifname=by)[0]} if by else {}
+            known = {route.get("dst") for route in ip.get_routes(family=2, **out)}
+            missing = sorted(each for each in networks if each.partition("/")[0] not in known)
+            if not missing:
+                return
+            if time.monotonic() > deadline_s:
+                raise EngineError(f"the routers found no way to {missing[0]} in {patience_s:g} s")
+            time.sleep(_LOOK_S)
