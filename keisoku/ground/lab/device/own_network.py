@@ -201,7 +201,7 @@ class OwnNetwork(EventfulDevice):
     def begin(self, site: Site) -> None:
         """Wait until the routers at the ports know the way to each other's port."""
         for place, port in zip(site.places, reversed(site.ports), strict=False):
-            place.run(partial(await_routes, [network(port)], _PATIENCE_S))
+            place.run(partial(await_routes, [network(port).partition("/")[0]], _PATIENCE_S))
 
     def happen(self, event: str, site: Site) -> None:
         """The commands of the event, one after the other."""

@@ -88,7 +88,8 @@ def network(port: LabPort) -> str:
 
 
 def await_routes(networks: Collection[str], patience_s: float, by: str = "") -> None:
-    """Until the kernel has a route to each network, by an interface if one is named.
+    """Until the kernel has a route to each network, by an interface if one is named. The length of a route's prefix
+    counts where the network has one.
 
     Raises EngineError after `patience_s`.
     """
@@ -96,8 +97,9 @@ def await_routes(networks: Collection[str], patience_s: float, by: str = "") -> 
     with IPRoute() as ip:
         while True:
             out = {"oif": ip.link_lookup(ifname=by)[0]} if by else {}
-            known = {route.get("dst") for route in ip.get_routes(family=2, **out)}
-            missing = sorted(each for each in networks if each.partition("/")[0] not in known)
+            routes = [(str(route.get("dst")), route["dst_len"]) for route in ip.get_routes(family=2, **out)]
+            known = {form for address, length in routes for form in (address, f"{address}/{length}")}
+            missing = sorted(set(networks) - known)
             if not missing:
                 return
             if time.monotonic() > deadline_s:

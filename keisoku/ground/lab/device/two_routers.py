@@ -19,7 +19,7 @@ from keisoku.ground.lab.device.device import LabDevice, Site
 from keisoku.ground.lab.device.interface import whole_frames
 from keisoku.ground.lab.device.passage import Passage, routed
 from keisoku.ground.lab.device.port import LabPort
-from keisoku.ground.lab.device.router import address, forward
+from keisoku.ground.lab.device.router import address, forward, network
 
 HEADROOM_BYTES = 128
 """What the lines between carry more than the ports."""
@@ -135,5 +135,5 @@ def _ipv6(end: int) -> str:
 
 
 def _networks(port: LabPort) -> tuple[str, str]:
-    assert port.dut_ipv4 and port.dut_ipv6
-    return port.dut_ipv4.rpartition(".")[0] + ".0/24", port.dut_ipv6.partition("::")[0] + "::/64"
+    assert port.dut_ipv6
+    return network(port), port.dut_ipv6.partition("::")[0] + "::/64"
