@@ -4,8 +4,8 @@ Run it by itself, with root and clang: `python benchmarks/accuracy/cost.py [--pr
 program between the ports of `examples/ci` gets a number of steps more a frame, drawn at random; BPF_PROG_TEST_RUN says
 what a program takes by itself. Then the bare program and a bridge are measured again and again: the interval of a run
 should contain the median of all, as it is and at one pace of the core, whose clock rate may change from minute to
-minute. At last the device works on the second core (threaded NAPI): what that core carries
-then is compared with what `cost` says of it, there and on the sender's core.
+minute. At last the device works on the second core (threaded NAPI): what that core carries then is compared with what
+`cost` says of it, there and on the sender's core.
 
 A processor works at a short program and at what comes before and after it at the same time. So 20 steps that take 101
 ns by themselves make a frame 76 ns longer. Here each program reads the clock before and after its steps, for which the
@@ -133,8 +133,10 @@ def main() -> None:
                 truth_ns, found_ns = more_ns - bare_ns, more.value - bare.value
                 print(f"| {steps} | {truth_ns:.0f} | {found_ns:.1f} | {found_ns - truth_ns:+.1f} |", flush=True)
             loaded(folder, 0, apart=False)
-            print("\n| device | runs | median, ns | range, % | intervals with the median | at one pace, ns |", end="")
-            print(" range, % | intervals with the median |\n|---|---:|---:|---|---:|---:|---|---:|")
+            print(
+                "\n| device | runs | median, ns | range, % | intervals with the median "
+                "| at one pace, ns | range, % | intervals with the median |\n|---|---:|---:|---|---:|---:|---|---:|"
+            )
             for name, what in (("XDP program", PORTS), ("bridge", {"dut": "lab:bridge"})):
                 print(repeated(folder, name, asked.runs, **what), flush=True)
             print("\n| steps | carried on the second core, kframes/s | `core` there | `core` on the sender's core |")
