@@ -53,9 +53,9 @@ def main() -> None:
         for number in range(count):
             chance = random.Random(first + place * count + number)
             path, truth_bps = drawn(kind, chance)
-            told = carried_out(path, SETTINGS.asked("down"), up=False)
+            told = carried_out(path, SETTINGS.activation("down"), up=False)
             seen = [ObservedStatus(at_ns, status, at_ns, 0, 0, 0, 0) for at_ns, status in told]
-            rows = readings(table("down", CapacityTest(SETTINGS.asked("down"), seen, ipv6=False, silent=False)))
+            rows = readings(table("down", CapacityTest(SETTINGS.activation("down"), seen, ipv6=False, silent=False)))
             result, _ = analyse(SETTINGS, rows, {})
             capacity = result.rows[0].figures["capacity"]
             errors.append(100 * abs(capacity.value / truth_bps - 1))

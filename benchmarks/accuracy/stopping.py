@@ -35,7 +35,7 @@ def coverage(rule: Confidence, noise: Draw, scatter: float, sets: int, seed: int
         values = every[:count]
         error = abs(sum(values) / count - 1)
         plain += error <= half_width(values)
-        shown += error <= half_width(values, rule.shown(values))
+        shown += error <= half_width(values, rule.student_level(values))
         runs += count
     return plain / sets, shown / sets, runs / sets
 

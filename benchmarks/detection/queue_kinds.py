@@ -50,7 +50,7 @@ def main() -> None:
             shaper = chance.random() < 0.5
             line = random_line(chance, discipline, shaper)
             rounds = by_condition(measured(line, settings, seed))
-            floor = Floor.of(rounds["idle"])
+            floor = Floor.from_idle(rounds["idle"])
             assert floor is not None
             for way in WAYS:
                 found = queue_finding(rounds, floor, way)

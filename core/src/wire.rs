@@ -112,11 +112,11 @@ impl Wire {
 
     /// Frames that each receiving port took out of the host's way since it was opened, by port, where it takes any.
     /// Drivers count them as dropped or not. No trial may be running.
-    fn taken(&self) -> Vec<(usize, u64)> {
+    fn taken_frames(&self) -> Vec<(usize, u64)> {
         let state = self.lock();
         let receivers = state.ports.iter().flat_map(|ports| &ports.receivers);
         receivers
-            .filter_map(|(port, receive)| Some((*port, receive.taken()?)))
+            .filter_map(|(port, receive)| Some((*port, receive.taken_frames()?)))
             .collect()
     }
 

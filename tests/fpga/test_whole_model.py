@@ -38,8 +38,8 @@ def test_losses_too_fast_for_the_memory_are_in_the_bitmaps() -> None:
     with Bench(device(loss={"ratio": 0.5}), Surroundings(memory_every=50, seed=3)) as bench:
         told, rows = bench.trial(frames_of([64]), 9000)
         status = bench.instrument._read(REGISTERS.memory.status.address)
-        assert REGISTERS.memory.status.bitmap.of(status) == 0b11
-        assert REGISTERS.memory.status.bitmap_full.of(status) == 0
+        assert REGISTERS.memory.status.bitmap.extract(status) == 0b11
+        assert REGISTERS.memory.status.bitmap_full.extract(status) == 0
     for port in (0, 1):
         # Losses in a bitmap have no time.
         assert sum(event.frames for event in told[port].events if event.time_ns == 0) > 3000

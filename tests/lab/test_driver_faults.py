@@ -143,13 +143,13 @@ def test_frames_that_our_own_program_took_are_not_drops_of_the_port(tap: TapDevi
     frames = 93
     wire = Wire(json.dumps([place("packet", "tx0"), place("xdp", "tap0")]), [0], [1])
     try:
-        before, taken = counters("xdp"), dict(wire.taken())[1]
+        before, taken = counters("xdp"), dict(wire.taken_frames())[1]
         device, ready = moved("rx0", tap, frames)
         ready.wait()
         begin(wire, frames, 2000)
         facts = finish(wire)
         device.join()
-        own = dict(wire.taken())[1] - taken
+        own = dict(wire.taken_frames())[1] - taken
         after = counters("xdp")
         change = after.model_copy(update={"taken_frames": own}).since(before)
     finally:
@@ -173,10 +173,10 @@ def test_late_frames_that_our_own_program_took_are_not_drops_of_the_port(tap: Ta
         begin(wire, late, 2000)
         assert finish(wire).tracked.forwarded_frames == late
         device.join()
-        before, taken = counters(engine), dict(wire.taken())[1]
+        before, taken = counters(engine), dict(wire.taken_frames())[1]
         for frame in kept:
             tap.receive(frame)
-        own = dict(wire.taken())[1] - taken
+        own = dict(wire.taken_frames())[1] - taken
         change = counters(engine).model_copy(update={"taken_frames": own}).since(before)
     finally:
         wire.close()
@@ -195,7 +195,7 @@ def test_frames_that_an_af_xdp_socket_got_are_neither_drops_nor_taken(tap: TapDe
         begin(wire, frames, 2000)
         facts = finish(wire)
         device.join()
-        taken = dict(wire.taken())[1]
+        taken = dict(wire.taken_frames())[1]
         change = counters("afxdp").since(before)
     finally:
         wire.close()

@@ -85,7 +85,7 @@ def test_streams_keep_the_interface(pair: VethPair, far: Place) -> None:
         probing.finish()
         probing.wait()
         assert session.control.ask({"do": "nat-end"})[0] == {"from_elsewhere": 0}
-    found = behaviour(probing.take())
+    found = behaviour(probing.drain())
     assert (found.translation, found.mapping, found.filtering) == ("none", "not-port", "not-port")
 
 

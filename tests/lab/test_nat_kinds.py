@@ -35,7 +35,7 @@ def looked_at(kind: Kind) -> Behaviour:
                 stack.callback(probing.stop)
                 probing.settle()
                 probing.wait()
-                rows = probing.take()
+                rows = probing.drain()
             session.control.ask({"do": "nat-end"})
     return behaviour(rows)
 

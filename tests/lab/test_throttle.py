@@ -189,5 +189,5 @@ def test_the_record_says_which_limits_hold() -> None:
 
 
 def test_a_slow_device_absorbs_what_a_slow_sender_may_catch_up() -> None:
-    slow = Throttle.of("1kpps", None, None)
+    slow = Throttle.from_parameters("1kpps", None, None)
     assert slow is not None and slow.burst_ns == 1.5 * 64 * 1e6

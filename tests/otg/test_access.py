@@ -62,8 +62,8 @@ def test_one_controller_owns_the_ports() -> None:
 def test_who_falls_silent_loses_them_but_not_while_traffic_runs() -> None:
     ownership = Ownership()
     ownership.changed("alice", 0.0, ports=True)
-    ownership.heard("bob", 50.0)
-    ownership.heard("alice", 100.0)
+    ownership.note_request("bob", 50.0)
+    ownership.note_request("alice", 100.0)
     with pytest.raises(PlanError):
         ownership.check("bob", 99.0 + OWNER_S, traffic=False)
     with pytest.raises(PlanError):

@@ -127,7 +127,7 @@ def test_a_burst_takes_the_octets_of_its_frames_and_gaps(
 
 def test_the_leaves_of_state_are_those_of_the_modules() -> None:
     seen = Counts(5, None, 4, 1, 0, Latencies(4, 1.4, 9.6, 20.0))
-    state = ElementTree.fromstring(seen.told())
+    state = ElementTree.fromstring(seen.xml())
     told = {each.tag.rpartition("}")[2]: each.text for each in state.iter() if not len(each)}
     assert told == {
         "pkts": "5",
@@ -139,7 +139,7 @@ def test_the_leaves_of_state_are_those_of_the_modules() -> None:
         "max": "10",
         "average": "5",
     }
-    sent = ElementTree.fromstring(Sent(False, 3, None, ("a < b",)).told())
+    sent = ElementTree.fromstring(Sent(False, 3, None, ("a < b",)).xml())
     assert [each.text for each in sent] == ["false", "3", "a < b"]
 
 

@@ -36,7 +36,7 @@ def test_every_setting_of_a_load_takes_a_percentage() -> None:
         for field in procedure.settings.model_fields:
             if field in ("rate_fps", "maximum_fps", "minimum_fps"):
                 own = parse({"methods": ["trial"], "dut": "sim:gs908e", name: {field: "25.5%"}})
-                assert getattr(own.of(procedure.settings), field) == LinePercent(25.5)
+                assert getattr(own.settings_of(procedure.settings), field) == LinePercent(25.5)
                 assert own.plain()[name][field] == "25.5%" and parse(own.plain()) == own
 
 

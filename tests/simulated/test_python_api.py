@@ -58,7 +58,7 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
     plan = plan_of(
         ("latency",), {"dut": "sim:gs908e", "trial_s": 2, "repetitions": 3, "frame_bytes": 64, "waits_s": 0.5}
     )
-    latency = plan.of(LatencySettings)
+    latency = plan.settings_of(LatencySettings)
     assert (latency.trial_s, latency.repetitions, plan.throughput.trial_s) == (2, 3, 2)
     assert (plan.frame_bytes, plan.phases.drain_s, plan.phases.rest_s) == ((64,), 0.5, 0.5)
     assert plan_of(("sweep",), {"dut": "sim:gs908e"}).frame_bytes[-1] == 16384
@@ -66,7 +66,7 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
     assert plan_of(("calibrate",), {}).dut == "lab:cable"
     assert plan_of(("trial",), {"dut": "lab:bridge", "tx": 2, "rx": 1}).port_fields() == [("tx", "2"), ("rx", "1")]
     both = plan_of(("throughput", "loss"), {"dut": "sim:gs908e", "loss": {"step_percent": 5}, "frame_bytes": "64,128"})
-    assert (both.of(LossSettings).step_percent, both.frame_bytes) == (5, (64, 128))
+    assert (both.settings_of(LossSettings).step_percent, both.frame_bytes) == (5, (64, 128))
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def test_it_is_left_out_where_it_would_be_in_the_way(why: str) -> None:
     made = plan("throughput", frame_bytes=[64], throughput={"trial_s": 1})
     toml = f"{SLOW}[loss]\nratio = 0.5" if why == "nothing passes" else SLOW
     if why == "paired":
-        own = made.of(ThroughputSettings).model_copy(update={"paired": True})
+        own = made.settings_of(ThroughputSettings).model_copy(update={"paired": True})
         made = made.model_copy(update={"throughput": own})
     if why == "no time":
         made = made.model_copy(update={"within_s": 25.0})

@@ -109,7 +109,9 @@ def test_the_table_of_e3_is_whole() -> None:
     found = {row.name: tuple(value for value in row.values if value == value) for row in study.table[0].row}
     assert found == {f"{device}, {size} byte": values for device, rows in E3.items() for size, values in rows.items()}
     plans = [step.plan for step in study.step]
-    assert {(plan.methods, plan.of(ClockMismatchSettings).repetitions) for plan in plans} == {(("clock_mismatch",), 3)}
+    assert {(plan.methods, plan.settings_of(ClockMismatchSettings).repetitions) for plan in plans} == {
+        (("clock_mismatch",), 3)
+    }
 
 
 def test_an_experiment_is_all_its_parts() -> None:
@@ -199,7 +201,9 @@ def test_what_is_published_of_the_ax3630s_over_time_predicts_its_line_in_l3() ->
     table = study.table[0]
     row = next(row for row in table.row if row.name == "AX3630S-24T")
     assert [table.input_of(row, column) != "" for column in table.column] == [False, False, True, *[False] * 4]
-    assert {step.plan.of(SweepSettings).trial_s for step in study.step if step.plan.dut == "sim:ax3630s-l3"} == {100.0}
+    assert {
+        step.plan.settings_of(SweepSettings).trial_s for step in study.step if step.plan.dut == "sim:ax3630s-l3"
+    } == {100.0}
     model = find_device("ax3630s-l3")
     assert (model.forwarding.ns_per_byte, model.forwarding.constant_ns) == (7.99, 3556.0)
     # By hand, the mean backlog of 100 s in which a hold-up begins in one of two cases and is worked off.

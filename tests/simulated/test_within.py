@@ -90,7 +90,7 @@ def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_pa
 def test_what_it_buys_is_said_and_deviations_are_named(tmp_path: Path) -> None:
     outcome, said = measured(plan_of("latency", 30), tmp_path / "run")
     plan = parse(outcome.directory.plan)
-    latency = plan.of(LatencySettings)
+    latency = plan.settings_of(LatencySettings)
     assert latency.trial_s < 5 and latency.repetitions >= 3
     buys = f"latency: trials of {latency.trial_s:g} s, {latency.repetitions} repetitions"
     (sentence,) = said
@@ -122,7 +122,7 @@ def test_what_is_given_is_kept(tmp_path: Path) -> None:
     plan = plan_of("latency", 60, latency={"trial_s": 3.0, "rate_fps": 1000}, phases={"rest_s": 1.0})
     outcome, _ = measured(plan, tmp_path / "run")
     found = parse(outcome.directory.plan)
-    latency = found.of(LatencySettings)
+    latency = found.settings_of(LatencySettings)
     assert (latency.trial_s, found.phases.rest_s) == (3.0, 1.0)
     assert latency.repetitions < 20 and found.phases.drain_s < 2
     assert spent_s(outcome) <= 66
@@ -202,7 +202,7 @@ def test_a_procedure_gets_the_time_that_the_ones_before_it_left(tmp_path: Path) 
     plan = parse(outcome.directory.plan)
     lengths = [json.loads(line)["trial"] for line in outcome.directory.lines("trials.jsonl")]
     last_s = lengths[-1]["duration_ns"] / 1e9
-    assert last_s > 1.2 * plan.of(LatencySettings).trial_s
+    assert last_s > 1.2 * plan.settings_of(LatencySettings).trial_s
     assert f"latency: trials of {last_s:g} s" in said[1]
     assert 40 < spent_s(outcome) <= 60
     assert f"the stream lasts {last_s:g} s" in " ".join(outcome.results[1].deviations)
@@ -226,7 +226,7 @@ def test_a_procedure_after_slow_ones_has_shorter_trials_and_a_resumed_run_keeps_
     records = [json.loads(line) for line in outcome.directory.lines("trials.jsonl")]
     plan = parse(outcome.directory.plan)
     length_s = records[-1]["trial"]["duration_ns"] / 1e9
-    assert length_s < plan.of(LossSettings).trial_s and f"frame loss rate: trials of {length_s:g} s" in said[1]
+    assert length_s < plan.settings_of(LossSettings).trial_s and f"frame loss rate: trials of {length_s:g} s" in said[1]
     assert spent_s(outcome) <= 60 and all(row.figures for result in outcome.results for row in result.rows)
     path = outcome.directory.path / "trials.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
@@ -267,7 +267,7 @@ def test_sizes_of_a_search_share_the_time_where_trials_take_longer_than_thought(
 
 
 def latency_of(plan: Plan) -> tuple[float, int]:
-    latency = plan.of(LatencySettings)
+    latency = plan.settings_of(LatencySettings)
     return latency.trial_s, latency.repetitions
 
 

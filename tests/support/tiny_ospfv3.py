@@ -89,7 +89,7 @@ class Ospf6Text:
 
 
 def _metric(router: Ospf6Router, answers: Answers) -> Document:
-    found: Sequence[Mapping[str, Any]] = answers.told("show ipv6 ospf6 neighbor json").get("neighbors", [])
+    found: Sequence[Mapping[str, Any]] = answers.answer("show ipv6 ospf6 neighbor json").get("neighbors", [])
     return {"name": router.name, "full_state_count": sum(each["state"] == "Full" for each in found)}
 
 

@@ -35,7 +35,7 @@ class PartLoadSettings(Settings):
 
 def part_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'loss' (%)."""
-    settings = setting.plan.of(PartLoadSettings)
+    settings = setting.plan.settings_of(PartLoadSettings)
     rows = []
     for size in setting.plan.frame_bytes:
         line_fps = setting.line_fps(size)

@@ -189,7 +189,7 @@ class VirtualNat:
     def _arrive_near(self, to: Address, data: bytes) -> None:
         binding = self._inside.get(to)
         if binding is not None and self.near is not None:
-            self.near.heard(binding, data)
+            self.near.receive(binding, data)
 
     def _way(self) -> float:
         return self.nat.delay_s * self._chance.uniform(1, 1.3)

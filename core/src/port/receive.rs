@@ -29,7 +29,7 @@ pub trait Receive: Send {
     }
     /// Frames that the port took out of the host's way since it was opened; `None` if it takes none. The counters of some
     /// drivers have them among those dropped.
-    fn taken(&self) -> Option<u64> {
+    fn taken_frames(&self) -> Option<u64> {
         None
     }
     /// Who stamped the arrivals of the latest trial, if hardware was to.

@@ -27,7 +27,7 @@ def command(runs: tuple[Path, ...], as_json: bool) -> None:
     keisoku calibrate --tx xdp:eth1 --rx xdp:eth2 --length 0.20m --out cable-1   # and so on
     keisoku cable-series cable-*
     """
-    found = cable_series([DeviceRun.of(RunDirectory.open(path, DEVICE)) for path in runs])
+    found = cable_series([DeviceRun.from_directory(RunDirectory.open(path, DEVICE)) for path in runs])
     if as_json:
         click.echo(json.dumps([_json(series) for series in found], indent=1))
         return

@@ -184,7 +184,7 @@ class Live(Lines):
         counts = [self.rows.trials] if trials else []
         if not self._known:
             return Text(translated(join_texts(", ", counts)))
-        left = self.left()
+        left = self.remaining()
         words = [f"{self.percent():.0f} %", *([phrase("{time} left", time=left)] if left else []), *counts]
         grid = Table.grid(padding=(0, 1))
         grid.add_row(

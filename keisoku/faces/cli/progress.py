@@ -190,7 +190,7 @@ class Lines(Observer):
         self._share = (done, whole, said)
         if self._said_s is None or (new and now_s - self._said_s >= 1.0) or now_s - self._said_s >= _SELDOM_S:
             self._said_s = now_s
-            left = self.left()
+            left = self.remaining()
             self._print(join_texts(": ", [f"{self.percent():.0f} %", _with_left(said or phrase("measuring"), left)]))
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
@@ -200,7 +200,7 @@ class Lines(Observer):
         if over is not None:
             self._print(_over(over))
         if self.rows.now is not now:
-            left = self.left()
+            left = self.remaining()
             assert self.rows.now is not None, "a trial of it has begun"
             self._print(join_texts(": ", [self.rows.now.name, _with_left(self.rows.now.state, left)]))
 
@@ -226,7 +226,7 @@ class Lines(Observer):
         left_s = remaining.after(monotonic() - at_s).most_s
         return 100 * passed_s / (passed_s + left_s) if passed_s + left_s > 0 else 100.0
 
-    def left(self) -> str:
+    def remaining(self) -> str:
         """Time that remains, in words; empty where it is not known, as in virtual time."""
         # What is expected of one run of many is not what is left of the whole.
         if self._expected is not None and self._share is None and not self.standings:

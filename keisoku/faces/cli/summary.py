@@ -129,7 +129,7 @@ def print_spread(outcome: Outcome, console: Console) -> None:
 
 def criterion_line(verdict: Verdict) -> str:
     """A criterion, with what was measured; a missed one in capitals."""
-    said = JUDGED_LOUDLY[verdict.said]
+    said = JUDGED_LOUDLY[verdict.word]
     measured = phrase("(measured: {figure})", figure=verdict_text(verdict))
     return join_texts("", [said, " " * (6 - len(said)), f"  {verdict.text}   ", measured])
 

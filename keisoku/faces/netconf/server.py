@@ -168,9 +168,9 @@ class NetconfServer:
         try:
             match question["ask"]:
                 case "analyzer":
-                    return {"xml": self._datastore.analyzer(question["interface"]).told()}
+                    return {"xml": self._datastore.analyzer(question["interface"]).xml()}
                 case "generator":
-                    return {"xml": self._datastore.generator(question["interface"]).told()}
+                    return {"xml": self._datastore.generator(question["interface"]).xml()}
             self._datastore.commit(question["config"])
         except PlanError as error:
             return {"path": error.field, "problem": f"{error.field}: {error.problem}; {error.remedy}"}

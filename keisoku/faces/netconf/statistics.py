@@ -59,7 +59,7 @@ class Counts:
             latencies,
         )
 
-    def told(self) -> str:
+    def xml(self) -> str:
         """As XML."""
         latency = ""
         if self.latencies is not None and self.latencies.samples:
@@ -111,7 +111,7 @@ class Sent:
     """None: not known yet."""
     invalid_because: tuple[str, ...] = ()
 
-    def told(self) -> str:
+    def xml(self) -> str:
         """As XML."""
         leaves = _leaves({"offered-frames": self.offered, "lost-frames": self.lost})
         reasons = "".join(f"<invalid-because>{escape(reason)}</invalid-because>" for reason in self.invalid_because)

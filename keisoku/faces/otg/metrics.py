@@ -80,7 +80,7 @@ class TagWish:
     """Names of tags, and the requested values; all must match."""
 
     @classmethod
-    def of(cls, node: Node) -> Self:
+    def read(cls, node: Node) -> Self:
         """As a request says it. Raises PlanError for a value that is not hexadecimal."""
         filters = []
         for each in node.children("filters"):

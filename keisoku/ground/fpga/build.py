@@ -57,7 +57,7 @@ class Clock:
         return CLOCK_TITLES.get(plain, plain)
 
     @property
-    def kept(self) -> bool:
+    def is_fast_enough(self) -> bool:
         """True if the clock reaches the frequency that it needs."""
         return self.achieved_mhz >= self.wanted_mhz
 
@@ -78,7 +78,7 @@ class Bitstream:
         slow = [
             f"clock {clock.name} reaches {clock.achieved_mhz:.1f} MHz and must reach {clock.wanted_mhz:.3f} MHz"
             for clock in self.clocks
-            if not clock.kept
+            if not clock.is_fast_enough
         ]
         large = [
             f"{self.cells[kind][0]} {kind} are used and at most {most} are allowed"
@@ -234,7 +234,7 @@ def described(bitstream: Bitstream) -> str:
     """The bitstream's clocks and cells, a line each."""
     lines = [f"{bitstream.board.title} {bitstream.board.revision} ({bitstream.board.part}), seed {bitstream.seed}"]
     for clock in bitstream.clocks:
-        word = "kept" if clock.kept else "MISSED"
+        word = "kept" if clock.is_fast_enough else "MISSED"
         lines.append(f"  {clock.name:<24} {clock.achieved_mhz:7.1f} MHz, {clock.wanted_mhz:.3f} MHz required: {word}")
     for kind, (used, available) in bitstream.cells.items():
         lines.append(f"  {kind:<24} {used:6} of {available:6}, {100 * used / available:3.0f} %")
@@ -251,7 +251,9 @@ def table(bitstreams: Sequence[Bitstream]) -> str:
     for one in bitstreams:
         reached: dict[str, list[str]] = {}
         for clock in one.clocks:
-            reached.setdefault(clock.title, []).append(f"{clock.achieved_mhz:.1f}{'' if clock.kept else ' (missed)'}")
+            reached.setdefault(clock.title, []).append(
+                f"{clock.achieved_mhz:.1f}{'' if clock.is_fast_enough else ' (missed)'}"
+            )
         cells = []
         for kind in kinds:
             used, available = one.cells.get(kind, (0, 0))

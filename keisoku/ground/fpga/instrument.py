@@ -87,7 +87,7 @@ class Instrument:
         self._closed = False
 
     @classmethod
-    def at(cls, target: str) -> Instrument:
+    def connect(cls, target: str) -> Instrument:
         """A board at a serial device or on JTAG, or an instrument that answers at HOST:PORT."""
         return cls(Link.open(target, "tx"), target)
 
@@ -149,10 +149,10 @@ class Instrument:
     def now_ns(self) -> int:
         """The instrument's clock, modulo 2^48. Raises EngineError if it does not run."""
         registers = REGISTERS.time_base
-        before = registers.status.captured.of(self._read(registers.status.address))
+        before = registers.status.captured.extract(self._read(registers.status.address))
         self._write(registers.control.capture, self._reference)
         for _ in range(_TRIES):
-            if registers.status.captured.of(self._read(registers.status.address)) != before:
+            if registers.status.captured.extract(self._read(registers.status.address)) != before:
                 high, low = self._link.read(registers.now_high.address, 2)
                 return high << 32 | low
         raise EngineError(f"{self.name}: its clock does not run")
@@ -163,7 +163,7 @@ class Instrument:
         """Makes a mark at every `edges`-th edge of PPS or 10 MHz; after `timeout_ticks` without an edge the reference
         is lost."""
         registers = REGISTERS.time_base
-        self._reference = registers.control.ten_mhz.put(int(ten_mhz))
+        self._reference = registers.control.ten_mhz.insert(int(ten_mhz))
         self._set(registers.edges.value, edges)
         self._set(registers.timeout.value, timeout_ticks)
         self._write(registers.control.restart, self._reference)
@@ -173,7 +173,7 @@ class Instrument:
     def next_mark(self) -> Mark | None:
         """The oldest mark that was not read yet; None if there is none."""
         registers = REGISTERS.time_base
-        if not registers.status.mark.of(self._read(registers.status.address)):
+        if not registers.status.mark.extract(self._read(registers.status.address)):
             return None
         number, losses, _, high, low = self._link.read(registers.mark_number.address, 5)
         self._write(registers.control.take, self._reference)
@@ -183,7 +183,7 @@ class Instrument:
         """What the port and its neighbour have agreed on; None if there is no link."""
         status = self._port(port).phy.status
         word = self._read(status.address)
-        return _BITS_PER_SECOND.get(status.running.of(word)) if status.link.of(word) else None
+        return _BITS_PER_SECOND.get(status.running.extract(word)) if status.link.extract(word) else None
 
     def _byte_ns(self, port: int) -> float:
         return 8e9 / (self.link_bits_per_second(port) or 1e9)
@@ -250,7 +250,7 @@ class Instrument:
         self._set(transmit.interval_bytes.value, whole)
         self._set(transmit.interval_fraction.value, fraction)
         self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns or 0)
-        self._write(transmit.control.start, transmit.control.timed.put(int(start_at_ns is not None)))
+        self._write(transmit.control.start, transmit.control.timed.insert(int(start_at_ns is not None)))
 
     def halt(self, port: int) -> None:
         """Stops a generator after the frame that it sends."""
@@ -265,7 +265,7 @@ class Instrument:
         words = self._link.read(transmit.sent_frames_high.address, 11)
         frames, bytes_, _, first_ns, last_ns = (words[place] << 32 | words[place + 1] for place in range(0, 10, 2))
         return Generated(
-            running=bool(transmit.status.running.of(status)),
+            running=bool(transmit.status.running.extract(status)),
             frames=frames,
             bytes=bytes_,
             first_ns=first_ns if frames else None,
@@ -285,7 +285,7 @@ class Instrument:
             self._set(receive.expected_header.digest, header.digest)
         least, most = expectation.sizes
         frame_bytes = account.frame_bytes
-        self._link.write(frame_bytes.address, [frame_bytes.least.put(least, frame_bytes.most.put(most))])
+        self._link.write(frame_bytes.address, [frame_bytes.least.insert(least, frame_bytes.most.insert(most))])
         self._set(account.stream.value, expectation.stream)
         self._set_pair(account.planned_high.value, account.planned_low.value, expectation.planned_frames)
         self._set(account.origin_ns.value, expectation.origin_ns % 2**32)
@@ -301,7 +301,7 @@ class Instrument:
         account = self._port(port).account
         self._write(account.control.swap)
         self._wait_while(account.status.busy, "does not change its banks")
-        idle = 1 - account.status.bank.of(self._read(account.status.address))
+        idle = 1 - account.status.bank.extract(self._read(account.status.address))
         words = self._link.read(account.latencies.count_low.address, 11)
         count = words[0] | words[1] << 32
         least, most = _signed(words[2] | words[3] << 32, _NS_BITS), _signed(words[4] | words[5] << 32, _NS_BITS)
@@ -367,7 +367,7 @@ class Instrument:
 
     def events(self) -> list[tuple[int, Event]]:
         """Events since the last call, each with its port, in order for each port."""
-        return self._ring.take()
+        return self._ring.drain()
 
     def event_room(self, duration_ns: int) -> int:
         """How many events the memory and the link can carry in a trial of this length.
@@ -400,13 +400,13 @@ class Instrument:
         """Of a port's pins, as they are set."""
         fields = self._port(port).phy.delays
         word = self._read(fields.address)
-        return Delays(fields.rx.of(word), fields.tx.of(word), fields.tx_clock.of(word))
+        return Delays(fields.rx.extract(word), fields.tx.extract(word), fields.tx_clock.extract(word))
 
     def set_delays(self, port: int, delays: Delays) -> None:
         """Sets the delays of a port's pins, which change by one tap at a time, within 17 µs."""
         fields = self._port(port).phy.delays
-        word = fields.rx.put(delays.receive, fields.tx.put(delays.transmit))
-        self._link.write(fields.address, [fields.tx_clock.put(delays.transmit_clock, word)])
+        word = fields.rx.insert(delays.receive, fields.tx.insert(delays.transmit))
+        self._link.write(fields.address, [fields.tx_clock.insert(delays.transmit_clock, word)])
 
     def mdio_read(self, port: int, phy: int, register: int) -> int:
         """A register of the PHY at an address (IEEE 802.3 clause 22). Raises EngineError if there is none."""
@@ -419,13 +419,13 @@ class Instrument:
     def _mdio(self, port: int, phy: int, register: int, value: int | None) -> int:
         fields, answer = self._port(port).phy.mdio, self._port(port).phy.mdio_answer
         self._wait_while(answer.busy, "does not end a request to a PHY")
-        word = fields.phy.put(phy, fields.register.put(register, fields.data.put(value or 0)))
-        self._link.write(fields.address, [fields.write.put(int(value is not None), word)])
+        word = fields.phy.insert(phy, fields.register.insert(register, fields.data.insert(value or 0)))
+        self._link.write(fields.address, [fields.write.insert(int(value is not None), word)])
         self._wait_while(answer.busy, "does not end a request to a PHY")
         found = self._read(answer.address)
-        if answer.missing.of(found) and value is None:
+        if answer.missing.extract(found) and value is None:
             raise EngineError(f"{self.name}: no PHY has address {phy}")
-        return answer.data.of(found)
+        return answer.data.extract(found)
 
     # ---- Words
 
@@ -437,11 +437,11 @@ class Instrument:
 
     def _write(self, field: Field, word: int = 0) -> None:
         """Sets the one bit of a command."""
-        self._link.write(field.address, [field.put(1, word)])
+        self._link.write(field.address, [field.insert(1, word)])
 
     def _set(self, field: Field, value: int) -> None:
         """Writes a register of one field."""
-        self._link.write(field.address, [field.put(value)])
+        self._link.write(field.address, [field.insert(value)])
 
     def _set_pair(self, high: Field, low: Field, value: int) -> None:
         self._set(high, value >> 32)
@@ -449,13 +449,13 @@ class Instrument:
 
     def _wait_while(self, field: Field, problem: str) -> None:
         for _ in range(_TRIES):
-            if not field.of(self._read(field.address)):
+            if not field.extract(self._read(field.address)):
                 return
         raise EngineError(f"{self.name} {problem}")
 
     def _wait_until(self, field: Field, problem: str) -> None:
         for _ in range(_TRIES):
-            if field.of(self._read(field.address)):
+            if field.extract(self._read(field.address)):
                 return
         raise EngineError(f"{self.name} {problem}")
 

@@ -30,12 +30,12 @@ class PortMailbox:
     def receive(self) -> bytes | None:
         """The oldest unmarked frame that arrived whole and has not been received yet, without FCS; else None."""
         field = self._registers.mailbox.bytes
-        frame_bytes = field.of(self._link.read(field.address)[0])
+        frame_bytes = field.extract(self._link.read(field.address)[0])
         if frame_bytes == 0:
             return None
         words = self._link.read(self._memory.address, -(-frame_bytes // _WORD_BYTES))
         taken = self._registers.control.taken
-        self._link.write(taken.address, taken.put(1))
+        self._link.write(taken.address, taken.insert(1))
         return b"".join(word.to_bytes(_WORD_BYTES, "little") for word in words)[:frame_bytes]
 
     def send(self, frame: bytes) -> None:

@@ -81,7 +81,7 @@ class Slot:
     header: bytes
     patches: tuple[Patch, ...] = ()
 
-    def made(self, length: int) -> bytes:
+    def patched_header(self, length: int) -> bytes:
         """The header of a frame of `length` bytes before the FCS."""
         found = bytearray(self.header)
         for patch in self.patches:
@@ -185,7 +185,7 @@ class _Group:
         """Whether a slot can make this header and those in the group; if so, it is added to the group."""
         if len(one.header) != len(self.slot.header):
             return False
-        if self.slot.made(one.length) != one.header:
+        if self.slot.patched_header(one.length) != one.header:
             slot = _fit([*self.members, one])
             if slot is None:
                 return False
@@ -202,7 +202,7 @@ def _fit(members: Sequence[_Wanted]) -> Slot | None:
     differ = sorted({at for one in members for at in range(len(base)) if one.header[at] != base[at]})
     for patches in _covers(members, differ, 0):
         slot = Slot(base, patches)
-        if all(slot.made(one.length) == one.header for one in members):
+        if all(slot.patched_header(one.length) == one.header for one in members):
             return slot
     return None
 

@@ -16,11 +16,11 @@ class Field:
         """The field's bits within its word."""
         return ((1 << self.width) - 1) << self.low
 
-    def of(self, word: int) -> int:
+    def extract(self, word: int) -> int:
         """The field's value in a word that was read."""
         return (word & self.mask) >> self.low
 
-    def put(self, value: int, word: int = 0) -> int:
+    def insert(self, value: int, word: int = 0) -> int:
         """The word with the field set to `value` and its other bits as they are.
 
         Raises ValueError if the value does not fit.

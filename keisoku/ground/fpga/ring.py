@@ -35,10 +35,10 @@ class Ring:
         """Forgets all events and begins to keep new ones."""
         memory = REGISTERS.memory
         self._link.write(memory.control.address, [0])
-        self._link.write(memory.control.address, [memory.control.clear.put(1)])
+        self._link.write(memory.control.address, [memory.control.clear.insert(1)])
         self._link.write(memory.taken.address, [0])
         self._taken = 0
-        self._link.write(memory.control.address, [memory.control.enable.put(1)])
+        self._link.write(memory.control.address, [memory.control.enable.insert(1)])
 
     @property
     def capacity(self) -> int:
@@ -53,9 +53,9 @@ class Ring:
     def idle(self) -> bool:
         """True if no event is on its way into the memory."""
         memory = REGISTERS.memory
-        return bool(memory.status.idle.of(self._link.read(memory.status.address)[0]))
+        return bool(memory.status.idle.extract(self._link.read(memory.status.address)[0]))
 
-    def take(self) -> list[tuple[int, Event]]:
+    def drain(self) -> list[tuple[int, Event]]:
         """The records since the last call, each with its port. Raises EngineError if one was overwritten."""
         memory = REGISTERS.memory
         written = self._link.read(memory.written.address)[0]
@@ -88,7 +88,7 @@ class Ring:
         status = self._link.read(memory.status.address)[0]
         found: list[tuple[int, Event]] = []
         for port, eighth in enumerate(_BITMAP_EIGHTHS):
-            if not memory.status.bitmap.of(status) >> port & 1:
+            if not memory.status.bitmap.extract(status) >> port & 1:
                 continue
             registers = memory.bitmap[port]
             first_high, first_low, end_high, end_low = self._link.read(registers.first_high.address, 4)

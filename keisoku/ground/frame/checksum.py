@@ -22,7 +22,7 @@ def state(frame: bytes, layers: Sequence[Layer], place: int, end: int, payload_b
     field = layer.field("chksum")
     if field is None:
         return None
-    value = field.of(frame)
+    value = field.read(frame)
     if layer.name == "UDP" and value == 0:
         return "zero"
     covered = _covered(frame, layers, place, end, payload_bytes)
@@ -36,12 +36,12 @@ def corrected(frame: bytearray, layers: Sequence[Layer], place: int, end: int, p
     field = layers[place].field("chksum")
     if field is None or state(bytes(frame), layers, place, end, payload_bytes) in (None, "zero"):
         return
-    field.put(frame, 0)
+    field.write(frame, 0)
     covered = _covered(bytes(frame), layers, place, end, payload_bytes)
     if covered is None:
         return
     value = 0xFFFF - ones_complement_sum(covered) % 0xFFFF
-    field.put(frame, value % 0xFFFF or (0xFFFF if layers[place].name == "UDP" else 0))
+    field.write(frame, value % 0xFFFF or (0xFFFF if layers[place].name == "UDP" else 0))
 
 
 def length_is_right(frame: bytes, layer: Layer, frame_bytes: int) -> bool | None:
@@ -50,7 +50,7 @@ def length_is_right(frame: bytes, layer: Layer, frame_bytes: int) -> bool | None
     field = named and layer.field(named[0])
     if not named or field is None:
         return None
-    return layer.start + named[1] + field.of(frame) == frame_bytes
+    return layer.start + named[1] + field.read(frame) == frame_bytes
 
 
 def length_field(layer: Layer) -> str | None:
@@ -71,11 +71,11 @@ def _covered(frame: bytes, layers: Sequence[Layer], place: int, end: int, payloa
     if protocol is None or network is None:
         return None
     more, offset = network.field("flags"), network.field("frag")
-    if more and offset and (more.of(frame) & 1 or offset.of(frame)):
+    if more and offset and (more.read(frame) & 1 or offset.read(frame)):
         return None
     if any(each.name == "IPv6ExtHdrFragment" for each in layers[:place]):
         return None
     addresses = [field for field in (network.field("src"), network.field("dst")) if field]
-    ends = b"".join(field.of(frame).to_bytes(field.width // 8, "big") for field in addresses)
+    ends = b"".join(field.read(frame).to_bytes(field.width // 8, "big") for field in addresses)
     length = end - layer.start + payload_bytes
     return ends + length.to_bytes(4, "big") + protocol.to_bytes(4, "big") + frame[layer.start : end]

@@ -160,7 +160,7 @@ def _bytes(before: bytes, after: bytes) -> tuple[Change, ...]:
 
 
 def _value(field: Field | None, frame: bytes) -> str:
-    return "" if field is None else field.text(field.of(frame))
+    return "" if field is None else field.text(field.read(frame))
 
 
 def _without_mss(layer: Layer, frame: bytes) -> int | None:
@@ -170,8 +170,8 @@ def _without_mss(layer: Layer, frame: bytes) -> int | None:
         return None
     changed = bytearray(frame)
     if mss is not None:
-        mss.put(changed, 0)
-    return options.of(bytes(changed))
+        mss.write(changed, 0)
+    return options.read(bytes(changed))
 
 
 def _follower(layer: Layer, layers: Sequence[Layer]) -> str:

@@ -86,13 +86,13 @@ class Field:
     width: int
     format_: Format
 
-    def of(self, frame: bytes) -> int:
+    def read(self, frame: bytes) -> int:
         """Its value."""
         first, last = self.at // 8, (self.at + self.width + 7) // 8
         number = int.from_bytes(frame[first:last], "big")
         return number >> (last * 8 - self.at - self.width) & ((1 << self.width) - 1)
 
-    def put(self, frame: bytearray, value: int) -> None:
+    def write(self, frame: bytearray, value: int) -> None:
         """Writes a value, of which only as many bits as the field has count."""
         first, last = self.at // 8, (self.at + self.width + 7) // 8
         below = last * 8 - self.at - self.width
@@ -130,7 +130,7 @@ class Layer:
     def text(self, frame: bytes) -> str:
         """'Dot1Q(prio=0, dei=0, vlan=5)': the header without what follows from others."""
         implied = {"type", "proto", "nh", "len", "plen", "chksum", "version", "ihl", "dataofs"}
-        shown = [f"{field.name}={field.text(field.of(frame))}" for field in self.fields if field.name not in implied]
+        shown = [f"{field.name}={field.text(field.read(frame))}" for field in self.fields if field.name not in implied]
         if self.name == RAW:
             shown = [frame[self.start : self.end].hex()]
         return f"{self.name}({', '.join(shown)})"
@@ -179,7 +179,7 @@ def _read(name: str, shape: _Shape, frame: bytes, at: int) -> tuple[Layer, _Next
         fields.append(Field(field, bit, width, format_))
         bit += width
     layer = Layer(name, at, end, tuple(fields))
-    value = {field.name: field.of(frame) for field in fields}
+    value = {field.name: field.read(frame) for field in fields}
     match name:
         case "Ether" | "Dot1Q" | "Dot1AD":
             return layer, _of_type(value["type"])

@@ -81,7 +81,7 @@ class Expectation:
         assert layer is not None
         own = [field for each in _names(str(name), str(field_name)) if (field := layer.field(each)) is not None]
         changed = bytearray(header)
-        own[-1].put(changed, own[-1].of(header) ^ 1)
+        own[-1].write(changed, own[-1].read(header) ^ 1)
         for place, each in enumerate(layers):
             states = [
                 checksum.state(one, layers, place, len(header), payload_bytes) for one in (header, bytes(changed))
@@ -91,7 +91,7 @@ class Expectation:
                 own.append(covering)
         for field in own:
             flipped = bytearray(header)
-            field.put(flipped, field.of(header) ^ ((1 << field.width) - 1))
+            field.write(flipped, field.read(header) ^ ((1 << field.width) - 1))
             for place, (before, after) in enumerate(zip(header, flipped, strict=True)):
                 if before != after:
                     found[place] = found.get(place, 0) | (before ^ after)
@@ -146,7 +146,7 @@ class Expectation:
         changed = bytearray(header)
         own = [field for each in _names(str(name), str(field_name)) if (field := layer.field(each)) is not None]
         joined = Field(str(field_name), own[0].at, sum(field.width for field in own), own[0].format_)
-        joined.put(changed, joined.of(header) + int(value) if relative else int(value))
+        joined.write(changed, joined.read(header) + int(value) if relative else int(value))
         # From the innermost header outwards, because an outer checksum may cover an inner one.
         for place in reversed(right):
             if field_name != "chksum" or layers[place] is not layer:
@@ -224,7 +224,7 @@ def settled(found: Header, expected: Header, free: Sequence[str]) -> Header:
         own = _layer(expected.layers, kind, int(number or 1))
         wanted = own and own.field(field)
         if wanted:
-            front = Expectation(f"{name}={wanted.of(expected.front)}").apply(front, found.length)
+            front = Expectation(f"{name}={wanted.read(expected.front)}").apply(front, found.length)
     return Header(front, found.length, found.end)
 
 
@@ -302,7 +302,7 @@ def _labelled(header: bytes, layers: Sequence[Layer], entry: int) -> bytes:
 def _unlabelled(header: bytes, label: Layer) -> bytes:
     """Without this label. Behind the last one is what the first bits say, if they are of IP."""
     bottom, before, behind = label.field("s"), header[: label.start], header[label.end :]
-    if bottom and bottom.of(header) and behind and (version := behind[0] >> 4) in _TYPES_BY_VERSION:
+    if bottom and bottom.read(header) and behind and (version := behind[0] >> 4) in _TYPES_BY_VERSION:
         before = before[:-2] + _TYPES_BY_VERSION[version].to_bytes(2, "big")
     return before + behind
 

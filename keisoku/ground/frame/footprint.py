@@ -38,7 +38,7 @@ class Target:
         self.layer.setfieldval(self.field, fields.of_number(field, number))
 
     @contextmanager
-    def at(self, number: int) -> Iterator[None]:
+    def set_to(self, number: int) -> Iterator[None]:
         """Sets the field for a while."""
         before = dict(self.layer.fields)
         self.set(number)
@@ -85,9 +85,9 @@ def checksums(headers: Headers) -> list[Checksum]:
             if fields.kind(field) != "number" or fields.width_bits(field, layer) != _CHECKSUM_BITS:
                 continue
             target = Target(name, layer, name)
-            with target.at(0):
+            with target.set_to(0):
                 zeros = headers.frame(headers.least_frame_bytes)
-            with target.at(0xFFFF):
+            with target.set_to(0xFFFF):
                 ones = headers.frame(headers.least_frame_bytes)
             changed = np.flatnonzero(np.frombuffer(zeros, np.uint8) != np.frombuffer(ones, np.uint8))
             if changed.size:
@@ -113,7 +113,7 @@ def measure(headers: Headers, target: Target, sums: list[Checksum]) -> Footprint
     at, worth, effects = [], [], []
     for bit in range(width):
         try:
-            with target.at(1 << bit):
+            with target.set_to(1 << bit):
                 changed = headers.frame(size)
         except PlanError as error:  # the headers would get longer, or Scapy refuses the value
             raise _inseparable(target, "changes the headers around it") from error

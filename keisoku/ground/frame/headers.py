@@ -122,7 +122,7 @@ def _fill(packet: Any, stack: Stack, ends: Ends) -> None:
 
     macs = _macs(ends)
     ips = _ips(stack, ends)
-    layers, given = layers_of(packet), stack.given
+    layers, given = layers_of(packet), stack.user_fields
     for depth, layer in enumerate(layers):
         # Neither the user nor the next layer's binding has set these.
         taken = given[depth] | set(layer.overloaded_fields)

@@ -52,7 +52,7 @@ class Stack:
         return packet
 
     @property
-    def given(self) -> list[set[str]]:
+    def user_fields(self) -> list[set[str]]:
         """Names of the fields that the user set, layer by layer; Scapy itself mixes some defaults with them."""
         return [
             {str(keyword.arg) for keyword in call.keywords} for call in _calls(self.tree) if isinstance(call, ast.Call)
@@ -63,7 +63,7 @@ class Stack:
         """Of an outer 802.1Q tag, which an interface's MTU does not count (Linux: `VLAN_HLEN`); 0 without one."""
         calls = [call for call in _calls(self.tree) if isinstance(call, ast.Call)]
         tagged = len(calls) > 1 and isinstance(calls[1].func, ast.Name) and calls[1].func.id == "Dot1Q"
-        return TAG_BYTES if tagged and "type" not in self.given[0] else 0
+        return TAG_BYTES if tagged and "type" not in self.user_fields[0] else 0
 
     @property
     def ip_version(self) -> Literal[4, 6] | None:
@@ -180,7 +180,7 @@ def _check_in_place(stack: Stack) -> None:
     """Refuses a value in a field that is absent because of the other values: it would never be sent."""
     from scapy.fields import ConditionalField
 
-    for layer, given in zip(layers_of(stack.packet()), stack.given, strict=True):
+    for layer, given in zip(layers_of(stack.packet()), stack.user_fields, strict=True):
         for name in sorted(given):
             field = layer.get_field(name)
             if isinstance(field, ConditionalField) and not field._evalcond(layer):

@@ -61,7 +61,7 @@ class TesterLags(Lifetime):
         assert self._namespace is not None, "it is made"
         return _name(place), self._namespace.path
 
-    def told(self, place: int) -> tuple[str, str]:
+    def lacp_state(self, place: int) -> tuple[str, str]:
         """What Open vSwitch says of a group's LACP, and its statistics. Members are called as `member` says."""
         assert self._switch is not None, "it is made"
         bond = _bond(place, self._places[place])

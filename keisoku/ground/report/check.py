@@ -38,7 +38,7 @@ def checks(results: Sequence[Result], verdicts: Sequence[Verdict], judged: Seque
     found = [check for result in results for check in _of_result(result)]
     for verdict in verdicts:
         outcome: Outcome = "passed" if verdict.met else "failed"
-        found.append(Check("criteria", verdict.text, outcome, f"{verdict.said}: {verdict_text(verdict)}"))
+        found.append(Check("criteria", verdict.text, outcome, f"{verdict.word}: {verdict_text(verdict)}"))
     for one in judged:
         found.append(
             Check("regressions", figure_name(one.method, one.key, one.figure), _outcome(one), judged_text(one))

@@ -265,7 +265,7 @@ def _errors(trace: Trace, across: Axis, up: Axis, many: int) -> list[str]:
             # To a logarithmic axis an end below zero is infinitely far: the bar only says which way it is.
             middle = up.place(y)
             lowest = low[1] if low else _STUB + (high[1] if middle is None else middle)
-            spans.append((high[0], up.within(lowest), up.within(high[1])))
+            spans.append((high[0], up.clamped_px(lowest), up.clamped_px(high[1])))
     return _spans("error", spans, _paint("stroke", given.get("color")), many)
 
 

@@ -58,7 +58,7 @@ class Axis:
         share = (at - self._low) / (self._high - self._low)
         return self.start + share * (self.end - self.start)
 
-    def within(self, at: float) -> float:
+    def clamped_px(self, at: float) -> float:
         """The position in pixels, or the end of the axis that it lies beyond."""
         low, high = sorted((self.start, self.end))
         return min(max(at, low), high)

@@ -44,7 +44,7 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
     said = phrase(
         "{criterion} is {verdict} (measured: {figure})",
         criterion=first.text,
-        verdict=JUDGED[first.said],
+        verdict=JUDGED[first.word],
         figure=verdict_text(first),
     )
     if len(verdicts) == 1:

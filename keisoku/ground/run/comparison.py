@@ -151,7 +151,7 @@ def judge(
                     one[name],
                     difference(one[name], other[name]),
                     way,
-                    margin.of(other[name]),
+                    margin.in_unit_of(other[name]),
                     change(one[name], other[name], way, margin),
                 )
             )

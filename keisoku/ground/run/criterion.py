@@ -64,7 +64,7 @@ class Verdict:
     """Why the criterion is neither met nor missed; empty if it is either."""
 
     @property
-    def said(self) -> Literal["met", "missed", "undecided"]:
+    def word(self) -> Literal["met", "missed", "undecided"]:
         """The verdict in a word."""
         return "met" if self.met else "undecided" if self.undecided else "missed"
 
@@ -89,7 +89,7 @@ class Criterion:
 
         verdicts = [self.judge(results) for results in repetitions]
         met, missed = (
-            sum(verdict.said == said and verdict.measured is not None for verdict in verdicts)
+            sum(verdict.word == said and verdict.measured is not None for verdict in verdicts)
             for said in ("met", "missed")
         )
         found, most = share(met, len(verdicts)), share(len(verdicts) - missed, len(verdicts))

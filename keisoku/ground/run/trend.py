@@ -112,7 +112,7 @@ def _trend(measurement: str, key: Key | None, name: str, values: Sequence[Quanti
 
 
 def _turn(before: Quantity, distance: float, way: Better, margin: Margin) -> Turn:
-    if abs(distance) <= margin.of(before):
+    if abs(distance) <= margin.in_unit_of(before):
         return "within the margin"
     if way == "neither":
         return "different"

@@ -125,7 +125,7 @@ class Margin:
     unit: str | None = None
     """In which the amount was written; None of a share."""
 
-    def of(self, old: Quantity) -> float:
+    def in_unit_of(self, old: Quantity) -> float:
         """The margin in the unit of `old`."""
         return self.share * abs(old.value) + self.amount
 
@@ -148,7 +148,7 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     low, high = found.bounds[0] - rounding, found.bounds[1] + rounding
     least_worse = {"lower": low, "higher": -high, "neither": max(low, -high)}[better]
     least_better = {"lower": -high, "higher": low, "neither": -math.inf}[better]
-    if least_worse > margin.of(old):
+    if least_worse > margin.in_unit_of(old):
         return "regression"
     if least_worse > 0:
         return "worse within the margin"

@@ -25,7 +25,7 @@ class LineFit:
     residuals: NDArray[np.float64]
     """Measured minus fitted, in the order of the points."""
 
-    def at(self, x: float) -> float:
+    def predict(self, x: float) -> float:
         """The line's y at `x`, in the units of the data."""
         return self.slope * x + self.constant
 

@@ -80,7 +80,7 @@ class DifferenceClock:
             ),
         )
 
-    def take(self, reading: Reading) -> bool:
+    def learn(self, reading: Reading) -> bool:
         """Learns from a later reading; False if it was refused as impossible or bounds too little."""
         self._taken += 1
         self._widths.append(reading.width)

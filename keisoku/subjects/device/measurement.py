@@ -213,7 +213,9 @@ def _near_throughput(plan: Plan, results: Sequence[Result]) -> Plan:
     first = tuple((size, round(geometric_mean(values))) for size, values in sorted(known.items()))
     if not first:
         return plan
-    return plan.model_copy(update={"throughput": plan.of(ThroughputSettings).model_copy(update={"first": first})})
+    return plan.model_copy(
+        update={"throughput": plan.settings_of(ThroughputSettings).model_copy(update={"first": first})}
+    )
 
 
 MEASUREMENT = Measurement(

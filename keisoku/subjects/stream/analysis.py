@@ -43,7 +43,7 @@ def analyse(
 ) -> tuple[Result, PlotData]:
     """`facts` may say `ceiling` (of an earlier run), `ceiling_missing`, `iperf3` and `ended`."""
     measured = {one.cell: one for one in outcomes if one.path == "dut" and one.values}
-    ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
+    ceiling = Ceiling.from_outcomes(outcomes, facts.get("ceiling"))
     best = best_set({cell: one.values for cell, one in measured.items()}, CONFIDENCE) if measured else []
     rows = _best_rows(settings, measured, best, ceiling) if best else []
     links = facts.get("links") or {}
@@ -63,7 +63,7 @@ def analyse(
 
 def bit_rate(values: Sequence[float], rule: Confidence | None = None) -> Quantity:
     """Mean in bit/s with its interval by Student's t; `rule` is the one that decided how many values there are."""
-    return budget.mean(values, "bit/s", CONFIDENCE if rule is None else rule.shown(values))
+    return budget.mean(values, "bit/s", CONFIDENCE if rule is None else rule.student_level(values))
 
 
 def _name(settings: StreamSettings, cell: Cell) -> str:
@@ -156,7 +156,7 @@ def _best_rows(
     limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
-        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best), settings.ceiling_rule)
+        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.fastest_cell), settings.ceiling_rule)
     first = Row(case=_name(settings, best[0]), figures=figures, group=phrase("Best"), remark=LIMITED if limited else "")
     others = [
         Row(
@@ -211,7 +211,7 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
                 ),
                 figures={"ratio_of_throughput": ratio},
                 group=phrase("Factor"),
-                remark="" if effect.told else phrase("no significant difference"),
+                remark="" if effect.is_significant else phrase("no significant difference"),
             )
         )
     for pair in interactions(cells):
@@ -241,7 +241,7 @@ def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], cei
                     },
                     at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
                     group=phrase("Own ceiling"),
-                    remark=phrase("the machine's own limit") if ceiling and ceiling.best == one.cell else "",
+                    remark=phrase("the machine's own limit") if ceiling and ceiling.fastest_cell == one.cell else "",
                 )
             )
     return rows

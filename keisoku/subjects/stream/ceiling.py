@@ -25,7 +25,7 @@ class Ceiling:
     source: str
 
     @classmethod
-    def of(cls, outcomes: Sequence[CellOutcome], earlier: Mapping[str, Any] | None = None) -> Ceiling | None:
+    def from_outcomes(cls, outcomes: Sequence[CellOutcome], earlier: Mapping[str, Any] | None = None) -> Ceiling | None:
         """From the trials on the bare path, or from those of an earlier run (`values`: [setup, bytes, bit/s …])."""
         if earlier:
             values = {Cell(int(row[0]), int(row[1])): [float(bps) for bps in row[2:]] for row in earlier["values"]}
@@ -34,7 +34,7 @@ class Ceiling:
         return cls(values, BARE) if values else None
 
     @property
-    def best(self) -> Cell:
+    def fastest_cell(self) -> Cell:
         """The cell at which the machine is fastest."""
         return max(self.measured, key=lambda cell: float(np.mean(self.measured[cell])))
 
@@ -46,7 +46,7 @@ class Ceiling:
         """At a cell's size, between the nearest ones that were measured of its set-up (of all, if of none)."""
         same = {one.message_bytes: np.mean(values) for one, values in self.measured.items() if one.setup == cell.setup}
         if not same:
-            return float(np.mean(self.measured[self.best]))
+            return float(np.mean(self.measured[self.fastest_cell]))
         sizes = sorted(same)
         return float(np.interp(np.log(cell.message_bytes), np.log(sizes), [float(same[size]) for size in sizes]))
 

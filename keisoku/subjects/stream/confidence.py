@@ -42,7 +42,7 @@ class Confidence:
         mean = float(np.mean(values))
         return half_width(values, self.level) <= self.half_width * abs(mean)
 
-    def shown(self, values: Sequence[float]) -> float:
+    def student_level(self, values: Sequence[float]) -> float:
         """Level of Student's factor of an interval of 95 %, of figures whose number this rule decided."""
         return STOPPED if self.chose(values) else CONFIDENCE
 

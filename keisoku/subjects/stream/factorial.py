@@ -31,7 +31,7 @@ class Effect:
     upper: float
 
     @property
-    def told(self) -> bool:
+    def is_significant(self) -> bool:
         """True if the interval leaves out 1."""
         return not self.lower <= 1 <= self.upper
 

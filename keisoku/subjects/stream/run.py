@@ -69,7 +69,7 @@ class StreamRun:
             if not errors:
                 campaign.tell(cell, total_bps(rows))
                 if not is_held:
-                    told(f"{path}: at least {campaign.left()} trials are left")
+                    told(f"{path}: at least {campaign.remaining()} trials are left")
 
     def _keep(self, path: str, cell: Cell, rows: Sequence[Row], warm_up: bool = False) -> Sequence[Row]:
         place = {"number": self._number, "path": path, "setup": cell.setup, "warm_up": warm_up}

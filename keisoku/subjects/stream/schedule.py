@@ -56,7 +56,7 @@ class CellSchedule:
         """Cells that did not meet the rule within the greatest number of trials."""
         return [cell for cell, values in self.values.items() if not self.rule.met(values)]
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Least number of further trials, by what is known now."""
         return sum(
             0 if self.rule.settled(values) else max(self.rule.least - len(values), 1) for values in self.values.values()

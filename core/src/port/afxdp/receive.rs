@@ -232,7 +232,7 @@ impl Receive for AfXdpReceive {
     }
 
     /// A driver that counts what a program drops counts what a socket refuses, too. What a socket gets is no drop.
-    fn taken(&self) -> Option<u64> {
+    fn taken_frames(&self) -> Option<u64> {
         Some(self.state.load(offset_of!(Redirector, taken)) + self.refused)
     }
 

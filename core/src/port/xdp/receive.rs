@@ -320,7 +320,7 @@ impl Receive for XdpReceive {
         &self.fronts
     }
 
-    fn taken(&self) -> Option<u64> {
+    fn taken_frames(&self) -> Option<u64> {
         let counts = self.taken.get(&0, 0).ok()?;
         Some(counts.iter().sum())
     }

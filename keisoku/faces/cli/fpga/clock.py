@@ -73,7 +73,7 @@ def command(
     if simulated:
         opened = Instrument.simulated_with(bare_cable(0.0), 1, offset_ppm or 0.0, period_ns if kind == "pps" else 1e9)
     else:
-        opened = Instrument.at(address.target)
+        opened = Instrument.connect(address.target)
     try:
         series = list(marks(opened, kind, period_ns, edges, count))
     finally:

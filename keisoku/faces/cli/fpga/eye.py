@@ -35,7 +35,7 @@ def command(instrument: str, frames: int | None, step: int | None, as_json: bool
     address = FpgaAddress.parse(f"{instrument}#0", "instrument")
     tried = frames or (_MODEL_FRAMES if address.simulated else _BOARD_FRAMES)
     taps = step or (_MODEL_STEP if address.simulated else _BOARD_STEP)
-    opened = Instrument.simulated_with(bare_cable(0.0), 1) if address.simulated else Instrument.at(address.target)
+    opened = Instrument.simulated_with(bare_cable(0.0), 1) if address.simulated else Instrument.connect(address.target)
     try:
         loop = PinLoop(opened)
         with loop.taken_back():

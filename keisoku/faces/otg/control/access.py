@@ -96,7 +96,7 @@ class Ownership:
         """All ports are free again."""
         self._owner = None
 
-    def heard(self, who: str, now_s: float) -> None:
+    def note_request(self, who: str, now_s: float) -> None:
         """Any request."""
         if who == self._owner:
             self._heard_s = now_s

@@ -75,7 +75,7 @@ class Controller:
         it changes ports of another controller."""
         with self._lock:
             now_s = time.monotonic()
-            self._ownership.heard(who, now_s)
+            self._ownership.note_request(who, now_s)
             if changes:
                 with suppress(EngineError):  # a client that asks for the traffic is told that it failed
                     self._traffic.look()

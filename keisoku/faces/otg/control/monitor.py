@@ -49,7 +49,7 @@ class Monitor:
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": told}
         names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
         wanted = asked.scalar("metric_names" if choice == "flow" else "column_names") or []
-        tags = TagWish.of(asked.child("tagged_metrics")) if choice == "flow" else TagWish()
+        tags = TagWish.read(asked.child("tagged_metrics")) if choice == "flow" else TagWish()
         node.check_all_read()
         self._traffic.look()
         session, rates = self._ports.session, self._ports.rates()
@@ -74,7 +74,7 @@ class Monitor:
             found,
             flow_metrics(session, session.flows([], "flows"), (), rates, TagWish(), always_loss=True),
             self._ports.lag_metrics(lags, found, ()),
-            protocols={part: speakers.told(part) for part in parts if part not in ("neighbours", "lags")},
+            protocols={part: speakers.documents(part) for part in parts if part not in ("neighbours", "lags")},
         )
         gateways = [*self._gateways.questions(4), *self._gateways.questions(6)] if "neighbours" in parts else []
         return lambda: replace(told, neighbours=neighbour_states(gateways))

@@ -130,7 +130,7 @@ class Traffic:
             stream for flow in flows for stream in range(session.streams[flow.name].stop)[session.streams[flow.name]]
         ]
         if engine.switch(streams, state):
-            session.joined([flow.name for flow in flows])
+            session.record_started([flow.name for flow in flows])
             self.look(_SWITCH_S)
             return True
         self._finish()

@@ -98,7 +98,7 @@ class Answers(Protocol):
     interfaces: Mapping[str, Interface]
     """By the names that they have in the kernel."""
 
-    def told(self, command: str) -> Mapping[str, Any]:
+    def answer(self, command: str) -> Mapping[str, Any]:
         """The answer to a command as JSON."""
 
     def printed(self, command: str) -> str:

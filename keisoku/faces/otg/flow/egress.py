@@ -46,7 +46,7 @@ class Egress:
         found = tuple("Dot1Q" if layer.name == _SERVICE_TAG else layer.name for layer in layers)
         if found[: len(self.layers)] != self.layers:
             return None
-        return tuple((each.tag.name, each.tag.value(_field(layers, each).of(front))) for each in self.tags)
+        return tuple((each.tag.name, each.tag.value(_field(layers, each).read(front))) for each in self.tags)
 
 
 def egress(flow: Node) -> Egress | None:

@@ -40,7 +40,7 @@ class End:
     """Of DHCP, which has the address only when it was given one."""
 
     @classmethod
-    def at(cls, interface: Interface, address: Address | None, behind: tuple[str, ...] = ()) -> Self:
+    def at_interface(cls, interface: Interface, address: Address | None, behind: tuple[str, ...] = ()) -> Self:
         """An end at an interface of a device."""
         return cls(interface.port, interface, address, behind, interface.lag)
 
@@ -111,11 +111,11 @@ class Names:
         self._without_ports = {name for name, lag in lags.items() if not lag.members}
         self._ends: dict[str, End] = {}
         for interface in interfaces:
-            self._ends[interface.name] = End.at(interface, next(iter(interface.addresses), None))
+            self._ends[interface.name] = End.at_interface(interface, next(iter(interface.addresses), None))
             for address in interface.addresses:
-                self._ends[address.name] = End.at(interface, address)
+                self._ends[address.name] = End.at_interface(interface, address)
         for client in clients:
-            self._ends[client.name] = replace(End.at(client.interface, None), client=client)
+            self._ends[client.name] = replace(End.at_interface(client.interface, None), client=client)
             if not client.interface.addresses and self._ends[client.interface.name].client is None:
                 self._ends[client.interface.name] = self._ends[client.name]
         self._empty: set[str] = set()
@@ -124,7 +124,7 @@ class Names:
             for routes in peer.routes:
                 address = own.get(routes.version, peer.address)
                 if routes.prefixes:
-                    self._ends[routes.name] = End.at(peer.interface, address, hosts(routes.prefixes))
+                    self._ends[routes.name] = End.at_interface(peer.interface, address, hosts(routes.prefixes))
                 else:
                     self._empty.add(routes.name)
         for router in routers:
@@ -132,7 +132,7 @@ class Names:
             for reached in router.routes:
                 version = reached.prefixes[0].version
                 via = next((each for each in first.addresses if each.version == version), None)
-                self._ends[reached.name] = End.at(first, via, hosts(reached.prefixes))
+                self._ends[reached.name] = End.at_interface(first, via, hosts(reached.prefixes))
 
     def port(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no port or LAG of that name."""

@@ -13,7 +13,7 @@ _ADJACENCIES = "show isis neighbor detail json"
 
 
 def _metric(router: IsisRouter, answers: Answers) -> Document:
-    said = answers.told("show isis summary json"), answers.told(_ADJACENCIES)
+    said = answers.answer("show isis summary json"), answers.answer(_ADJACENCIES)
     return isis_metric(router, *said, answers.printed("show isis database"), answers.logged(ISISD))
 
 
@@ -23,7 +23,7 @@ def _lsps(router: IsisRouter, answers: Answers) -> Document:
 
 def _adjacencies(router: IsisRouter, answers: Answers) -> Document:
     kernel = {name: interface.name for name, interface in answers.interfaces.items()}
-    return adjacency_state(router, answers.told(_ADJACENCIES), kernel)
+    return adjacency_state(router, answers.answer(_ADJACENCIES), kernel)
 
 
 ISIS = RouterProtocol(

@@ -116,7 +116,7 @@ class Aggregation:
         if self._running is None or lag not in self._numbers:
             return dict.fromkeys(lag.members, MemberState())
         number = self._numbers[lag]
-        found = member_states(*self._running.told(number))
+        found = member_states(*self._running.lacp_state(number))
         return {one: found.get(member(number, at), MemberState()) for at, one in enumerate(lag.members)}
 
 

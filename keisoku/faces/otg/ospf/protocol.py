@@ -11,12 +11,12 @@ from keisoku.ground.lab.frr import OSPFD
 
 
 def _metric(router: OspfRouter, answers: Answers) -> Document:
-    said = answers.told("show ip ospf neighbor json"), answers.told("show ip ospf interface traffic json")
+    said = answers.answer("show ip ospf neighbor json"), answers.answer("show ip ospf interface traffic json")
     return ospf_metric(router, *said, answers.logged(OSPFD), answers.counted_lsas())
 
 
 def _lsas(router: OspfRouter, answers: Answers) -> Document:
-    return lsa_state(router, {kind: answers.told(f"show ip ospf database {kind} json") for kind in KINDS})
+    return lsa_state(router, {kind: answers.answer(f"show ip ospf database {kind} json") for kind in KINDS})
 
 
 OSPF = RouterProtocol(

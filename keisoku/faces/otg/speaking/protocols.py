@@ -346,7 +346,7 @@ class Protocols:
         found = [state for agent in agents for state in self._agents.neighbours(agent)]
         return [state for state in found if not wanted or state["neighbor_id"] in wanted]
 
-    def told(self, part: str) -> list[Document]:
+    def documents(self, part: str) -> list[Document]:
         """All metrics or states of a part of gNMI's tree (`telemetry.PARTS`)."""
         if part in _PARTS:
             return self.states(_PARTS[part], checked({_PARTS[part]: {}}, "StatesRequest"))

@@ -138,7 +138,7 @@ class Speaker:
 
     def neighbours(self) -> Sequence[Mapping[str, Any]]:
         """FRR's account of each BGP peer; empty ones before it is started."""
-        told = self.told("show bgp vrf all neighbors json") if self.peers else {}
+        told = self.answer("show bgp vrf all neighbors json") if self.peers else {}
         return [told.get(self._view(number), {}).get(peer.far, {}) for number, peer in enumerate(self.peers)]
 
     def _view(self, number: int) -> str:
@@ -147,8 +147,8 @@ class Speaker:
     def table(self, number: int, version: int) -> Mapping[str, Any]:
         """What a BGP peer learned."""
         if self._listen_port is None:
-            return self.told(f"show bgp view {view(number)} ipv{version} unicast json detail")
-        whole, far = self.told(f"show bgp ipv{version} unicast json detail"), self.peers[number].far
+            return self.answer(f"show bgp view {view(number)} ipv{version} unicast json detail")
+        whole, far = self.answer(f"show bgp ipv{version} unicast json detail"), self.peers[number].far
         of_peer = {
             network: [path for path in paths if path.get("peer", {}).get("peerId") == far]
             for network, paths in whole.get("routes", {}).items()
@@ -167,7 +167,7 @@ class Speaker:
         """FRR's answer to a command as text; empty before it is started."""
         return "" if self.ask is None else self.ask(command)
 
-    def told(self, command: str) -> Mapping[str, Any]:
+    def answer(self, command: str) -> Mapping[str, Any]:
         """FRR's answer as JSON."""
         said = self.printed(command)
         found: Mapping[str, Any] = json.loads(said) if said.strip() else {}

@@ -121,7 +121,7 @@ class TrafficSession:
         self.facts, self.switched, self.causes = None, False, []
         self._forget()
 
-    def joined(self, names: Sequence[str]) -> None:
+    def record_started(self, names: Sequence[str]) -> None:
         """Records that further flows were started or resumed."""
         self.transmitting = tuple(dict.fromkeys([*self.transmitting, *names]))
         self.switched = True

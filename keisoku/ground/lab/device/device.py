@@ -90,7 +90,7 @@ class LabDevice(Frozen, ABC):
     @property
     def throttle(self) -> Throttle | None:
         """The limits that it was given; None without any."""
-        return Throttle.of(self.capacity, self.burst, self.cost)
+        return Throttle.from_parameters(self.capacity, self.burst, self.cost)
 
     @classmethod
     def written(cls) -> str:

@@ -36,7 +36,7 @@ class Throttle:
     """Time of the device's CPU that each frame takes; None without the program."""
 
     @classmethod
-    def of(cls, capacity: str | None, burst: str | None, cost: str | None) -> Throttle | None:
+    def from_parameters(cls, capacity: str | None, burst: str | None, cost: str | None) -> Throttle | None:
         """From the parameters of a device; None where there is nothing to carry out.
 
         Without a burst, all that a sender of keisoku may catch up at once passes.

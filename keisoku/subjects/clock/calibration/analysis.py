@@ -90,7 +90,7 @@ def difference_clock(readings: Sequence[Reading], start: Frequency) -> Differenc
     """A difference clock that has learnt the rate from these readings."""
     clock = DifferenceClock(readings[0], 1e9 / start.hz)
     for reading in readings[1:]:
-        clock.take(reading)
+        clock.learn(reading)
     return clock
 
 

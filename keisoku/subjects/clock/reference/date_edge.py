@@ -49,7 +49,7 @@ class DateEdge:
         """True if further requests would not help."""
         return bool(self._trips) and self.width_ns <= ENOUGH_TRIPS * median(self._trips) + 3 * _APART * _S
 
-    def take(self, sent_ns: int, date_s: int, received_ns: int) -> None:
+    def add(self, sent_ns: int, date_s: int, received_ns: int) -> None:
         """The server wrote the second `date_s` at some moment between sending and receiving, by the local clock."""
         low, high = date_s * _S - received_ns, (date_s + 1) * _S - sent_ns
         # What was known before may have faded: two oscillators may differ by twice 100 ppm.

@@ -54,7 +54,7 @@ class DateServer:
             until = search.ask_at_ns(time.monotonic_ns() - origin.reference_ns) + origin.reference_ns
             time.sleep(max(0, until - time.monotonic_ns()) / 1e9)
             sent_ns, date_s, received_ns = self._ask()
-            search.take(sent_ns - origin.reference_ns, date_s, received_ns - origin.reference_ns)
+            search.add(sent_ns - origin.reference_ns, date_s, received_ns - origin.reference_ns)
             if search.ended:
                 break
         last = bracket(time.CLOCK_MONOTONIC)

@@ -234,7 +234,7 @@ def _settle(
             while len(noisy.inside) > POINTS_MIN and not other.outside and own < near:
                 index = noisy.inside[place]
                 fit = fit_line(x[line.inside], y[line.inside])
-                if abs(y[index] - fit.at(x[index])) > NEAR * max(own, floor[index]):
+                if abs(y[index] - fit.predict(x[index])) > NEAR * max(own, floor[index]):
                     break
                 line.inside.insert(len(line.inside) if place == 0 else 0, noisy.inside.pop(place))
 
@@ -247,7 +247,7 @@ def _fits(
     x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int], index: int, sigma: NDArray[np.float64]
 ) -> bool:
     fit = fit_line(x[indices], y[indices], sigma[indices])
-    return bool(abs(y[index] - fit.at(x[index])) <= NEAR * sigma[index])
+    return bool(abs(y[index] - fit.predict(x[index])) <= NEAR * sigma[index])
 
 
 def _squares(x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], indices: list[int]) -> float:
@@ -289,7 +289,7 @@ def _piece(
     # that is no filling.
     tooth_ns = _service_ns(samples) if lost else 0.0
     steep = abs(fit.slope) > SIGNIFICANT * slope_error and rise_ns > max(RESOLUTION_NS, scatter_ns, tooth_ns)
-    level_ns = fit.at((samples[0].at_s + samples[-1].at_s) / 2)
+    level_ns = fit.predict((samples[0].at_s + samples[-1].at_s) / 2)
     if steep:
         meaning = "filling" if fit.slope > 0 else "draining"
     elif lost and level_ns - base_ns > max(RESOLUTION_NS, 2 * scatter_ns):
@@ -312,7 +312,7 @@ def _straight_from(series: Sequence[Sample], indices: list[int], resolution_ns: 
         far = math.sqrt(1 + 1 / len(fit.residuals) + (x[first - 1] - x[first:].mean()) ** 2 / square)
         grain_ns = max(resolution_ns / 2, abs(fit.slope) * series[indices[first - 1]].at_error_s)
         noise_ns = max(deviation(fit.residuals, fitted=PARAMETERS), grain_ns)
-        if abs(y[first - 1] - fit.at(x[first - 1])) > NEAR * far * noise_ns:
+        if abs(y[first - 1] - fit.predict(x[first - 1])) > NEAR * far * noise_ns:
             break
         first -= 1
     return first
@@ -335,7 +335,7 @@ def correlation(residuals: NDArray[np.float64]) -> float:
 def _jump(one: Piece, other: Piece) -> Jump | None:
     """The step where the second line begins, if it is significant; a change of slope alone is no jump."""
     at_s = (one.samples[-1].at_s + other.samples[0].at_s) / 2
-    step_ns = other.fit.at(at_s) - one.fit.at(at_s)
+    step_ns = other.fit.predict(at_s) - one.fit.predict(at_s)
     # A bend between two samples looks like a step of at most the change of slope over their distance.
     bend_ns = abs(other.fit.slope - one.fit.slope) * (other.samples[0].at_s - one.samples[-1].at_s) / 2
     # A queue grows by whole frames; where it is full, it falls by one whenever a frame is dropped.
@@ -421,7 +421,7 @@ def _waits(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pie
         sample, slope = samples[index], line.fit.slope
         # The line ends an interval as high, and the next frame would be as much higher, as its slope says.
         grain[index] = abs(slope) * sample.gap_s
-        return sample.max_ns - line.fit.at(sample.end_s if slope > 0 else sample.start_s)
+        return sample.max_ns - line.fit.predict(sample.end_s if slope > 0 else sample.start_s)
 
     for stretch, piece, before in zip(stretches, found, [None, *found], strict=False):
         for index in stretch.inside:

@@ -137,7 +137,7 @@ def _fit(samples: Sequence[Sample], resolution_ns: float) -> tuple[float, float,
     grown_ns = max(ARITHMETIC_NS, abs(fit.slope) * float(np.median(np.diff(x))))
     steps_ns = resolution_ns / 4 * min(1.0, resolution_ns / grown_ns)
     scatter_ns = max(deviation(fit.residuals, fitted=2), ARITHMETIC_NS, steps_ns)
-    while first and abs(y[first - 1] - fit.at(x[first - 1])) <= NEAR * scatter_ns * _far(x[first:], x[first - 1]):
+    while first and abs(y[first - 1] - fit.predict(x[first - 1])) <= NEAR * scatter_ns * _far(x[first:], x[first - 1]):
         first -= 1
         fit = fit_line(x[first:], y[first:])
     if len(samples) - first > 2 * POINTS_MIN:

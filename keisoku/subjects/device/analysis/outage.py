@@ -32,7 +32,7 @@ class Between:
     highest: float
 
     @classmethod
-    def of(cls, lowest: float, highest: float) -> Between:
+    def from_ends(cls, lowest: float, highest: float) -> Between:
         """Between two ends in one unit, likely in the middle."""
         return cls(lowest, lowest if math.isinf(highest) else (lowest + highest) / 2, highest)
 
@@ -79,7 +79,7 @@ class Outage:
     """Its length by the number of lost frames and the time in which no frame could be lost, as none was sent."""
 
     @property
-    def joined(self) -> bool:
+    def is_intermittent(self) -> bool:
         """Whether frames between the first and the last passed."""
         return self.lost < self.last - self.first + 1
 
@@ -180,13 +180,13 @@ def _outage(gap: Gap, pace: _Pace, sent: Sent) -> Outage:
     first_ns = min(_latest_ns(sent, after_ns, longest_ns), last_ns)
     begin = Between(after_ns, min(after_ns + gap_ns / 2, last_ns), first_ns)
     if gap.before_ns is None:
-        end = Between.of(max(end_ns, after_ns), math.inf)
+        end = Between.from_ends(max(end_ns, after_ns), math.inf)
     else:
         least_ns = max(_earliest_ns(sent, last_ns, longest_ns), after_ns)
         end = Between(least_ns, max(last_ns - gap_ns / 2, after_ns), last_ns)
     stopped = _stopped_ns(sent, begin, end)
     whole_ns = last_ns - after_ns - (gap.last - gap.first + 2) * pace.due_ns - stopped.lowest
-    stopped += Between.of(0.0, min(sent.unlisted_ns, max(0.0, whole_ns)))
+    stopped += Between.from_ends(0.0, min(sent.unlisted_ns, max(0.0, whole_ns)))
     return Outage(gap.first, gap.last, gap.count, begin, end, _by_loss(gap, pace, stopped))
 
 
@@ -196,7 +196,7 @@ def _stopped_ns(sent: Sent, begin: Between, end: Between) -> Between:
     for sent_ns, by_ns in sent.shifts:
         least_ns += max(0.0, min(sent_ns, end.lowest) - max(sent_ns - by_ns, begin.highest))
         most_ns += max(0.0, min(sent_ns, end.highest) - max(sent_ns - by_ns, begin.lowest))
-    return Between.of(least_ns, most_ns)
+    return Between.from_ends(least_ns, most_ns)
 
 
 def _by_loss(gap: Gap, pace: _Pace, stopped: Between) -> Between:
@@ -231,7 +231,7 @@ def _earliest_ns(sent: Sent, until_ns: int, length_ns: float) -> float:
 
 def moments(record: TrialRecord) -> list[Between]:
     """When each event happened: at some time while it was being done."""
-    return [Between.of(done.begun_ns, done.ended_ns) for done in record.facts.happened]
+    return [Between.from_ends(done.begun_ns, done.ended_ns) for done in record.facts.happened]
 
 
 def reaches(record: TrialRecord) -> list[Reach]:
@@ -282,17 +282,17 @@ def _impact(
         if over:
             length = outage.end.since(from_)
         elif math.isfinite(stop.lowest):
-            length = Between.of(stop.since(from_).lowest, math.inf)
+            length = Between.from_ends(stop.since(from_).lowest, math.inf)
         else:
-            length = Between.of(outage.end.since(from_).lowest, math.inf)
+            length = Between.from_ends(outage.end.since(from_).lowest, math.inf)
         interruption += length.at_least(0.0)
-        last = outage.end if over else Between.of(min(stop.lowest, outage.end.lowest), math.inf)
+        last = outage.end if over else Between.from_ends(min(stop.lowest, outage.end.lowest), math.inf)
     known = math.isfinite(start.lowest)
     first = both[0].begin if both else None
     event = start
     if known and begun and first is not None and not carried:
         # What is lost shows that the event has happened.
-        event = Between.of(start.lowest, max(start.lowest, min(start.highest, first.highest)))
+        event = Between.from_ends(start.lowest, max(start.lowest, min(start.highest, first.highest)))
     before, after = _ports(record, stream, both, window)
     return Impact(
         flow=flow,
@@ -360,7 +360,7 @@ def rate_derived_ns(record: TrialRecord, start: Between, stop: Between) -> Betwe
     if not low_ns:
         return None
     length_ns = low_ns[-1] - low_ns[0] + width_ns
-    return Between.of(max(0.0, length_ns - 2 * width_ns), length_ns)
+    return Between.from_ends(max(0.0, length_ns - 2 * width_ns), length_ns)
 
 
 def loss_derived_ns(record: TrialRecord, impacts: Sequence[Impact]) -> Between:

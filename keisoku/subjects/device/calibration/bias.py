@@ -105,7 +105,7 @@ class Bias:
         """False if the tester was not calibrated, so that what it adds is in every latency."""
         return self.exact or self.calibration is not None
 
-    def at(self, frame_bytes: int, fps: float) -> Correction | None:
+    def correction(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:
             in_mean_ns = self.resolution_ns * self.mean_share(fps)
@@ -153,7 +153,7 @@ class Bias:
         that is known, and the figure is shown without them. `steps` is the largest error of a figure of single frames
         by the resolution of simulated timestamps, as a share of it.
         """
-        correction = self.at(frame_bytes, fps)
+        correction = self.correction(frame_bytes, fps)
         if correction is None:
             if not own:
                 return Quantity(value=value_ns, unit="ns")

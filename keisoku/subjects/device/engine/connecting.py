@@ -67,7 +67,7 @@ class Connecting:
         return _arrived(self.words)
 
     @cached_property
-    def seen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def addresses_on_arrival(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Source address, source port and destination port of each as its frame arrived; zeros if none did."""
         found = np.frombuffer(self.words, np.uint8).reshape(-1, _WORD_BYTES).astype(np.int64)
         address = found[:, 0] << 24 | found[:, 1] << 16 | found[:, 2] << 8 | found[:, 3]
@@ -91,7 +91,7 @@ class Connecting:
 
     def answers(self, stack: str, size: int, ends: Ends) -> Frames:
         """A frame of each connection from the responder."""
-        address, source, destination = (own[self.answered] for own in self.seen)
+        address, source, destination = (own[self.answered] for own in self.addresses_on_arrival)
         stack, layer = self._stack(stack, _IN if self.established else _SYN_ACK), self._layer
         fields = {"IP.dst": address, f"{layer}.dport": source, f"{layer}.sport": destination}
         return numbered(stack, size, ends, fields)
@@ -134,7 +134,7 @@ class Connecting:
     @property
     def _shared(self) -> NDArray[np.bool_]:
         """Of each, whether another one came from the same outer address and port, to the same port."""
-        address, source, destination = self.seen
+        address, source, destination = self.addresses_on_arrival
         _, place, often = np.unique(
             np.stack([address, source, destination]), axis=1, return_inverse=True, return_counts=True
         )
@@ -144,7 +144,7 @@ class Connecting:
     def _pool(self) -> Pool | None:
         if not self.arrived.any():
             return None
-        address, source, destination = (own[self.arrived] for own in self.seen)
+        address, source, destination = (own[self.arrived] for own in self.addresses_on_arrival)
         tuples = np.unique(np.stack([address, source, destination]), axis=1).shape[1]
         return Pool(
             addresses=len(np.unique(address)),

@@ -89,7 +89,7 @@ def play(
             stack.callback(wire.stop)
             seen = enumerate(ports)
             capture.begin(wire, [port.captured(number == 0, number == receiving) for number, port in seen])
-        before = read_all(counters, dict(wire.taken()))
+        before = read_all(counters, dict(wire.taken_frames()))
         # Recorded frames have the addresses of other hosts.
         wire.start(trial.load([stream], _STREAM, promiscuous=[receiving]), [table])
         try:
@@ -98,7 +98,7 @@ def play(
         except KeyboardInterrupt:
             wire.stop()
         facts = Facts.model_validate_json(wire.finish())
-        after = read_all(counters, dict(wire.taken()))
+        after = read_all(counters, dict(wire.taken_frames()))
     changes = {number: after[number].since(before[number]) for number in range(len(ports))}
     (transmitter,), (receiver,) = facts.transmitters, facts.receivers
     return Played(stream.frames, trial.duration_ns - PATIENCE_NS, transmitter, receiver, changes, facts.interrupted)

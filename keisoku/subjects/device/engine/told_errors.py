@@ -61,7 +61,7 @@ class ToldErrors:
         """Raises OSError where packet sockets are refused."""
         self._socket = run_in_namespace(namespace, lambda: _open(interface))
 
-    def take(self) -> Errors:
+    def drain(self) -> Errors:
         """The pairs of numbers of ports of all that have arrived, as the initiator sends them."""
         found: list[tuple[int, int]] = []
         with suppress(BlockingIOError):

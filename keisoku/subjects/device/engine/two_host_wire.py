@@ -136,9 +136,12 @@ class TwoHostWire:
         self._near.ready(carrier)
         self._host.ask("ready", carrier=carrier)
 
-    def taken(self) -> list[tuple[int, int]]:
+    def taken_frames(self) -> list[tuple[int, int]]:
         """Of both hosts."""
-        return [*self._near.taken(), *((RECEIVES, count) for _, count in self._host.ask("taken")[0]["taken"])]
+        return [
+            *self._near.taken_frames(),
+            *((RECEIVES, count) for _, count in self._host.ask("taken_frames")[0]["taken_frames"]),
+        ]
 
     def start(
         self,

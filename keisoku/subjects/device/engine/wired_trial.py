@@ -99,7 +99,7 @@ class _Opened:
         """Fields of the trial's facts; `answers`: the words of the load, if it answered. Where connections were
         established before, it did not answer each of them."""
         then = self.then or ([] if answers is None else [answers])
-        opened = self.connecting.outcome(then, self.forgot_ns, self.told.take())
+        opened = self.connecting.outcome(then, self.forgot_ns, self.told.drain())
         return {"opening": self.loads[0], "handshake": self.loads[1:], "opened": opened}
 
 
@@ -184,7 +184,7 @@ class WiredTrial(TrialThread):
 
     def _counted(self, carry: Callable[[], str]) -> Facts:
         """The facts of a load, with the kernel's counts at the ports."""
-        before = read_all(self._counters, dict(self._wire.taken()))
+        before = read_all(self._counters, dict(self._wire.taken_frames()))
         asked = self._trial.processes
         processes = None if asked is None else (*asked, *self._processes)
         with (
@@ -198,7 +198,7 @@ class WiredTrial(TrialThread):
         for core in facts["interference"]["cores"]:
             is_senders = core["speed"] is not None
             core["of_device"] = is_senders if self._device_cpu == "sender's" else core["cpu"] == self._device_cpu
-        after = read_all(self._counters, dict(self._wire.taken()))
+        after = read_all(self._counters, dict(self._wire.taken_frames()))
         changes = {number: after[number].since(before[number]) for number in range(len(before))}
         sending = {core["cpu"] for core in facts["interference"]["cores"] if core["speed"] is not None}
         beside = cpu_times.facts(sending) | samples.facts(sending, listed) | {"cpu_counters": counters.found}

@@ -67,7 +67,9 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
 
 def throughput(plan: Plan) -> list[str]:
     """RFC 2544 §24: the final trial lasts at least 60 s."""
-    return short("§24", phrase("the final trial"), plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
+    return short(
+        "§24", phrase("the final trial"), plan.settings_of(ThroughputSettings).trial_s, ThroughputSettings().trial_s
+    )
 
 
 def searched(plan: Plan) -> list[str]:

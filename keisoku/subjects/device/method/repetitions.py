@@ -133,7 +133,7 @@ def corrected_percentile(
 
 def difference(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
     """A difference of two frames' latencies: the bias cancels, the scatter of two single frames does not."""
-    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
+    correction = setting.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
     if correction is None:
         return Quantity(value=value_ns, unit="ns")
     return budget.figure(value_ns, "ns", [*own, *correction.of_frame, *correction.of_frame])

@@ -91,7 +91,7 @@ def search(
     Goes no higher than `ceiling_percent` of the line, the plan's if it is not given. After `enough_s` of trials it ends
     with what it knows, once a load has passed.
     """
-    settings = setting.plan.of(ThroughputSettings)
+    settings = setting.plan.settings_of(ThroughputSettings)
     percent = ceiling_percent or settings.ceiling_percent
     bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
     bracket.until_s = inf if enough_s is None else setting.spent.seconds + enough_s
@@ -188,7 +188,7 @@ class _Bracket:
         """Why the last load says nothing of the DUT."""
         self.until_s = inf
         """When it ends with what it knows, in seconds that the method has spent."""
-        settings = setting.plan.of(ThroughputSettings)
+        settings = setting.plan.settings_of(ThroughputSettings)
         self.stop = 0 if settings.stop_at_loss else None
         self.resolution = settings.resolution_percent / 100
         self.least_fps = max(1 / settings.trial_s, ceiling_fps * 1e-6)

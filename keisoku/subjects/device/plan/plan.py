@@ -345,7 +345,7 @@ class Plan(RunSettings):
             raise PlanError("snap_bytes", "there is no capture", "name a file with --capture, or leave it out")
         return self
 
-    def of(self, kind: type[_Own]) -> _Own:
+    def settings_of(self, kind: type[_Own]) -> _Own:
         """The settings of the procedure whose settings are of this kind; its defaults if it is none of the plan's."""
         return next((one for one in self.tables().values() if type(one) is kind), None) or kind()
 
@@ -355,7 +355,7 @@ class Plan(RunSettings):
 
     def own(self, name: str) -> Settings:
         """The settings of the procedure of this name."""
-        return self.of(PROCEDURES[name].settings)
+        return self.settings_of(PROCEDURES[name].settings)
 
     def port_fields(self) -> list[tuple[str, str]]:
         """Each port with the name of the field that gives it; the first two ports of a device if none is given."""

@@ -23,7 +23,7 @@ class DeviceRun:
     results: list[Result]
 
     @classmethod
-    def of(cls, directory: RunDirectory, results: list[Result] | None = None) -> DeviceRun:
+    def from_directory(cls, directory: RunDirectory, results: list[Result] | None = None) -> DeviceRun:
         """The run in a directory, with its results or with those given. Raises PlanError if it holds no run."""
         found = directory.results() if results is None else results
         return cls(directory.path, directory.plan, directory.context, TrialLog(directory).records(), found)

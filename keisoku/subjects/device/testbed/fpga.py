@@ -74,7 +74,7 @@ class FpgaTestbed(Testbed):
 
     def _open(self) -> Instrument:
         if self._device is None:
-            return Instrument.at(self._addresses[0].target)
+            return Instrument.connect(self._addresses[0].target)
         return Instrument.simulated_with(self._device, self._wanted.seed)
 
     def _context(self) -> dict[str, object]:

@@ -122,8 +122,8 @@ class _Receiving:
                 self._port.check_speed()
             case "ready":
                 self._opened.ready(bool(message["carrier"]))
-            case "taken":
-                return {"taken": self._opened.taken()}, b""
+            case "taken_frames":
+                return {"taken_frames": self._opened.taken_frames()}, b""
             case "counters":
                 if self._counters is None:
                     raise ValueError(_NOT_OPEN)

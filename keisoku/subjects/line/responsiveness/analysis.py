@@ -40,7 +40,7 @@ def analyse(
     """The result, and the sorted round trips of each condition in ns, for its plot. `repliers` are the hops, by TTL."""
     rounds = by_condition(outcomes)
     idle = rounds.get("idle", [])
-    floor = Floor.of(idle)
+    floor = Floor.from_idle(idle)
     rows: list[Row] = []
     queues: dict[Way, QueueFinding] = {}
     if floor is not None:

@@ -28,7 +28,7 @@ class Floor:
     least_ns: dict[Way, Times]
 
     @classmethod
-    def of(cls, idle: Sequence[Outcome]) -> Floor | None:
+    def from_idle(cls, idle: Sequence[Outcome]) -> Floor | None:
         """None if no idle time was measured."""
         used = [one for one in idle if len(one.at_ns)]
         if not used:

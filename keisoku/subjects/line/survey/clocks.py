@@ -20,7 +20,7 @@ def runs_fast(idle: Sequence[Outcome]) -> Quantity | None:
 
     Half of the difference of both ways' least times: what a path does to both ways alike cancels.
     """
-    floor = Floor.of(idle)
+    floor = Floor.from_idle(idle)
     if floor is None or len(floor.at_ns) < FEWEST:
         return None
     ahead = (floor.least_ns["up"] - floor.least_ns["down"]) / 2

@@ -65,7 +65,7 @@ class NatBeside:
     def keep(self, directory: RunDirectory) -> None:
         """Appends what was seen since the last call."""
         if self._probing is not None:
-            directory.append(TABLE, table(self._probing.take()))
+            directory.append(TABLE, table(self._probing.drain()))
 
     def _warn(self, error: Exception) -> None:
         self._work.observer.warn(phrase("the NAT of the path is not looked at: {error}", error=str(error)))

@@ -82,7 +82,7 @@ class NearEnd:
         """Ends soon: what is idle is tried now, as far as it says more."""
         self._ending = True
 
-    def heard(self, binding: int, data: bytes) -> None:
+    def receive(self, binding: int, data: bytes) -> None:
         """A datagram arrived."""
         try:
             answer = BindingReport.parse(data)
@@ -201,13 +201,13 @@ class NearEnd:
         answer = yield from (self._known(binding) if purpose == "unanswered" else self._used(binding))
         if answer is not None:
             due_ns = self._sent_ns[binding] + idle_ns
-            while not self._ending and self._wire.now_ns() < due_ns and search.wanted(idle_ns):
+            while not self._ending and self._wire.now_ns() < due_ns and search.is_useful(idle_ns):
                 yield due_ns
             now_idle_ns = self._wire.now_ns() - self._sent_ns[binding]
-            if search.wanted(idle_ns) if now_idle_ns >= idle_ns else search.last_call(now_idle_ns):
+            if search.is_useful(idle_ns) if now_idle_ns >= idle_ns else search.last_call(now_idle_ns):
                 row = yield from self._tried(purpose, binding, 0, answer)
                 if row.sure and row.idle_least_ns is not None and row.idle_most_ns is not None:
-                    search.found(row.idle_least_ns, row.idle_most_ns, row.arrived)
+                    search.add(row.idle_least_ns, row.idle_most_ns, row.arrived)
         self._close(binding)
 
     def _known(self, binding: int) -> Generator[int, None, BindingReport | None]:

@@ -114,7 +114,7 @@ class NatProbing:
         self._finishing.set()
         self._thread.join(_END_S)
 
-    def take(self) -> list[Observation]:
+    def drain(self) -> list[Observation]:
         """What was seen since the last call."""
         with self._lock:
             found, self._rows = self._rows, []
@@ -129,7 +129,7 @@ class NatProbing:
                     end.finish()
                 wait_s = (end.step() - wire.now_ns()) / 1e9
                 for binding, data in wire.arrived(min(max(wait_s, 0.0), _WAKE_S)):
-                    end.heard(binding, data)
+                    end.receive(binding, data)
                 with self._lock:
                     self._rows += end.rows
                 end.rows.clear()

@@ -55,18 +55,18 @@ class TimeoutSearch:
             return []
         return [round(lower + (upper - lower) * number / (AGAIN + 1)) for number in range(1, AGAIN + 1)]
 
-    def wanted(self, idle_ns: int) -> bool:
+    def is_useful(self, idle_ns: int) -> bool:
         """Whether it is of use to try a binding that was idle for so long."""
         return idle_ns > self.open_ns and sum(one <= idle_ns for one in self._closed_ns) < CONFIRMED
 
     def last_call(self, idle_ns: int) -> bool:
         """Whether to try a binding before its time, as there is no more. One is enough."""
-        if self._last_called or not self.wanted(idle_ns):
+        if self._last_called or not self.is_useful(idle_ns):
             return False
         self._last_called = True
         return True
 
-    def found(self, idle_least_ns: int, idle_most_ns: int, is_open: bool) -> None:
+    def add(self, idle_least_ns: int, idle_most_ns: int, is_open: bool) -> None:
         """What became of a binding that was idle for a time between these."""
         if is_open:
             self.open_ns = max(self.open_ns, idle_least_ns)

@@ -42,7 +42,7 @@ def hop_plots(path: PathFit) -> list[Plot]:
     )
     for number, hop in enumerate(path.fits):
         samples, fit, values = hop.samples, hop.fit, hop.fitted
-        fitted = fit.at(samples.sizes, samples.replies)
+        fitted = fit.predict(samples.sizes, samples.replies)
         name = label(phrase("hop {hop} {replier}", hop=samples.hop, replier=samples.replier))
         points = {
             "mode": "markers",

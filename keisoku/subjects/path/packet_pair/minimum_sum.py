@@ -70,7 +70,7 @@ def capacity(found: Dispersions) -> Capacity | None:
     hurried = (found.sent_ns < HURRY * found.received_ns) & (found.received_ns > 0)
     spread = int(len(found) - hurried.sum())
     enough = bool(hurried.sum() >= max(LOWEST, len(found) // 10))
-    use = found.take(hurried if enough else found.received_ns > 0)
+    use = found.select(hurried if enough else found.received_ns > 0)
     if len(use) < LOWEST:
         return None
     gap = _gap(use.sum_ns, use.received_ns)

@@ -12,4 +12,4 @@ from keisoku.subjects.path.stamp.packet import ErrorEstimate
 def error_estimate() -> ErrorEstimate:
     """For a packet that leaves now; not synchronised if the kernel does not say so."""
     state = steering()
-    return ErrorEstimate.of(max(state.maximum_error_us, 1) / 1e6, state.synchronised)
+    return ErrorEstimate.covering(max(state.maximum_error_us, 1) / 1e6, state.synchronised)

@@ -44,7 +44,7 @@ class ErrorEstimate:
     multiplier: int = 1
 
     @classmethod
-    def of(cls, error_s: float, synchronised: bool) -> ErrorEstimate:
+    def covering(cls, error_s: float, synchronised: bool) -> ErrorEstimate:
         """The smallest estimate that is not below `error_s`, as the multiplier must not be 0."""
         units, scale = max(error_s, 0.0) * 2**32, 0
         while units > 255 and scale < 63:

@@ -46,7 +46,7 @@ class Dispersions:
         with np.errstate(divide="ignore"):
             return np.where(self.received_ns > 0, self.bits / np.maximum(self.received_ns, 1e-3) * 1e9, np.inf)
 
-    def take(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Dispersions:
+    def select(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Dispersions:
         """Some of them."""
         return Dispersions(
             self.bits,

@@ -94,7 +94,7 @@ class TrainLog:
         return pa.table(columns)
 
     @classmethod
-    def of(cls, table: pa.Table) -> TrainLog:
+    def from_table(cls, table: pa.Table) -> TrainLog:
         """What `table` made."""
         log = cls()
         columns = {name: table[name].to_numpy() for name in table.column_names if name not in ("stage", "direction")}

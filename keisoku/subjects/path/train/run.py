@@ -40,4 +40,4 @@ def read_trains(directory: RunDirectory) -> tuple[TrainLog, dict[str, Any]]:
     """What a run holds, finished or not. Raises PlanError if it holds no trains, or no facts."""
     if not directory.parts(TABLE):
         raise PlanError("run", f"{directory.path} was stopped before any train was measured", "measure again")
-    return TrainLog.of(directory.rows(TABLE)), directory.facts
+    return TrainLog.from_table(directory.rows(TABLE)), directory.facts

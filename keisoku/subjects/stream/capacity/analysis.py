@@ -36,7 +36,7 @@ class DirectionFindings:
     rtt_ms: int | None
 
     @classmethod
-    def of(cls, way: Way, readings: Sequence[Reading]) -> DirectionFindings:
+    def from_readings(cls, way: Way, readings: Sequence[Reading]) -> DirectionFindings:
         """From the rows of a direction."""
         subs = sub_intervals(readings)
         full, burst = lasting(subs)
@@ -67,7 +67,7 @@ def analyse(
 ) -> tuple[Result, list[DirectionFindings]]:
     """The result, and what it was made of, for its plot. `facts`: of each direction, what the server granted, and
     whether the far end went away."""
-    found = [DirectionFindings.of(way, readings[way]) for way in settings.ways if way in readings]
+    found = [DirectionFindings.from_readings(way, readings[way]) for way in settings.ways if way in readings]
     missing = [NAMES[way] for way in settings.ways if way not in readings]
     flags = [flag for one in found for flag in _flags(one)]
     flags += [

@@ -25,7 +25,7 @@ def measure(work: Work[CapacitySettings]) -> None:
     for done, way in enumerate(settings.ways):
         said = phrase("upload") if way == "up" else phrase("download")
         work.observer.came_to(done, len(settings.ways), said)
-        test = carry_out(place, settings.port, settings.asked(way), key, settings.key_id)
+        test = carry_out(place, settings.port, settings.activation(way), key, settings.key_id)
         if not test.seen:
             raise EngineError(
                 f"{settings.address} accepted the test, and nothing of the load came through; open UDP between both"

@@ -102,7 +102,7 @@ class _Asking:
 
     def _set_up(self, modifiers: int) -> Setup | None:
         now_s = int(time.time())
-        self._keys = None if self._shared is None else Keys.of(self._shared, now_s)
+        self._keys = None if self._shared is None else Keys.derive(self._shared, now_s)
         request = Setup(connections_id=1 + secrets.randbelow(0xFFFF), modifiers=modifiers)
         self._made.connect(socket_address(*self._server))
         self._made.send(self._sealed(request.pack(), now_s))
@@ -126,7 +126,7 @@ class _Asking:
                 continue
             try:
                 (Setup if kind == pdu.SETUP else Activation).parse(data)
-                Tail.of(data)
+                Tail.parse(data)
             except PduError:
                 continue
             self._verify(data, kind)

@@ -36,7 +36,7 @@ class Keys:
     server: bytes
 
     @classmethod
-    def of(cls, shared: bytes, unix_s: int) -> Keys:
+    def derive(cls, shared: bytes, unix_s: int) -> Keys:
         """`unix_s`: the time in the client's set-up request."""
         context = str(unix_s).encode()
         bits = (2 * _HASH_BYTES * 8).to_bytes(4, "big")
@@ -57,7 +57,7 @@ class Tail:
     key_id: int
 
     @classmethod
-    def of(cls, data: bytes) -> Tail:
+    def parse(cls, data: bytes) -> Tail:
         """Raises PduError if the checksum is wrong; 0 means that there is none."""
         if len(data) < TAIL_BYTES:
             raise PduError(f"{len(data)} byte have no tail")
@@ -80,7 +80,7 @@ def sealed(data: bytes, unix_s: int, key: bytes | None = None, key_id: int = 0) 
 
 def verify(data: bytes, key: bytes, now_s: int) -> None:
     """Raises SealError or SealTimeError for a PDU that was not signed with the key just now."""
-    tail = Tail.of(data)
+    tail = Tail.parse(data)
     blank = _TAIL.pack(tail.mode, tail.unix_s, bytes(_HASH_BYTES), tail.key_id, data[-3], 0)
     expected = hmac.digest(key, data[:-TAIL_BYTES] + blank, "sha256")
     if tail.mode != SIGNED or not hmac.compare_digest(expected, tail.digest):

@@ -80,7 +80,7 @@ class SendingEnd(End):
         """A status, from which the rate follows."""
         try:
             status = Status.parse(data)
-            Tail.of(data)
+            Tail.parse(data)
         except PduError:
             return
         lost = status.number - self._statuses - 1

@@ -48,7 +48,7 @@ class CapacitySettings(ToFarEnd, RunSettings):
         """Those that are measured, in order."""
         return WAYS if self.direction == "both" else (self.direction,)
 
-    def asked(self, way: Way) -> Activation:
+    def activation(self, way: Way) -> Activation:
         """What is asked of the server."""
         return Activation(
             command=ACTIVATE_UP if way == "up" else ACTIVATE_DOWN,

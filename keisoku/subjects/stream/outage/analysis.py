@@ -493,7 +493,7 @@ def _interruption(
         assert before is not None and after is not None
         begin_low = float(before["sent_ns"])
         begin_high = max(begin_low, float(after["sent_ns"]) + allowance_ns)
-    begin = Between.of(begin_low, begin_high)
+    begin = Between.from_ends(begin_low, begin_high)
     if after is None:
         last = direction.due_ns(flow, lost[1]) if lost is not None else begin_low
         end = Between(last, last, math.inf)
@@ -502,7 +502,7 @@ def _interruption(
         end = Between(came - allowance_ns, came, came + allowance_ns)
     else:
         assert lost is not None
-        end = Between.of(direction.due_ns(flow, lost[1]), float(after["sent_ns"]) + excess)
+        end = Between.from_ends(direction.due_ns(flow, lost[1]), float(after["sent_ns"]) + excess)
     length = end.since(begin).at_least(0.0)
     likely = length.lowest if math.isinf(length.highest) else (length.lowest + length.highest) / 2
     near = direction.to_near

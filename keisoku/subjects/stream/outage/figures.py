@@ -142,7 +142,7 @@ def events(found: Outcome) -> list[Row]:
     every, rows = interruptions(found), []
     for place, mark in enumerate(found.marks):
         stop = found.marks[place + 1]["begun_ns"] if place + 1 < len(found.marks) else math.inf
-        moment = Between.of(mark["begun_ns"], mark["ended_ns"])
+        moment = Between.from_ends(mark["begun_ns"], mark["ended_ns"])
         own = [one for one in every if moment.lowest <= one.begin.highest and one.begin.highest < stop]
         flows = {(one.direction, one.flow) for one in own}
         figures = {

@@ -44,8 +44,8 @@ def forward_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
             last = int(unknown["number"]) - 1
         else:
             last = int((renewed_ns - sent["start_ns"]) * sent["flows"] // interval_ns - flow) // int(sent["flows"])
-        end = Between.of(due_ns(last), due_ns(last + 1) + late_ns)
-        begin, first = Between.of(low, min(high, end.highest)), int(heard["next"])
+        end = Between.from_ends(due_ns(last), due_ns(last + 1) + late_ns)
+        begin, first = Between.from_ends(low, min(high, end.highest)), int(heard["next"])
         yield Restart(begin, end, first, max(last, first), moved)
 
 
@@ -56,8 +56,8 @@ def reverse_restarts(record: Mapping[str, Any], flow: int) -> Iterator[Restart]:
     for heard, unknown, renewed_ns, moved in _changes(record, flow):
         low = float(heard["arrived_ns"])
         back_ns = float(unknown["first_ns"]) if unknown is not None else float(renewed_ns)
-        begin = Between.of(low, min(low + interval_ns + late_ns, back_ns))
-        end = Between.of(max(back_ns - interval_ns - late_ns, begin.lowest), back_ns)
+        begin = Between.from_ends(low, min(low + interval_ns + late_ns, back_ns))
+        end = Between.from_ends(max(back_ns - interval_ns - late_ns, begin.lowest), back_ns)
         lost = max(1, math.floor((back_ns - low) / interval_ns))
         yield Restart(begin, end, 0, lost - 1, moved)
 

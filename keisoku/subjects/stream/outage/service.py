@@ -138,9 +138,9 @@ def _interruptions(asked: Any, answered: Any, address: Any, begun_ns: int, stops
     edges = np.flatnonzero(np.diff(np.concatenate(([True], answered, [True])).astype(np.int8)))
     for first, behind in zip(edges[::2], edges[1::2], strict=True):
         since = [float(time) - begun_ns for time in (asked[max(0, first - 1)], asked[first], asked[behind - 1])]
-        begin = Between.of(since[0], since[1])
+        begin = Between.from_ends(since[0], since[1])
         back = float(asked[behind]) - begun_ns if behind < len(asked) else math.inf
-        end = Between.of(since[2], back)
+        end = Between.from_ends(since[2], back)
         length = end.since(begin).at_least(0.0)
         moved = first > 0 and behind < len(asked) and address[first - 1] != address[behind]
         away = any(stop[0] - begun_ns <= since[1] and stop[1] - begun_ns >= since[2] for stop in stops)

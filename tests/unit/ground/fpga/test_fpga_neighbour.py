@@ -173,7 +173,7 @@ class Link:
         return [int.from_bytes(padded[at : at + 4], "little") for at in range(0, 4 * words, 4)]
 
     def write(self, address: int, words: int) -> None:
-        assert address == self.receive.control.address and self.receive.control.taken.of(words) == 1
+        assert address == self.receive.control.address and self.receive.control.taken.extract(words) == 1
         del self.frames[0]
 
 

@@ -44,13 +44,13 @@ def test_one_slot_serves_all_sizes_of_a_stack(stack: str) -> None:
     program = encode([PlannedFrame(header(stack, size), size) for size in sizes])
     assert len(program.slots) == 1
     for size in sizes:
-        assert program.slots[0].made(size - 4) == header(stack, size)
+        assert program.slots[0].patched_header(size - 4) == header(stack, size)
 
 
 def test_a_slot_made_of_few_sizes_serves_the_sizes_between() -> None:
     program = encode([PlannedFrame(header("ipv4", size), size) for size in (64, 65, 1518, 9000)])
     for size in range(64, 9000, 37):
-        assert program.slots[0].made(size - 4) == header("ipv4", size)
+        assert program.slots[0].patched_header(size - 4) == header("ipv4", size)
 
 
 def test_headers_that_differ_in_more_than_size_have_slots_of_their_own() -> None:
@@ -62,7 +62,7 @@ def test_headers_that_differ_in_more_than_size_have_slots_of_their_own() -> None
     program = encode(frames)
     assert len(program.slots) <= 9
     for frame, slot in zip(frames, program.slot_of, strict=True):
-        assert program.slots[slot].made(frame.frame_bytes - 4) == frame.header
+        assert program.slots[slot].patched_header(frame.frame_bytes - 4) == frame.header
 
 
 @given(st.data())
@@ -87,7 +87,7 @@ def test_any_linear_words_are_found_again(data: st.DataObject) -> None:
         frames.append(PlannedFrame(bytes(made), size))
     program = encode(frames)
     for frame, slot in zip(frames, program.slot_of, strict=True):
-        assert program.slots[slot].made(frame.frame_bytes - 4) == frame.header
+        assert program.slots[slot].patched_header(frame.frame_bytes - 4) == frame.header
         offsets_made = [patch.offset for patch in program.slots[slot].patches]
         assert offsets_made == sorted(offsets_made)
 

@@ -70,10 +70,10 @@ def test_the_map_starts_as_every_build_does() -> None:
 
 def test_fields_take_and_put_their_bits() -> None:
     field = Field(0x84, 4, 2)
-    assert field.of(0xFFFF_FFEF) == 2
-    assert field.put(1, 0xFFFF_FFFF) == 0xFFFF_FFDF
+    assert field.extract(0xFFFF_FFEF) == 2
+    assert field.insert(1, 0xFFFF_FFFF) == 0xFFFF_FFDF
     with pytest.raises(ValueError, match="2 bits"):
-        field.put(4)
+        field.insert(4)
 
 
 def test_a_register_that_is_added_is_in_the_rtl_the_python_and_the_documentation(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_headers_are_read_as_scapy_wrote_them(name: str) -> None:
         for field in own.fields:
             if field.name in ("dscp", "ecn", "mss", "options", "flags"):
                 continue
-            scapy, read = again[kind].getfieldval(field.name), field.of(built.front)
+            scapy, read = again[kind].getfieldval(field.name), field.read(built.front)
             assert field.text(read) == str(scapy) or read == scapy, (own.name, field.name)
 
 

@@ -381,6 +381,6 @@ def test_an_amount_is_in_the_unit_of_its_figure() -> None:
     margins = {"mean": Margin(amount=50.0, unit="ms")}
     for unit, amount in (("ns", 5e7), ("s", 0.05)):
         figure = Quantity(value=1.0, unit=unit)
-        assert margin_for("mean", figure, margins, Margin()).of(figure) == pytest.approx(amount)
+        assert margin_for("mean", figure, margins, Margin()).in_unit_of(figure) == pytest.approx(amount)
     with pytest.raises(PlanError, match="mean is not in ms"):
         margin_for("mean", Quantity(value=1.0, unit="frames/s"), margins, Margin())

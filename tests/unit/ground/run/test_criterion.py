@@ -57,7 +57,7 @@ def test_a_unit_of_another_kind_decides_nothing_and_withholds_no_result(text: st
     latency = Row(frame_bytes=64, figures={"p99": Quantity(value=900, unit="ns")})
     results = [*RESULTS, Result(measurement="latency", rows=[latency])]
     verdict = parse(text, FIGURES | {"latency": "mean"}).judge(results)
-    assert verdict.said == "undecided" and verdict.undecided.startswith(said) and verdict.measured is not None
+    assert verdict.word == "undecided" and verdict.undecided.startswith(said) and verdict.measured is not None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_bound_meets_only_what_it_shows(bound: str, comparison: str, said: str
     figure = Quantity.model_validate({"value": 6e5, "unit": "frames/s", "bound": bound})
     results = [Result(measurement="throughput", rows=[Row(frame_bytes=64, figures={"throughput": figure})])]
     verdict = parse(f"throughput[64] {comparison}", FIGURES).judge(results)
-    assert (verdict.said, verdict.met) == (said, said == "met")
+    assert (verdict.word, verdict.met) == (said, said == "met")
     assert bool(verdict.undecided) == (said == "undecided")
     assert f"{bound} 600 kframes/s" in verdict_text(verdict)
     assert ("does not decide the criterion" in verdict_text(verdict)) == (said == "undecided")
@@ -128,7 +128,7 @@ def test_a_bound_meets_only_what_it_shows(bound: str, comparison: str, said: str
 def test_a_row_that_was_not_measured_leaves_a_criterion_on_every_row_open(text: str, said: str) -> None:
     rows = [*ROWS, Row(frame_bytes=256, figures={}, remark="given up: the tester could not offer the load")]
     verdict = parse(text, FIGURES).judge([Result(measurement="throughput", rows=rows)])
-    assert verdict.said == said
+    assert verdict.word == said
     if said == "undecided":
         assert verdict_text(verdict) == (
             "nothing; 256 byte was not measured: given up: the tester could not offer the load"
@@ -172,7 +172,7 @@ def test_a_share_of_repetitions_is_judged_by_what_they_show(met: int, missed: in
     criterion = parse("latency.p99 <= 50 us in 99 %", {"latency": "mean"})
     assert (criterion.limit, criterion.share) == ("50 us", 99.0)
     verdict = criterion.judge_each(took(*[1e3] * met, *[9e4] * missed, *[float("nan")] * open_))
-    assert verdict.said == said
+    assert verdict.word == said
     assert verdict.measured is not None and verdict.measured.value == pytest.approx(100 * met / (met + missed + open_))
     assert ("; 368 that all meet it decide" in verdict.undecided) is (said == "undecided")
 

@@ -21,7 +21,7 @@ def searched(
         there, back = trips[index % len(trips)]
         now = search.ask_at_ns(now)
         written = now + there
-        search.take(now, (written + round(written * rate) + ahead_ns) // S, written + back)
+        search.add(now, (written + round(written * rate) + ahead_ns) // S, written + back)
         now = written + back
         if search.ended:
             break
@@ -47,7 +47,7 @@ def test_a_clock_that_runs_100_ppm_fast_is_no_contradiction() -> None:
 
 def test_a_date_made_in_advance_is_seen() -> None:
     search, now = searched(10**18, [(100_000, 100_000)])
-    search.take(now, (now + 10**18) // S - 3, now + 200_000)
+    search.add(now, (now + 10**18) // S - 3, now + 200_000)
     assert search.contradictions == 1
 
 

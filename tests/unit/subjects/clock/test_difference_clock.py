@@ -19,7 +19,7 @@ def taught(clock: SyntheticClock, count: int = 600, over_s: float = 600.0) -> tu
     readings = clock.readings(count, over_s)
     difference = DifferenceClock(readings[0], WRONG)
     for reading in readings[1:]:
-        difference.take(reading)
+        difference.learn(reading)
     return difference, readings
 
 
@@ -39,7 +39,7 @@ def test_it_is_never_stepped_and_never_runs_back(seed: int, wide: float, width: 
     difference = DifferenceClock(readings[0], WRONG)
     for reading in readings[1:]:
         before = difference.ns(reading.before)
-        difference.take(reading)
+        difference.learn(reading)
         # What it showed before it learned it still shows, to a rounding of doubles.
         assert difference.ns(reading.before) == pytest.approx(before, abs=1e-3)
         assert difference.period_ns > 0
@@ -57,7 +57,7 @@ def test_ways_of_milliseconds_do_not_hide_a_rate() -> None:
     readings = [clock.exchange(2.0 * index + 1, 0.01, 0.0005) for index in range(1000)]
     difference = DifferenceClock(readings[0], WRONG)
     for reading in readings[1:]:
-        difference.take(reading)
+        difference.learn(reading)
     off = abs(difference.period_ns * HZ / 1e9 - 1)
     assert off < 2e-7 and off <= 3 * difference.relative_error
     assert difference.refused == 0
@@ -78,7 +78,7 @@ def test_the_time_of_day_is_kept_apart_with_the_bound_of_its_bracket() -> None:
 def test_a_reference_that_goes_back_is_refused() -> None:
     readings = SyntheticClock().readings(2, 1.0)
     difference = DifferenceClock(readings[1], WRONG)
-    assert not difference.take(readings[0])
+    assert not difference.learn(readings[0])
     assert (difference.refused, difference.period_ns) == (1, WRONG)
 
 

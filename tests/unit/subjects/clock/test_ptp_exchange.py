@@ -158,14 +158,14 @@ def test_contracts_are_asked_for_renewed_in_time_cancelled_and_ended() -> None:
     assert [term.of for term in asked] == list(WANTED) and {term.duration_s for term in asked} == {DURATION_S}
     assert {term.log_period for term in asked if term.of != MessageType.ANNOUNCE} == {-3}
     granted = tuple(Term(Contract.GRANT, kind, 0, 100) for kind in WANTED)
-    assert contracts.take(granted, 0.0) == []
+    assert contracts.answer(granted, 0.0) == []
     assert contracts.missing(99.0) == [] == contracts.due(49.0)
     assert len(contracts.due(51.0)) == 3 == len(contracts.missing(100.5))
-    assert contracts.take((Term(Contract.CANCEL, MessageType.SYNC),), 10.0) == [
+    assert contracts.answer((Term(Contract.CANCEL, MessageType.SYNC),), 10.0) == [
         Term(Contract.ACKNOWLEDGE, MessageType.SYNC)
     ]
     assert [term.of for term in contracts.missing(10.0)] == [MessageType.SYNC]
-    contracts.take((Term(Contract.GRANT, MessageType.SYNC, 0, 0), Term(Contract.GRANT, 3, 0, 9)), 10.0)
+    contracts.answer((Term(Contract.GRANT, MessageType.SYNC, 0, 0), Term(Contract.GRANT, 3, 0, 9)), 10.0)
     assert contracts.refused == {MessageType.SYNC}
     assert {term.of for term in contracts.farewell()} == {MessageType.ANNOUNCE, MessageType.DELAY_RESP}
     assert contracts.farewell() == [] and len(contracts.missing(11.0)) == 3

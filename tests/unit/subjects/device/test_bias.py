@@ -43,13 +43,13 @@ def test_a_mean_is_known_better_than_a_single_frame() -> None:
     [(64, 50_500, 406), (791, 1e3, 450), (791, 1e5, 462), (64, 1.0, 400), (9000, 1e9, 512)],
 )
 def test_between_points_it_interpolates_and_outside_takes_the_nearest(size: int, fps: float, bias_ns: float) -> None:
-    correction = Bias(calibration()).at(size, fps)
+    correction = Bias(calibration()).correction(size, fps)
     assert correction is not None
     assert correction.bias_ns == pytest.approx(bias_ns)
 
 
 def test_between_two_loads_their_difference_adds_to_the_uncertainty() -> None:
-    correction = Bias(calibration()).at(64, 50_500)
+    correction = Bias(calibration()).correction(64, 50_500)
     assert correction is not None
     assert correction.mean_ns == pytest.approx((3.0**2 + 12**2 / 12) ** 0.5)
 

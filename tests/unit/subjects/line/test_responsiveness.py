@@ -111,7 +111,7 @@ def test_waits_do_not_depend_on_the_clocks(
         )
 
     idle = [of("idle", [0.0] * 10, 0), of("idle", [0.0] * 10, round(2 * SECOND + length_ns))]
-    floor = Floor.of(idle)
+    floor = Floor.from_idle(idle)
     assert floor is not None
     loaded = of("up", waits, SECOND)
     # In the 200 ms of an idle time the clocks drift apart, and its least time is at one end of it.
@@ -161,11 +161,11 @@ def test_no_condition_begins_that_cannot_end_in_time(
 
 
 def test_without_an_idle_time_there_are_no_waits() -> None:
-    assert Floor.of([]) is None and Floor.of([packets("idle", [])]) is None
+    assert Floor.from_idle([]) is None and Floor.from_idle([packets("idle", [])]) is None
 
 
 def test_a_queue_that_still_grows_is_not_taken_for_full_and_an_overload_that_was_none_shows_nothing() -> None:
-    floor = Floor.of([packets("idle", [0.0])])
+    floor = Floor.from_idle([packets("idle", [0.0])])
     assert floor is not None
     of_overload: dict[str, Any] = {"rates_bps": {"up": 1e7}, "offered_bps": 1.5e7}
     full = depth(floor, packets("up-overload", [50 * MS] * 20, **of_overload), "up")

@@ -96,10 +96,10 @@ def test_a_search_ends_around_the_truth(truth_s: float, longest_s: float, late_s
     wave = search.first()
     assert wave == sorted(wave) and len(set(wave)) == len(wave)
     for _ in range(30):
-        tried = [one for one in wave if one <= longest_s * SECOND - now_s * SECOND and search.wanted(one)]
+        tried = [one for one in wave if one <= longest_s * SECOND - now_s * SECOND and search.is_useful(one)]
         for idle_ns in tried:
             # What is tried a little late, and by whom it is told, is between these.
-            search.found(idle_ns, idle_ns + round(late_s * SECOND), idle_ns + late_s * SECOND / 2 < truth_s * SECOND)
+            search.add(idle_ns, idle_ns + round(late_s * SECOND), idle_ns + late_s * SECOND / 2 < truth_s * SECOND)
         now_s += max(tried, default=0) / SECOND
         assert search.open_ns <= truth_s * SECOND <= search.closed_ns
         wave = search.next((longest_s - now_s) * SECOND)
@@ -163,7 +163,7 @@ def test_a_look_over_loopback_finds_neither_nat_nor_firewall(at: str) -> None:
         probing.finish()
         probing.wait()
         assert session.control.ask({"do": "nat-end"})[0] == {"from_elsewhere": 0}
-    found = behaviour(probing.take())
+    found = behaviour(probing.drain())
     assert (found.translation, found.mapping, found.filtering) == ("none", "independent", "independent")
     assert found.unanswered is not None and found.unanswered.closed_ns is None
     assert found.two_addresses and probing.failure is None

@@ -116,7 +116,7 @@ def test_ntp_begins_in_1900_and_its_second_era_in_2036() -> None:
 
 @given(st.floats(0, 1e9), st.booleans())
 def test_an_error_estimate_is_never_too_small_and_its_multiplier_never_zero(error_s: float, synchronised: bool) -> None:
-    estimate = ErrorEstimate.of(error_s, synchronised)
+    estimate = ErrorEstimate.covering(error_s, synchronised)
     assert 1 <= estimate.multiplier <= 255 and estimate.error_s >= error_s * (1 - 1e-12)
     # Rounded up to 1 of 128 steps or more, and to the unit of the smallest scale.
     assert estimate.error_s <= error_s * (1 + 1 / 128) + 2.0**-32
@@ -155,7 +155,7 @@ def test_any_bytes_are_an_answer_or_none(data: bytes, key: bytes | None) -> None
 def test_authenticated_packets_are_laid_out_as_rfc_8762_and_bound_to_their_key(tmp_path: Path) -> None:
     key = b"secret of two"
     (tmp_path / "key").write_bytes(key)
-    data = SenderPacket(9, NOW_NS, ErrorEstimate.of(1e-3, True), 5).pack(key)
+    data = SenderPacket(9, NOW_NS, ErrorEstimate.covering(1e-3, True), 5).pack(key)
     assert len(data) == AUTHENTICATED_BYTES
     assert struct.unpack_from("!I", data)[0] == 9 and data[4:16] == bytes(12)
     assert struct.unpack_from("!Q", data, 16)[0] == timestamp(NOW_NS, False)

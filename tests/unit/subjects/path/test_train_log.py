@@ -31,7 +31,7 @@ def test_packets_find_their_place_whatever_is_missing_doubled_or_late(trains: li
         assert train.sent_ns.tolist() == [1_000_000 + index * 1500 for index in range(count)]
         expected = [2_000_000 + index * 1500 if index in came else 0 for index in range(count)]
         assert train.received_ns.tolist() == expected and train.received == len(came)
-    again = TrainLog.of(log.table())
+    again = TrainLog.from_table(log.table())
     assert again.table().equals(log.table()) and len(again) == len(log)
 
 

@@ -103,7 +103,7 @@ def test_requests_are_refused_with_their_reason(server: int, signed: int) -> Non
         assert theirs.asks(Setup()).response == pdu.KEY_NEEDED
         assert theirs.asks(Setup(), key=b"another").response == pdu.BAD_DIGEST
         # Signed well, and long ago.
-        old = sealed(Setup().pack(), now_s - 60, Keys.of(KEY, now_s - 60).client)
+        old = sealed(Setup().pack(), now_s - 60, Keys.derive(KEY, now_s - 60).client)
         theirs.says(old, signed)
         assert Setup.parse(theirs.socket.recv(2048)).response == pdu.BAD_TIME
 

@@ -307,7 +307,7 @@ def test_a_budget_is_judged_by_the_whole_interval(lost: tuple[int, int], budget_
     result = result_of(outcome_of(record), settings, "outage udp", "")
     verdicts: list[Verdict] = [each.judge([result]) for each in find("outage udp").criteria(settings.plain())]
     order = ("missed", "undecided", "met")
-    assert min((verdict.said for verdict in verdicts), key=order.index) == said
+    assert min((verdict.word for verdict in verdicts), key=order.index) == said
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_what_never_came_back_is_a_verdict_of_its_own() -> None:
     assert result.rows[0].figures["never"].value == 1
     assert result.rows[0].figures["interruption"].bound == "at least"
     verdicts: list[Verdict] = [each.judge([result]) for each in find("outage mesh").criteria(settings.plain())]
-    assert "missed" in [each.said for each in verdicts]
+    assert "missed" in [each.word for each in verdicts]
     assert ["10.0.0.2", "10.0.0.4", "never came back"] in [[*line[:2], line[-1]] for line in matrix_lines(found)]
 
 

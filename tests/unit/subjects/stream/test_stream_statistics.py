@@ -107,7 +107,7 @@ def test_a_campaign_ends_on_a_host_that_never_settles() -> None:
     campaign = CellSchedule([Cell(0, 1), Cell(0, 2)], Confidence(most=5), seed=1)
     order = _measure(campaign, {1: 1.0, 2: 1.0}, 0.5)
     assert len(order) == 10 and len(campaign.unsettled) == 2
-    assert campaign.left() == 0
+    assert campaign.remaining() == 0
 
 
 def _plan(mtu: float, congestion: float, both: float = 1.0) -> list[tuple[dict[str, str], list[float]]]:
@@ -123,7 +123,7 @@ def _plan(mtu: float, congestion: float, both: float = 1.0) -> list[tuple[dict[s
 def test_effects_of_factors_are_found_with_intervals_that_hold_them() -> None:
     found = {(effect.factor, effect.level): effect for effect in effects(_plan(1.5, 1.0))}
     jumbo, bbr = found["mtu", "9000"], found["congestion", "bbr"]
-    assert jumbo.lower <= 1.5 <= jumbo.upper and jumbo.told and jumbo.upper - jumbo.lower < 0.1
+    assert jumbo.lower <= 1.5 <= jumbo.upper and jumbo.is_significant and jumbo.upper - jumbo.lower < 0.1
     assert bbr.lower <= 1 <= bbr.upper
     assert interactions(_plan(1.5, 1.2)) == []
     (pair,) = interactions(_plan(1.5, 1.0, both=1.3))

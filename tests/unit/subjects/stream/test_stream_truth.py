@@ -123,7 +123,7 @@ def test_intervals_contain_the_mean_although_the_rule_prefers_to_stop_at_little_
         values = every[:count]
         assert rule.settled(values) and not (count > rule.least and rule.settled(every[: count - 1]))
         error = abs(float(np.mean(values)) - 1)
-        shown += error <= half_width(values, rule.shown(values))
+        shown += error <= half_width(values, rule.student_level(values))
         plain += error <= half_width(values, 0.95)
     # Four standard errors of the share that is seen in so many sets.
     assert 0.95 - 4 * 0.0035 <= shown / sets <= 0.985 + 4 * 0.002
@@ -133,6 +133,6 @@ def test_intervals_contain_the_mean_although_the_rule_prefers_to_stop_at_little_
 
 def test_a_number_of_trials_that_no_rule_chose_has_students_interval() -> None:
     values = [1.0, 1.01, 0.99]
-    assert half_width(values, Confidence(least=3, most=3).shown(values)) == half_width(values, 0.95)
-    assert half_width(values, Confidence(half_width=0.001, most=4).shown(values)) == half_width(values, 0.95)
-    assert half_width(values, Confidence(half_width=0.1).shown(values)) == half_width(values, 0.98)
+    assert half_width(values, Confidence(least=3, most=3).student_level(values)) == half_width(values, 0.95)
+    assert half_width(values, Confidence(half_width=0.001, most=4).student_level(values)) == half_width(values, 0.95)
+    assert half_width(values, Confidence(half_width=0.1).student_level(values)) == half_width(values, 0.98)

@@ -64,7 +64,7 @@ def test_every_pdu_comes_back_and_is_refused_when_a_bit_changed(
     data = sealed(pdu.pack(), now_s, key, key_id)
     assert len(data) == BYTES[type(pdu)]
     assert type(pdu).parse(data) == pdu
-    assert (Tail.of(data).mode, Tail.of(data).unix_s, Tail.of(data).key_id) == (1, now_s, key_id)
+    assert (Tail.parse(data).mode, Tail.parse(data).unix_s, Tail.parse(data).key_id) == (1, now_s, key_id)
     verify(data, key, now_s + 5)
     with pytest.raises(SealTimeError):
         verify(data, key, now_s - 6)
@@ -74,7 +74,7 @@ def test_every_pdu_comes_back_and_is_refused_when_a_bit_changed(
     changed[len(data) // 2] ^= 1
     if data[-2:] != b"\0\0":  # which means that there is no checksum
         with pytest.raises(PduError):
-            Tail.of(bytes(changed))
+            Tail.parse(bytes(changed))
 
 
 @given(st.lists(st.integers(0, 2**16 - 1), min_size=10, max_size=10), st.integers(LOAD_BYTES, 9000))
@@ -96,7 +96,7 @@ def test_any_bytes_are_a_pdu_or_are_refused(data: bytes, kind: type[Setup], cut:
     """Noise, noise behind the right identifier, and a PDU of which the end is missing."""
     whole = sealed(kind().pack(), 0)
     for given_ in (data, whole[:2] + data, (whole[:2] + data).ljust(len(whole), b"\xff")[: len(whole)]):
-        for parse in (kind.parse, Load.parse, Tail.of):
+        for parse in (kind.parse, Load.parse, Tail.parse):
             try:
                 parse(given_)
             except PduError:
@@ -122,7 +122,7 @@ def test_fields_are_where_the_rfc_has_them() -> None:
 def test_keys_are_those_of_an_independent_implementation() -> None:
     """OpenSSL 3: `openssl kdf -keylen 64 -kdfopt mac:HMAC -kdfopt digest:SHA256 -kdfopt mode:COUNTER -kdfopt
     key:secret -kdfopt salt:UDPSTP -kdfopt info:1790000000 KBKDF`."""
-    keys = Keys.of(b"secret", 1_790_000_000)
+    keys = Keys.derive(b"secret", 1_790_000_000)
     assert (keys.client + keys.server).hex() == (
         "91d5fd4809faa74d6931f153d35731511dbf37f6fa7821328a240155b068ced7"
         "65199871547ee51f2ffc11e434a20b43cf6ea63459244d609c424bf7ce323d93"

@@ -46,7 +46,7 @@ class Contracts:
         """Requests for what is not granted, or only for the lesser half of its time."""
         return [self._request(kind) for kind in WANTED if self._renew_s.get(kind, now_s) <= now_s]
 
-    def take(self, terms: tuple[Term, ...], now_s: float) -> list[Term]:
+    def answer(self, terms: tuple[Term, ...], now_s: float) -> list[Term]:
         """What the master grants, refuses or cancels; returns what must be answered."""
         answers = []
         for term in terms:

@@ -215,7 +215,7 @@ class PtpClient:
         assert isinstance(message.body, Signals)
         if any(term.contract is Contract.GRANT for term in message.body.terms):
             self.port.master = self.port.master or message.source
-        if answers := self._contracts.take(message.body.terms, time.monotonic()):
+        if answers := self._contracts.answer(message.body.terms, time.monotonic()):
             self.port.signal(answers, message.source)
 
     def _take(self, message: Message, said: Announced) -> None:

@@ -33,7 +33,7 @@ class Check:
 
 def verify(target: str, simulated: bool, sizes: Sequence[int], duration_ns: int) -> Iterator[Check]:
     """Checks one after another. Raises EngineError if the instrument does not answer or a port has no link."""
-    instrument = Instrument.simulated_with(bare_cable(0.0), 1) if simulated else Instrument.at(target)
+    instrument = Instrument.simulated_with(bare_cable(0.0), 1) if simulated else Instrument.connect(target)
     try:
         yield Check("instrument", instrument.name, True)
         for port in (0, 1):

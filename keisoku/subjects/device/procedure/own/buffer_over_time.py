@@ -76,7 +76,7 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows += found
         remarks += said
     deviations = []
-    settings = setting.plan.of(BufferOverTimeSettings)
+    settings = setting.plan.settings_of(BufferOverTimeSettings)
     if settings.rate_fps is not None:
         deviations.append(phrase("published procedure: frames were sent at a given rate, not at the smallest gap"))
     if settings.trial_s < 100:
@@ -137,7 +137,7 @@ def first_drop(lost: Gaps, offered_fps: float) -> FirstDrop | None:
 def _hidden_ns(first: Piece, base_ns: float) -> float:
     """By how much latencies scatter above the least one before a queue that grows hides it; 0 where none grows from the
     beginning on."""
-    return max(0.0, first.fit.at(0.0) - base_ns) if first.meaning == "filling" else 0.0
+    return max(0.0, first.fit.predict(0.0) - base_ns) if first.meaning == "filling" else 0.0
 
 
 class _Sizing:
@@ -180,7 +180,7 @@ def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | No
     fit = piece.fit
     middle_s = (piece.start_s + piece.end_s) / 2
     # Of a queue that grows the line itself says how it grew.
-    level_ns = fit.at(middle_s)
+    level_ns = fit.predict(middle_s)
     start_ns = repeatability.of_start(level_ns, [sizing.samples]) if piece.meaning == "flat" else 0.0
     figures = {
         "start": _bend(start) if start else Quantity(value=piece.start_s, unit="s", bound="at most"),
@@ -255,7 +255,7 @@ def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at the smallest gap, or at the smallest one that the tester can send."""
-    settings = setting.plan.of(BufferOverTimeSettings)
+    settings = setting.plan.settings_of(BufferOverTimeSettings)
     rate = setting.fps(settings.rate_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0
     while True:

@@ -38,7 +38,7 @@ class CalibrateSettings(Settings):
 
 def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """Rows, one a size and load: 'offered' (frames/s), 'bias', 'repeat' and 'spread' (ns); see `calibration.bias`."""
-    settings = setting.plan.of(CalibrateSettings)
+    settings = setting.plan.settings_of(CalibrateSettings)
     rows = []
     for size in setting.plan.frame_bytes:
         maximum = yield from _maximum(setting, size)
@@ -58,7 +58,7 @@ def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
     line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     record = yield setting.trial(
-        phrase("maximum {size} byte", size=size), size, line, setting.plan.of(CalibrateSettings).trial_s
+        phrase("maximum {size} byte", size=size), size, line, setting.plan.settings_of(CalibrateSettings).trial_s
     )
     return reached_fps(record)
 
@@ -66,7 +66,7 @@ def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float
 def _trial(
     setting: Setting, size: int, rate: float, number: int, percent: float
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    trial_s = setting.plan.of(CalibrateSettings).trial_s
+    trial_s = setting.plan.settings_of(CalibrateSettings).trial_s
     trial = setting.trial(
         phrase("cable {percent:g} % {number}, {size} byte", percent=percent, number=number, size=size),
         size,
@@ -85,7 +85,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     assert low is not None and high is not None, "a negative latency on one clock is impossible"
     repeat = deviation(means)
     trial = records[0].trial
-    instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)
+    instrument = setting.bias.correction(trial.frame_bytes, trial.frames_per_second)
     others = instrument.of_mean if instrument else ()
     bias = budget.mean_with(means, "ns", phrase("repeatability of the trials' means"), others)
     return Row(
@@ -104,7 +104,7 @@ def _keep(plan: Plan, result: Result, capabilities: Capabilities) -> str | None:
     """Stores the calibration for later runs."""
     from keisoku.subjects.device.calibration.store import keep  # with clocks, which no help waits for
 
-    path = keep(result, capabilities, plan.of(CalibrateSettings).length_m) if result.rows else None
+    path = keep(result, capabilities, plan.settings_of(CalibrateSettings).length_m) if result.rows else None
     return None if path is None else phrase("calibration kept: {keep}", keep=path)
 
 

@@ -67,7 +67,7 @@ def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Counts are exact. Raises PlanError without a rate.
     """
-    settings, plan = setting.plan.of(ChangesSettings), setting.plan
+    settings, plan = setting.plan.settings_of(ChangesSettings), setting.plan
     rows, said, remarks = list[Row](), list[str](), list[str]()
     for size in plan.frame_bytes:
         line_fps = setting.line_fps(size)

@@ -73,7 +73,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found: dict[PortPair, dict[int, Drift]] = {}
     for size in setting.plan.frame_bytes:
         yield from _size(setting, size, rows, remarks, found)
-    plan, settings = setting.plan, setting.plan.of(ClockMismatchSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(ClockMismatchSettings)
     remarks += _between_sizes(setting, found)
     deviations = []
     if settings.trial_s < 60:
@@ -111,7 +111,7 @@ class _Load:
 def _size(
     setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
-    settings = setting.plan.of(ClockMismatchSettings)
+    settings = setting.plan.settings_of(ClockMismatchSettings)
     rate = setting.fps(settings.rate_fps, size) or known_throughput(setting, size)
     if rate is None:
         # Clocks differ by less than the margin that other searches keep below the line rate.
@@ -152,7 +152,7 @@ def _size(
 
 def _lowest_share(setting: Setting) -> float:
     """Of the line rate: lower loads are kept from it by something else than a clock, whatever the search's steps."""
-    return 1 - max(2 * setting.plan.of(ThroughputSettings).resolution_percent / 100, 5 * TOLERANCE_PPM * 1e-6)
+    return 1 - max(2 * setting.plan.settings_of(ThroughputSettings).resolution_percent / 100, 5 * TOLERANCE_PPM * 1e-6)
 
 
 def _load(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, _Load]:
@@ -179,7 +179,7 @@ def _invisible(setting: Setting, first: _Load) -> list[str]:
 
 
 def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.of(ClockMismatchSettings)
+    settings = setting.plan.settings_of(ClockMismatchSettings)
     records = []
     for number in range(1, settings.repetitions + 1):
         trial = setting.trial(

@@ -84,7 +84,7 @@ _BURSTS = tuple(2**power for power in range(9))
 
 def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and burst, with the figures of `FrameCost`."""
-    settings = setting.plan.of(CostSettings)
+    settings = setting.plan.settings_of(CostSettings)
     rows: list[Row] = []
     within: list[Row] = []
     remarks = []

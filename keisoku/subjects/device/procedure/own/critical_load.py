@@ -79,7 +79,7 @@ def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     All have 95 % credible intervals. A critical load beyond the highest or lowest load is a bound.
     """
-    settings = setting.plan.of(CriticalLoadSettings)
+    settings = setting.plan.settings_of(CriticalLoadSettings)
     rows, curves, remarks = [], [], deviations.ceiling(settings.ceiling_percent)
     for size in setting.plan.frame_bytes:
         found = _Estimation(setting, size)
@@ -108,7 +108,7 @@ class _Estimation:
 
     def __init__(self, setting: Setting, frame_bytes: int) -> None:
         self.setting, self.frame_bytes = setting, frame_bytes
-        self.settings = setting.plan.of(CriticalLoadSettings)
+        self.settings = setting.plan.settings_of(CriticalLoadSettings)
         self.most_fps = ceiling_fps(setting, frame_bytes, self.settings.ceiling_percent, self.settings.maximum_fps)
         least_fps = max(self.most_fps * LEAST_SHARE, LEAST_FRAMES / self.settings.trial_s)
         given_fps = setting.fps(self.settings.minimum_fps, frame_bytes)

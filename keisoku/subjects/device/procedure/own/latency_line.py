@@ -84,7 +84,7 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
     steps_ns: dict[float, float] = {}
     for record in sorted(steady, key=lambda record: record.trial.frame_bytes):
         x = float(record.trial.frame_bytes)
-        correction = setting.bias.at(record.trial.frame_bytes, record.offered_fps)
+        correction = setting.bias.correction(record.trial.frame_bytes, record.offered_fps)
         corrections.append(correction)
         bias_ns = correction.bias_ns if correction else 0.0
         points += [(x, sample - bias_ns) for sample in samples(record)]

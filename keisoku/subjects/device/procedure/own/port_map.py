@@ -63,11 +63,11 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     sizes = sorted(setting.plan.frame_bytes)
     for size in sizes:
         for way in ways:
-            way.records[size] = yield from tester.measure(way, size, setting.plan.of(PortMapSettings).trial_s)
+            way.records[size] = yield from tester.measure(way, size, setting.plan.settings_of(PortMapSettings).trial_s)
     compared = _Compared(setting, ways, sizes)
     groups = compared.groups(len(names))
     of_port = {port: number for number, group in enumerate(groups) for port in group}
-    if setting.plan.of(PortMapSettings).limits:
+    if setting.plan.settings_of(PortMapSettings).limits:
         guesses: dict[tuple[int, int], int] = {}
         for way in ways:
             kind = of_port[way.transmit], of_port[way.receive]
@@ -116,7 +116,7 @@ class _Tester:
         """A trial at the smallest gap, or the smallest one that the tester can send; repeated if the tester disturbed
         it."""
         setting = self.setting
-        line, asked = setting.line_fps(size), setting.fps(setting.plan.of(PortMapSettings).rate_fps, size)
+        line, asked = setting.line_fps(size), setting.fps(setting.plan.settings_of(PortMapSettings).rate_fps, size)
         wanted = min(asked or math.inf, line or math.inf)
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS
@@ -150,7 +150,7 @@ def _find_limit(
     tester: _Tester, way: _PortPair, sizes: Sequence[int], guess: int | None
 ) -> Generator[Trial, TrialRecord, None]:
     """By bisection, unless two trials confirm `guess`, the limit of another way of its class."""
-    seconds = tester.setting.plan.of(PortMapSettings).limit_trial_s
+    seconds = tester.setting.plan.settings_of(PortMapSettings).limit_trial_s
     passed = max((size for size in sizes if _passes(way.records[size])), default=0)
     failed = min((size for size in sizes if size > passed), default=None)
     largest = tester.setting.capabilities.max_frame_bytes or max(sizes)
@@ -209,7 +209,7 @@ class _Compared:
         found = []
         for size in self.sizes:
             record = way.records[size]
-            correction = setting.bias.at(size, record.offered_fps)
+            correction = setting.bias.correction(size, record.offered_fps)
             found.append(statistics.fmean(samples(record)) - (correction.bias_ns if correction else 0.0))
         return found
 
@@ -316,7 +316,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
     if way in compared.latency_ns:
         offset_ns = compared.latency_ns[way] - compared.inside_ns
         # The bias is the same on all ways and cancels; in simulated time only the timestamps' rounding is left.
-        correction = setting.bias.at(size, record.offered_fps)
+        correction = setting.bias.correction(size, record.offered_fps)
         stamps = correction.of_mean if correction is not None and setting.bias.exact else ()
         figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way], *stamps])
     figures |= _limit_figures([way])

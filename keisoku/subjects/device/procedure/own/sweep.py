@@ -126,7 +126,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
-    given = setting.plan.of(SweepSettings).rate_fps is not None
+    given = setting.plan.settings_of(SweepSettings).rate_fps is not None
     found = [phrase("published procedure: frames were sent at a given rate, not at the smallest gap")] if given else []
     lowered = [str(one.record.trial.frame_bytes) for one in measured if one.is_lowered]
     if lowered:
@@ -145,7 +145,11 @@ def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Measured]:
     """At the smallest gap; again at a lower load if frames queue up there because two clocks differ."""
     first = record = yield from _trial(setting, size, phrase("sweep {size} byte", size=size), _rate(setting, size))
-    if setting.plan.of(SweepSettings).rate_fps is not None or setting.line_fps(size) is None or not first.valid:
+    if (
+        setting.plan.settings_of(SweepSettings).rate_fps is not None
+        or setting.line_fps(size) is None
+        or not first.valid
+    ):
         return _Measured(first, first)
     for _ in range(LOWERED):
         excess_ppm = _excess_ppm(record)
@@ -179,13 +183,13 @@ def _excess_ppm(record: TrialRecord) -> float:
 
 
 def _rate(setting: Setting, size: int) -> float:
-    given = setting.fps(setting.plan.of(SweepSettings).rate_fps, size)
+    given = setting.fps(setting.plan.settings_of(SweepSettings).rate_fps, size)
     return given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
 
 
 def _trial(setting: Setting, size: int, purpose: str, rate: float) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at this rate, or at the highest one that the tester can send."""
-    settings = setting.plan.of(SweepSettings)
+    settings = setting.plan.settings_of(SweepSettings)
     while True:
         record = yield setting.latency_trial(
             purpose,

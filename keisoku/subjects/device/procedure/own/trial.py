@@ -46,7 +46,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     tester disturbed has no figures, but a remark with the reason. Raises PlanError for a link without a rate if no load
     is given.
     """
-    settings = setting.plan.of(TrialSettings)
+    settings = setting.plan.settings_of(TrialSettings)
     rows = []
     for size in setting.plan.frame_bytes:
         line_fps = setting.line_fps(size)

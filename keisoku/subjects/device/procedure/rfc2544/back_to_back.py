@@ -82,7 +82,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     A size whose throughput is the maximum rate has no figures: no burst fills a buffer then (RFC 9004 §6.1).
     """
-    settings = setting.plan.of(BackToBackSettings)
+    settings = setting.plan.settings_of(BackToBackSettings)
     rows, bounded = [], {}
     for size in setting.plan.frame_bytes:
         throughput, above = yield from _throughput(setting, size)
@@ -143,7 +143,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
     if rates.throughput == 0:
         return NO_LOAD_PASSES
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
-    resolution = setting.plan.of(ThroughputSettings).resolution_percent / 100
+    resolution = setting.plan.settings_of(ThroughputSettings).resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
         return phrase("buffer not exercised: the throughput is the maximum rate")
     return ""
@@ -151,7 +151,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
 
 def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
     """The longest clean burst; None if the tester disturbed every repetition of a trial."""
-    settings = setting.plan.of(BackToBackSettings)
+    settings = setting.plan.settings_of(BackToBackSettings)
     limit = max(1, int(settings.limit_s * rates.maximum))
     passed, failed = 0, limit + settings.step_frames + 1  # nothing has failed yet
     frames = min(limit, ceil(FIRST_S * rates.maximum))
@@ -178,7 +178,7 @@ def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[
 def _burst(
     setting: Setting, size: int, frames: int, rates: _Rates, test: int
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.of(BackToBackSettings)
+    settings = setting.plan.settings_of(BackToBackSettings)
     seconds = frames / rates.maximum
     trial = setting.trial(
         phrase(
@@ -220,7 +220,7 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
             remark=phrase("the tester could not send a burst at the maximum rate reliably"),
         )
     lengths = [longest.frames for longest in found]
-    settings = setting.plan.of(BackToBackSettings)
+    settings = setting.plan.settings_of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
     scattered = len(lengths) > 1
     scatter = expanded(budget.standard_uncertainty(budget.repeatability("repeatability", lengths)))
@@ -231,7 +231,7 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
         "burst_max": observed(Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1)),
         "implied_buffer": _implied(average, uncertainty, rates, setting.bias.exact),
         "corrected_buffer": _corrected(
-            average, uncertainty, rates, setting.bias.exact, setting.plan.of(ThroughputSettings).trial_s
+            average, uncertainty, rates, setting.bias.exact, setting.plan.settings_of(ThroughputSettings).trial_s
         ),
         "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
     }
@@ -288,7 +288,7 @@ def _corrected(burst: float, uncertainty: float | None, rates: _Rates, exact: bo
 
 def deviations_of(plan: Plan) -> list[str]:
     """RFC 2544 §26.4 and RFC 9004 §6.2, which asks for waits longer than 2 s after bursts longer than 2 s."""
-    used = plan.of(BackToBackSettings)
+    used = plan.settings_of(BackToBackSettings)
     found = searched(plan)
     if used.repetitions < BackToBackSettings().repetitions:
         found.append(

@@ -90,8 +90,10 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     remarks = []
     below: list[int] = []
     calmed: list[int] = []
-    given = setting.plan.of(LatencySettings).rate_fps
-    calms = given is None and setting.plan.of(LatencySettings).calms and "cost" in setting.capabilities.abilities
+    given = setting.plan.settings_of(LatencySettings).rate_fps
+    calms = (
+        given is None and setting.plan.settings_of(LatencySettings).calms and "cost" in setting.capabilities.abilities
+    )
 
     def row(size: int, first: float) -> Generator[Trial, TrialRecord, Row]:
         calm = calms and _is_bound(setting, size)
@@ -139,7 +141,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.of(LatencySettings)
+    settings = setting.plan.settings_of(LatencySettings)
     tag = round(rate * settings.tag_after_s)
     records = []
     for number in range(1, settings.repetitions + 1):
@@ -171,7 +173,7 @@ def _is_bound(setting: Setting, size: int) -> bool:
 
 def _out_of_time(setting: Setting) -> bool:
     """Whether the trials of another load do not fit the plan's time."""
-    settings, within_s = setting.plan.of(LatencySettings), setting.plan.within_s
+    settings, within_s = setting.plan.settings_of(LatencySettings), setting.plan.within_s
     return within_s is not None and within_s - setting.spent.seconds < 2 * settings.trial_s * settings.repetitions
 
 
@@ -236,7 +238,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 
 def deviations_of(plan: Plan) -> list[str]:
     """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
-    used, standard = plan.of(LatencySettings), LatencySettings()
+    used, standard = plan.settings_of(LatencySettings), LatencySettings()
     found = [FIFO]
     found += short("§26.2", phrase("the stream"), used.trial_s, standard.trial_s)
     if used.tag_after_s < standard.tag_after_s:

@@ -57,7 +57,7 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     with suppress(NoMoreTrials):
         for size in plan.frame_bytes:
-            given = setting.fps(plan.of(LossSettings).maximum_fps, size)
+            given = setting.fps(plan.settings_of(LossSettings).maximum_fps, size)
             maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
             reached, first = yield from _reachable(setting, size, maximum)
             if reached < maximum:
@@ -83,14 +83,14 @@ def _reachable(
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord | None]]:
     """The most the tester can offer up to `maximum`, and the trial at 100 % if that is `maximum` itself."""
     if maximum >= CEILING_WITHOUT_LINK_FPS:
-        return (yield from maximum_rate(setting, size, setting.plan.of(LossSettings).trial_s))[0], None
+        return (yield from maximum_rate(setting, size, setting.plan.settings_of(LossSettings).trial_s))[0], None
     record = yield _step(setting, size, maximum, 100)
     if record.valid:
         return maximum, record
     while beyond_tester(record):
         maximum = reached_fps(record)
         record = yield setting.trial(
-            phrase("maximum {size} byte", size=size), size, maximum, setting.plan.of(LossSettings).trial_s
+            phrase("maximum {size} byte", size=size), size, maximum, setting.plan.settings_of(LossSettings).trial_s
         )
     return maximum, None
 
@@ -111,7 +111,7 @@ def _steps(
             record = yield _step(setting, size, maximum, percent)
         rows.append(_row(record, percent))
         clean = clean + 1 if record.valid and record.loss_ratio == 0 else 0
-        percent = round(percent - setting.plan.of(LossSettings).step_percent, 9)
+        percent = round(percent - setting.plan.settings_of(LossSettings).step_percent, 9)
 
 
 def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
@@ -119,7 +119,7 @@ def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
         phrase("{percent:g} % {size} byte", percent=percent, size=size),
         size,
         maximum * percent / 100,
-        setting.plan.of(LossSettings).trial_s,
+        setting.plan.settings_of(LossSettings).trial_s,
     )
 
 
@@ -138,8 +138,8 @@ def _row(record: TrialRecord, percent: float) -> Row:
 
 def deviations_of(plan: Plan) -> list[str]:
     """RFC 2544 §24 and §26.3."""
-    found = short("§24", phrase("each trial"), plan.of(LossSettings).trial_s, LossSettings().trial_s)
-    maximum_fps = plan.of(LossSettings).maximum_fps
+    found = short("§24", phrase("each trial"), plan.settings_of(LossSettings).trial_s, LossSettings().trial_s)
+    maximum_fps = plan.settings_of(LossSettings).maximum_fps
     if maximum_fps is not None:
         if isinstance(maximum_fps, LinePercent):
             asked: str = phrase("{maximum_fps} of the line", maximum_fps=maximum_fps)

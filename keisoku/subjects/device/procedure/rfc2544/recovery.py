@@ -61,7 +61,7 @@ class _Recovery:
 
 def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'recovery' (mean, ns), 'throughput' and 'offered' (the overload), frames/s, 'tests'."""
-    settings = setting.plan.of(RecoverySettings)
+    settings = setting.plan.settings_of(RecoverySettings)
     bounded = {}
 
     def row(size: int, throughput: float) -> Generator[Trial, TrialRecord, Row]:
@@ -99,7 +99,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(
     setting: Setting, size: int, overload: float, number: int
 ) -> Generator[Trial, TrialRecord, _Recovery | None]:
-    settings = setting.plan.of(RecoverySettings)
+    settings = setting.plan.settings_of(RecoverySettings)
     step_ns, watch_ns = (round(seconds * NS_PER_S) for seconds in (settings.overload_s, settings.watch_s))
     ways = setting.plan.pairs()
     of_port = Counter(transmit for transmit, _ in ways)
@@ -177,14 +177,14 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
-    repetitions = setting.plan.of(RecoverySettings).repetitions
+    repetitions = setting.plan.settings_of(RecoverySettings).repetitions
     return row_of_trials([one.record for one in found], figures, remarks, repetitions)
 
 
 def deviations_of(plan: Plan) -> list[str]:
     """RFC 2544 §26.5."""
     found = []
-    used_s, wanted_s = plan.of(RecoverySettings).overload_s, RecoverySettings().overload_s
+    used_s, wanted_s = plan.settings_of(RecoverySettings).overload_s, RecoverySettings().overload_s
     if used_s < wanted_s:
         found.append(
             phrase(
@@ -193,7 +193,7 @@ def deviations_of(plan: Plan) -> list[str]:
                 wanted_s=wanted_s,
             )
         )
-    if plan.of(RecoverySettings).rate_fps is not None:
+    if plan.settings_of(RecoverySettings).rate_fps is not None:
         found.append(phrase("RFC 2544 §26.5: the throughput was given, not determined first"))
     return found
 

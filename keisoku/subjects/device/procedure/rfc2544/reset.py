@@ -70,7 +70,7 @@ class _Outage:
 def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, each figure the mean of the trials: 'reset_by_loss' and 'reset_by_stamps' (ns), 'lost'
     (frames), 'offered' (frames/s), 'tests'."""
-    settings = setting.plan.of(ResetSettings)
+    settings = setting.plan.settings_of(ResetSettings)
     by_hand = setting.capabilities.resets == "by hand"
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
@@ -106,7 +106,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(
     setting: Setting, size: int, rate: float, number: int, by_hand: bool
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.of(ResetSettings)
+    settings = setting.plan.settings_of(ResetSettings)
     purpose = phrase(
         "reset {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
     )
@@ -126,7 +126,7 @@ def _outage(setting: Setting, record: TrialRecord) -> _Outage:
     lost = sent.offered_frames - tracked.forwarded_frames
     rate = record.offered_fps * len(record.facts.transmitters)
     gaps = [gap for stream in record.facts.streams for gap in stream.tracked.lost]
-    stable_ns = setting.plan.of(ResetSettings).stable_s * NS_PER_S
+    stable_ns = setting.plan.settings_of(ResetSettings).stable_s * NS_PER_S
     early = any((gap.before_ns or sent.last_sent_ns) < stable_ns for gap in gaps)
     by_loss_ns = lost / rate * NS_PER_S
     gap_ns = len(record.facts.streams) / rate * NS_PER_S
@@ -165,7 +165,7 @@ def _span_ns(gap: Gap, end_ns: int) -> float:
 
 
 def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
-    settings = setting.plan.of(ResetSettings)
+    settings = setting.plan.settings_of(ResetSettings)
     if not found:
         return Row(frame_bytes=size, figures={}, remark=phrase("the tester could not offer the load reliably"))
     back = [one for one in found if one.stamps_ns is not None]
@@ -222,7 +222,7 @@ def _mean(values: list[float], unit: str, gap: float, unsure: float = 0.0) -> Qu
 def deviations_of(plan: Plan) -> list[str]:
     """RFC 6201 §4."""
     found = []
-    used_s, wanted_s = plan.of(ResetSettings).stable_s, ResetSettings().stable_s
+    used_s, wanted_s = plan.settings_of(ResetSettings).stable_s, ResetSettings().stable_s
     if used_s < wanted_s:
         found.append(
             phrase(
@@ -231,7 +231,7 @@ def deviations_of(plan: Plan) -> list[str]:
                 wanted_s=wanted_s,
             )
         )
-    if plan.of(ResetSettings).rate_fps is not None:
+    if plan.settings_of(ResetSettings).rate_fps is not None:
         found.append(phrase("RFC 6201 §4: the load was given, not the throughput"))
     return found
 

@@ -73,14 +73,14 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
-        remarks=deviations.ceiling(plan.of(ThroughputSettings).ceiling_percent) + remarks,
+        remarks=deviations.ceiling(plan.settings_of(ThroughputSettings).ceiling_percent) + remarks,
     )
 
 
 def _with_latency(setting: Setting, row: Row, fps: float, until_s: float) -> Generator[Trial, TrialRecord, Row]:
     """The row with the mean latency at a low load, of one short trial, if a load of `fps` has passed and there is time
     until `until_s`, in seconds that the method has spent. It is no part of RFC 2544."""
-    settings, size, low_fps = setting.plan.of(ThroughputSettings), row.frame_bytes or 0, LOW * fps
+    settings, size, low_fps = setting.plan.settings_of(ThroughputSettings), row.frame_bytes or 0, LOW * fps
     if settings.paired or low_fps * settings.trial_s < 1:
         return row
     trial = setting.latency_trial(
@@ -112,7 +112,7 @@ def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialReco
         row = rows[place]
         found = known.get(row.frame_bytes, {})
         if "cost" not in found and place in (bounded[0], bounded[-1]) and _has_time(setting):
-            fewer = PAIRED if plan.of(ThroughputSettings).paired else {}
+            fewer = PAIRED if plan.settings_of(ThroughputSettings).paired else {}
             measured = FrameCost(BatchLoad(size=row.frame_bytes or 0, **fewer))
             yield from measured.measure(setting)
             found = measured.figures()

@@ -32,7 +32,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.of(AddressCachingSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(AddressCachingSettings)
     least = least_learning_fps(settings, settings.most_addresses)
     if settings.learning_fps <= least:
         raise PlanError(
@@ -99,10 +99,10 @@ def _slowly(
     """The smallest number of addresses that was not learned, once more at a lower rate, where the device has known more
     addresses at once than that: then its table is no reason for the failure. None if there is no such doubt."""
     failed = min((one.addresses for one in seen if one.learned is False), default=None)
-    most = max(seen, key=lambda one: one.known)
-    if failed is None or most.known <= max(low, failed):
+    most = max(seen, key=lambda one: one.known_addresses)
+    if failed is None or most.known_addresses <= max(low, failed):
         return None
-    share = most.known / most.addresses
+    share = most.known_addresses / most.addresses
     fps = max(1.05 * least_learning_fps(settings, failed), SLOWER * share * settings.learning_fps)
     if fps >= settings.learning_fps:
         return None
@@ -115,14 +115,16 @@ def _row(
     # Learning frames taught the device the tester's own address at each port as well.
     own = len(setting.plan.port_fields())
     passed = [one.record.index for one in seen if one.addresses == addresses]
-    count = _at_least if addresses == setting.plan.of(AddressCachingSettings).most_addresses else _count
+    count = _at_least if addresses == setting.plan.settings_of(AddressCachingSettings).most_addresses else _count
     figures = {"addresses": count(addresses), "table": count(addresses + own)} if addresses else {}
     remark = "" if addresses else phrase("no address was learned")
     if again is not None:
-        most = max(seen, key=lambda one: one.known)
+        most = max(seen, key=lambda one: one.known_addresses)
         fps = most.record.trial.frames_per_second
         if again.learned:
-            figures = {name: _at_least(most.known + more) for name, more in (("addresses", 0), ("table", own))}
+            figures = {
+                name: _at_least(most.known_addresses + more) for name, more in (("addresses", 0), ("table", own))
+            }
             remark = phrase(
                 "the device learns more slowly than {rate:g} addresses/s: it did not learn "
                 "{addresses} addresses at this rate, but at {lower:.3g} addresses/s, and it has "
@@ -130,13 +132,13 @@ def _row(
                 rate=fps,
                 addresses=again.addresses,
                 lower=again.record.trial.frames_per_second,
-                known=most.known,
+                known=most.known_addresses,
             )
         else:
             remark = phrase(
                 "the device has known {known} of {addresses} addresses at once, but not every one of "
                 "{fewer}, at a lower rate neither: places in its table depend on the addresses",
-                known=most.known,
+                known=most.known_addresses,
                 addresses=most.addresses,
                 fewer=again.addresses,
             )

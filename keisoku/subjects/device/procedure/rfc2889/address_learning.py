@@ -34,7 +34,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.of(AddressLearningSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(AddressLearningSettings)
     addresses = settings.addresses or _capacity(setting) or ADDRESSES
     least = least_learning_fps(settings, addresses)
     rows: list[Row] = []
@@ -98,7 +98,7 @@ def _nothing(seen: Sequence[AddressOutcome]) -> str:
     """Why no rate passed: a table that is too small holds as many addresses at each."""
     remark = phrase("at no rate were all addresses learned")
     failed = [one for one in seen if one.learned is False]
-    known = [one.known for one in failed]
+    known = [one.known_addresses for one in failed]
     if len(failed) > 1 and max(known) and max(known) - min(known) <= SAME * max(known):
         remark += phrase(
             ", and at each the device knew {known} of {addresses}: its table may hold no more",

@@ -46,7 +46,7 @@ class AddressOutcome:
         return sum(one.misdirected_frames for one in monitors)
 
     @property
-    def known(self) -> int:
+    def known_addresses(self) -> int:
         """How many of the addresses the device knew: frames to the others reached every monitoring port."""
         monitors = (one for one in self.record.facts.receivers if one.port not in (LEARNING, TEST))
         return max(0, self.addresses - max((one.misdirected_frames for one in monitors), default=0))

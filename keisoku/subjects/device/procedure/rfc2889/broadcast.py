@@ -28,7 +28,7 @@ LATENCY = phrase("RFC 2889 §5.10.3: latency is that of every frame at the throu
 
 def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s sent), then a row a port with 'loss' (%), 'min', 'mean', 'max' (ns)."""
-    plan, settings = setting.plan, setting.plan.of(BroadcastSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(BroadcastSettings)
     others = len(plan.port_fields()) - 1
     flows = tuple(
         Flow(transmit=0, receive=port, share=1 / others, modify=(BROADCAST,)) for port in range(1, others + 1)

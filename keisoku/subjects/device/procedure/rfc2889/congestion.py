@@ -27,7 +27,7 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'uncongested_rate' and 'congested_rate'
     (frames/s, §5.5.4), 'load' (% of the intended load that the device let the tester send), 'offered' (frames/s, mean
     of all sending ports), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
-    plan, settings = setting.plan, setting.plan.of(CongestionSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(CongestionSettings)
     blocks = range(0, len(plan.port_fields()), _BLOCK)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.5", settings.trial_s)

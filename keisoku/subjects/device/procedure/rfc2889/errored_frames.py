@@ -30,7 +30,7 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the tester's port cannot send a frame above the device's maximum.
     """
-    plan, settings = setting.plan, setting.plan.of(ErroredFramesSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(ErroredFramesSettings)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
     left_out = [error for error in get_args(Error) if error not in settings.errors]
@@ -64,7 +64,7 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
         return (LEAST_BYTES - 1,)
     if error != "oversize":
         return setting.plan.frame_bytes
-    size = setting.plan.of(ErroredFramesSettings).largest_bytes + 1
+    size = setting.plan.settings_of(ErroredFramesSettings).largest_bytes + 1
     most = setting.capabilities.max_frame_bytes
     if most is not None and size > most:
         raise PlanError(

@@ -29,7 +29,7 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError for a link of no known rate, which has no inter-frame gap.
     """
-    plan, settings = setting.plan, setting.plan.of(ForwardPressureSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(ForwardPressureSettings)
     speed = setting.capabilities.link_bits_per_second
     if speed is None:
         raise PlanError("ports", "a link without a rate has no inter-frame gap", "use ports of a known rate")

@@ -33,7 +33,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' and 'offered' (the MOL) of a port, 'frmol' and 'mfr' of all ports, the latter at
     'mfr_load' (%) and 'mfr_offered' of a port; then a row a load with 'load' (%), 'offered', 'forwarding_rate', 'loss'
     (%) and 'flooded' (frames)."""
-    plan, settings = setting.plan, setting.plan.of(ForwardingSettings)
+    plan, settings = setting.plan, setting.plan.settings_of(ForwardingSettings)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5", settings.trial_s)
     for size in plan.frame_bytes:
@@ -60,7 +60,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 def _for_search(setting: Setting, maximum: float) -> Setting:
     """The setting with the values that the throughput search reads."""
-    own = setting.plan.of(ForwardingSettings)
+    own = setting.plan.settings_of(ForwardingSettings)
     settings = ThroughputSettings(trial_s=own.trial_s, resolution_percent=own.resolution_percent, maximum_fps=maximum)
     return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))
 

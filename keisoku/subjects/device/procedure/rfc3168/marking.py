@@ -83,7 +83,7 @@ def marking(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     queue that a frame met. 'marked' (%) of a length of the queue.
     Raises PlanError for a tester that does not see marks, and for a link without a rate if no maximum is given.
     """
-    settings = setting.plan.of(MarkingSettings)
+    settings = setting.plan.settings_of(MarkingSettings)
     count = rfc8239.ports(setting, 2, "marking")
     if settings.mark != "loss" and "marks" not in setting.capabilities.abilities:
         what = "CE" if settings.mark == "ce" else "the class"
@@ -130,7 +130,7 @@ class _Queue:
 
     @property
     def settings(self) -> MarkingSettings:
-        return self.setting.plan.of(MarkingSettings)
+        return self.setting.plan.settings_of(MarkingSettings)
 
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
         """All trials and rows; from the first one again where the queue did not rise as the rate of the output said."""

@@ -55,7 +55,7 @@ class GroupOutcome:
 
 def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'groups', then a row a trial with groups 'offered', 'forwarded' and 'flooded'."""
-    settings = setting.plan.of(GroupCapacitySettings)
+    settings = setting.plan.settings_of(GroupCapacitySettings)
     rows: list[Row] = []
     for size in group_flows.sizes(setting, settings.protocol):
         seen: list[GroupOutcome] = []
@@ -86,7 +86,7 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _trial(setting: Setting, size: int, groups: int) -> Trial:
-    settings = setting.plan.of(GroupCapacitySettings)
+    settings = setting.plan.settings_of(GroupCapacitySettings)
     ports = group_flows.receivers(setting)
     joining = ports[:-1] or ports
     data_ns = round((groups / settings.join_fps + settings.settle_s) * NS_PER_S)

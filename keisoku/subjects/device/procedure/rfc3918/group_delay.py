@@ -77,7 +77,7 @@ def group_delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if all receivers have joined before.
     """
-    settings = setting.plan.of(GroupDelaySettings)
+    settings = setting.plan.settings_of(GroupDelaySettings)
     if settings.known and len(group_flows.receivers(setting)) < 2:
         problem = "the last port is the one that has joined the groups before, and no other one receives"
         raise PlanError("group_delay.known", problem, "use three ports or more")
@@ -133,7 +133,7 @@ def _late_ns(transmitter: Transmitter) -> int:
 
 
 def _trial(setting: Setting, size: int, number: int) -> Trial:
-    settings, ports = setting.plan.of(GroupDelaySettings), group_flows.receivers(setting)
+    settings, ports = setting.plan.settings_of(GroupDelaySettings), group_flows.receivers(setting)
     spacing_fps, fps = 1 / settings.spacing_s, settings.group_fps * settings.groups
     measured = measured_ports(settings, ports)
     quiet_s = settings.quiet_s + (_TURN * number) % 1 / settings.group_fps
@@ -245,7 +245,7 @@ def _stay(branch: Branch, join_ns: float, leave_ns: float, late_ns: float, frame
 
 
 def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord]) -> Row:
-    settings = setting.plan.of(GroupDelaySettings)
+    settings = setting.plan.settings_of(GroupDelaySettings)
     good = [record for record in records if record.valid and not group_flows.sent_messages(record)]
     every = [stay for record in good for stay in stays(settings, record)]
     found = [stay for stay in every if stay.port == port]

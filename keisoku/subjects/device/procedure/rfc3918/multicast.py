@@ -45,7 +45,7 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """For each size, number of groups and share of unicast frames a row of all ports: 'throughput' (frames/s sent),
     'aggregated' (frames/s received by all ports together), 'loss_at_maximum' (%); then a row a port at the throughput:
     'loss', 'unicast_loss' (%), 'min', 'mean', 'max' (ns)."""
-    settings = setting.plan.of(MulticastSettings)
+    settings = setting.plan.settings_of(MulticastSettings)
     rows: list[Row] = []
     found: list[str] = []
     for size in group_flows.sizes(setting, settings.protocol):
@@ -95,7 +95,7 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
-    settings, ports = setting.plan.of(MulticastSettings), group_flows.receivers(setting)
+    settings, ports = setting.plan.settings_of(MulticastSettings), group_flows.receivers(setting)
     start_ns = round((case.groups / settings.join_fps + settings.settle_s) * NS_PER_S)
     data_ns = round(settings.trial_s * NS_PER_S)
     unicast = case.unicast_percent / 100

@@ -56,7 +56,7 @@ class Window:
     """Of the sending."""
     interval_ns: int
 
-    def of(self, code: int) -> list[StreamFacts]:
+    def streams_of(self, code: int) -> list[StreamFacts]:
         """The streams of a class."""
         return [stream for part, stream in zip(self.parts, self.streams, strict=True) if part.code == code]
 
@@ -64,7 +64,7 @@ class Window:
         """Frames of a class that arrived in each whole interval of the sending, after a share of its time."""
         first_ns = self.start_ns + from_share * (self.end_ns - self.start_ns)
         counts: dict[int, int] = {}
-        for stream in self.of(code):
+        for stream in self.streams_of(code):
             for interval in stream.tracked.series:
                 counts[interval.start_ns] = counts.get(interval.start_ns, 0) + interval.forwarded_frames
         inside = range(

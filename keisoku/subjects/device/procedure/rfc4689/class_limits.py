@@ -46,7 +46,7 @@ def limit(window: Window, code: int, counted_bytes: int, least_ns: float | None 
 
     `least_ns` is the latency without a queue where it is known from elsewhere.
     """
-    streams = window.of(code)
+    streams = window.streams_of(code)
     seen = [stream.tracked.latency for stream in streams if stream.tracked.latency is not None]
     served = window.served(code, 0.5)
     if not seen or not sum(served):

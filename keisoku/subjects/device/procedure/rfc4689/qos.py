@@ -65,7 +65,7 @@ def qos(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the levels before leave).
     Raises PlanError for a link without a rate if no maximum is given.
     """
-    settings = setting.plan.of(QosSettings)
+    settings = setting.plan.settings_of(QosSettings)
     count = rfc8239.ports(setting, 2, "qos")
     if setting.capabilities.link_bits_per_second is None and settings.maximum_fps is None:
         problem = "the link has no rate, so a tester would send as fast as it can"
@@ -110,7 +110,7 @@ class _Classes:
 
     @property
     def settings(self) -> QosSettings:
-        return self.setting.plan.of(QosSettings)
+        return self.setting.plan.settings_of(QosSettings)
 
     @property
     def counted_bytes(self) -> int:

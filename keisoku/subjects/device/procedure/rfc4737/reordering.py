@@ -48,7 +48,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     The distributions (extents, late times, gaps, RD and RBD) are in each trial's record.
     """
-    settings = setting.plan.of(ReorderingSettings)
+    settings = setting.plan.settings_of(ReorderingSettings)
     rows: list[Row] = []
     remarks: list[str] = []
     for size in setting.plan.frame_bytes:
@@ -87,7 +87,7 @@ def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Gener
             phrase("reordering at {percent:g} %, {size} byte", percent=percent, size=size),
             size,
             maximum * percent / 100,
-            setting.plan.of(ReorderingSettings).trial_s,
+            setting.plan.settings_of(ReorderingSettings).trial_s,
         )
         if record.valid or beyond_tester(record):
             break
@@ -159,7 +159,7 @@ def _most(value: int, unit: str) -> Quantity:
 
 def _time(setting: Setting, value_ns: float, record: TrialRecord, own_ns: float = 0.0) -> Quantity:
     """A time between two frames at one receiver: the bias cancels. `own_ns` is its own standard error (k = 1)."""
-    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
+    correction = setting.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
     uncertainty = None if correction is None else 2 * math.hypot(2**0.5 * correction.frame_ns, own_ns)
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
 
@@ -207,7 +207,7 @@ def _at(n_reordered: list[int], degree: int) -> int:
 
 
 def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.of(ReorderingSettings), ReorderingSettings()
+    used, standard = setting.plan.settings_of(ReorderingSettings), ReorderingSettings()
     found = [phrase("RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads")]
     if used.trial_s < standard.trial_s:
         found.append(

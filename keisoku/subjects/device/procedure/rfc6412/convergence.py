@@ -58,7 +58,7 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError for a pacing that is not constant.
     """
-    settings, rows = setting.plan.of(ConvergenceSettings), []
+    settings, rows = setting.plan.settings_of(ConvergenceSettings), []
     without: list[str] = []
     if any(content.pacing != Constant() for content in setting.plan.contents()):
         problem = "interruptions are known to the time between two frames, which must be constant"
@@ -218,7 +218,7 @@ def _remarks(reach: Reach) -> list[str]:
                 count=away,
             )
         )
-    if run_together := sum(outage.joined for impact in affected for outage in impact.outages):
+    if run_together := sum(outage.is_intermittent for impact in affected for outage in impact.outages):
         found.append(
             plural(
                 "{count} interruption was joined with others, because there were too many for the record",
@@ -248,7 +248,7 @@ def _figures(record: TrialRecord, reach: Reach, stop: Between | None) -> dict[st
         figures["convergence_median"] = _time(_median(times))
         figures["convergence"] = _time(_largest(times))
     start = reach.moment or NOTHING
-    derived = rate_derived_ns(record, start, stop or Between.of(math.inf, math.inf))
+    derived = rate_derived_ns(record, start, stop or Between.from_ends(math.inf, math.inf))
     if derived is not None:
         figures["rate_derived"] = _time(derived)
     lost = sum(impact.lost for impact in impacts)
@@ -312,7 +312,7 @@ def _without_event(result: Result) -> list[str]:
 
 
 def _check(plan: Plan, capabilities: Capabilities) -> None:
-    plan.of(ConvergenceSettings).check(capabilities)
+    plan.settings_of(ConvergenceSettings).check(capabilities)
 
 
 def _from_afar(settings: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ _FIGURES = {"typical": 50.0, "worst_case": 99.9}
 
 def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'typical' and 'worst_case' (ns), medians of all trials, each with '_p1' and '_p99' of them."""
-    settings = setting.plan.of(DelaySettings)
+    settings = setting.plan.settings_of(DelaySettings)
     found = _deviations(setting)
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
@@ -96,7 +96,7 @@ def _tagged(record: TrialRecord) -> int:
 
 
 def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.of(DelaySettings), DelaySettings()
+    used, standard = setting.plan.settings_of(DelaySettings), DelaySettings()
     found = [deviations.FIFO]
     found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     if used.tag_after_s < standard.tag_after_s:

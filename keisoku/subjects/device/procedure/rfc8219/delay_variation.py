@@ -30,7 +30,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     IPDV keeps its sign: its distribution is in each trial's record.
     """
-    used, standard = setting.plan.of(DelayVariationSettings), DelayVariationSettings()
+    used, standard = setting.plan.settings_of(DelayVariationSettings), DelayVariationSettings()
     found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:

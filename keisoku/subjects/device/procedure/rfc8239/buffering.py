@@ -63,7 +63,7 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the output is exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions
     (§3.3).
     """
-    settings = setting.plan.of(BufferingSettings)
+    settings = setting.plan.settings_of(BufferingSettings)
     count = rfc8239.ports(setting, 3, "buffering")
     cases = _cases(setting, count)
     rows: list[Row] = []
@@ -86,7 +86,7 @@ class _Congestion:
 
     def __init__(self, setting: Setting, frame_bytes: int, case: _Case, full: FullRate) -> None:
         self.setting, self.frame_bytes, self.case, self.full = setting, frame_bytes, case, full
-        settings = setting.plan.of(BufferingSettings)
+        settings = setting.plan.settings_of(BufferingSettings)
         self.extra_fps = full.fps * settings.oversubscription_percent / 100
         self.most = max(1, int(self.extra_fps * settings.limit_s))
         self.alone: Unqueued | None = None
@@ -106,7 +106,7 @@ class _Congestion:
             longest = yield from self._fill(output)
             if longest is not None:
                 long[output] = longest
-        for number in range(self.setting.plan.of(BufferingSettings).repetitions):
+        for number in range(self.setting.plan.settings_of(BufferingSettings).repetitions):
             if number:
                 self.trials = {}
             for output, longest in long.items():
@@ -139,7 +139,7 @@ class _Congestion:
             held = yield from self._held(frames, output)
             return None if held is None else held.frames < reached
 
-        step = self.setting.plan.of(BufferingSettings).step_frames
+        step = self.setting.plan.settings_of(BufferingSettings).step_frames
         known = found.inflections[-1] if found.inflections else None
         first = known.passed if known and known.passed else longest // 2
         bracket = yield from search_frames(grows, first, longest, step, step if known else max(1, longest // 4))
@@ -214,7 +214,7 @@ class _Congestion:
 
 def _cases(setting: Setting, count: int) -> list[_Case]:
     """RFC 8239 §3.2 procedures 2), 3) and 4)."""
-    settings = setting.plan.of(BufferingSettings)
+    settings = setting.plan.settings_of(BufferingSettings)
     line, extra = settings.load_percent / 100, settings.oversubscription_percent / 100
     turns = rfc8239.outputs(count, settings.outputs)
     found = []
@@ -250,7 +250,7 @@ def _cases(setting: Setting, count: int) -> list[_Case]:
 
 
 def _deviations(setting: Setting, count: int) -> list[str]:
-    settings = setting.plan.of(BufferingSettings)
+    settings = setting.plan.settings_of(BufferingSettings)
     found = [phrase("RFC 8239 §3.2: unicast frames of DSCP 0 only; no multicast, no other class of service")]
     if settings.oversubscription_percent != 1:
         found.append(

@@ -32,7 +32,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     nothing slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum
     latency.
     """
-    settings = setting.plan.of(HeadOfLineSettings)
+    settings = setting.plan.settings_of(HeadOfLineSettings)
     count = rfc8239.ports(setting, 4, "head_of_line")
     rows: list[Row] = []
     rates: list[FullRate] = []

@@ -38,7 +38,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     (RFC 8238 §7). 'min', 'mean', 'p99' and 'max' (ns): latency of every frame. 'loss' (%).
     Raises PlanError if no sender is left for bursts.
     """
-    settings = setting.plan.of(IncastSettings)
+    settings = setting.plan.settings_of(IncastSettings)
     count = rfc8239.ports(setting, 3, "incast")
     if settings.steady_ports > count - 2:
         problem = f"{settings.steady_ports} of {count - 1} senders send all the time, so none is left for bursts"
@@ -75,7 +75,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate) -> list[Flow]:
-    settings = setting.plan.of(IncastSettings)
+    settings = setting.plan.settings_of(IncastSettings)
     steady, bursting = others[: settings.steady_ports], others[settings.steady_ports :]
     share = settings.burst_frames / settings.period_s / full.fps
     left = LINE_RATE_PERCENT / 100 - share * len(bursting)
@@ -92,13 +92,13 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     size = record.trial.frame_bytes
     if not record.valid:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=join_texts("; ", why_invalid(record)))]
-    steady = setting.plan.of(IncastSettings).steady_ports
+    steady = setting.plan.settings_of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):
         kind = (
             phrase("steady")
             if place < steady
-            else phrase("bursts of {burst_frames}", burst_frames=setting.plan.of(IncastSettings).burst_frames)
+            else phrase("bursts of {burst_frames}", burst_frames=setting.plan.settings_of(IncastSettings).burst_frames)
         )
         case = phrase(
             "{transmit} to {receive}, {kind}", transmit=stream.transmit + 1, receive=stream.receive + 1, kind=kind

@@ -44,7 +44,7 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
     its definition. The row's trial holds the histogram.
     """
-    settings = setting.plan.of(LineRateSettings)
+    settings = setting.plan.settings_of(LineRateSettings)
     count = rfc8239.ports(setting, 2, "line_rate")
     even = count - count % 2
     patterns = {phrase("port pairs"): pairs("pairs", even)} | (

@@ -42,7 +42,7 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'buffer_time' (ns) are what the output held of the smallest burst with loss, from its longest latency. 'max' (ns)
     is the longest latency of the largest burst without loss, 'offered' (frames/s) its measured intensity.
     """
-    settings = setting.plan.of(MicroburstSettings)
+    settings = setting.plan.settings_of(MicroburstSettings)
     count = rfc8239.ports(setting, 3, "microburst")
     rows: list[Row] = []
     rates: list[FullRate] = []
@@ -85,7 +85,7 @@ class _Bursts:
 
     def measure(self) -> Generator[Trial, TrialRecord, Row]:
         """All repetitions."""
-        settings = self.setting.plan.of(MicroburstSettings)
+        settings = self.setting.plan.settings_of(MicroburstSettings)
         alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.flows)
         if isinstance(alone, str):
             return self._row_of({}, alone)
@@ -124,7 +124,7 @@ class _Bursts:
             lossy[frames] = record
             return False
 
-        step = self.setting.plan.of(MicroburstSettings).step_frames
+        step = self.setting.plan.settings_of(MicroburstSettings).step_frames
         bracket = yield from search_frames(passes, first, most, step, stride)
         self.brackets.append(bracket)
         if bracket.failed in lossy:
@@ -136,7 +136,7 @@ class _Bursts:
         return record.facts.sent.offered_frames
 
     def _row(self, alone: Unqueued) -> Row:
-        settings, size, senders = self.setting.plan.of(MicroburstSettings), self.frame_bytes, len(self.flows)
+        settings, size, senders = self.setting.plan.settings_of(MicroburstSettings), self.frame_bytes, len(self.flows)
         last = self.brackets[-1]
         burst = self._burst(last.by_tester or last.failed is None)
         figures = {}
@@ -177,7 +177,7 @@ class _Bursts:
         if open_ended:
             return Quantity(value=max(bursts), unit="frames", bound="at least") if max(bursts) else None
         error = half_width(bursts) if len(bursts) > 1 else 0.0
-        unsure = self.setting.plan.of(MicroburstSettings).step_frames + error
+        unsure = self.setting.plan.settings_of(MicroburstSettings).step_frames + error
         return Quantity(value=sum(bursts) / len(bursts), unit="frames", uncertainty=unsure)
 
     def _row_of(self, figures: dict[str, Quantity], remark: str) -> Row:

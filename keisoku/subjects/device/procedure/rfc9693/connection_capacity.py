@@ -30,7 +30,7 @@ def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Resul
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         rows += yield from _of_size(setting, size)
-    found = connection_trial.deviations(setting, setting.plan.of(ConnectionCapacitySettings))
+    found = connection_trial.deviations(setting, setting.plan.settings_of(ConnectionCapacitySettings))
     found.append(
         phrase(
             "RFC 9693: all trials open connections at one rate, not at the highest one for each number of connections"
@@ -40,7 +40,7 @@ def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Resul
 
 
 def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[Row]]:
-    settings = setting.plan.of(ConnectionCapacitySettings)
+    settings = setting.plan.settings_of(ConnectionCapacitySettings)
     most = settings.most_connections
     low, high = 0, most + 1
     asked, step, guessed = min(settings.connections, most), 0, False

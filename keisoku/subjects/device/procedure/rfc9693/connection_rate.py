@@ -26,7 +26,7 @@ _FAILURES = 2
 def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'rate' (connections/s), then a row a trial with the rate that was offered, 'offered_rate', and
     the counts of connections."""
-    settings = setting.plan.of(ConnectionRateSettings)
+    settings = setting.plan.settings_of(ConnectionRateSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         seen: list[ConnectionOutcome] = []

@@ -32,7 +32,7 @@ def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Resul
 
     Raises PlanError if nothing makes the device forget its connections.
     """
-    settings = setting.plan.of(ConnectionTeardownSettings)
+    settings = setting.plan.settings_of(ConnectionTeardownSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         found: list[tuple[ConnectionOutcome, float, float]] = []

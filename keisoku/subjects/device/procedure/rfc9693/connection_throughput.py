@@ -46,7 +46,7 @@ def _mixed(settings: ConnectionThroughputSettings) -> tuple[Flow, ...]:
 def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s of each port that sends), then a row a trial with 'offered' (frames/s),
     'loss' (frames), and the connections that were 'refused' before. Those of TCP are established before each load."""
-    settings = setting.plan.of(ConnectionThroughputSettings)
+    settings = setting.plan.settings_of(ConnectionThroughputSettings)
     rows: list[Row] = []
     for size in setting.plan.frame_bytes:
         seen: list[ConnectionOutcome] = []

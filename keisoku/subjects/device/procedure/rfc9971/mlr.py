@@ -68,7 +68,7 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     The uncertainty of the throughput is the distance of the bounds, and where one is missing the throughput is a bound
     itself (RFC 9971: an irregular result); 'seconds' are the engine's time with all waits.
     """
-    settings = setting.plan.of(MlrSettings)
+    settings = setting.plan.settings_of(MlrSettings)
     preset = settings.preset()
     rows, remarks = [], deviations.ceiling(settings.ceiling_percent)
     for size in setting.plan.frame_bytes:
@@ -165,7 +165,7 @@ class _Search:
     """All goals of one size; a trial of one goal that answers a question of the next is not carried out again."""
 
     def __init__(self, setting: Setting, frame_bytes: int) -> None:
-        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.of(MlrSettings)
+        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.settings_of(MlrSettings)
         self.known: list[TrialRecord] = []
         self.senders = len({transmit for transmit, _ in setting.plan.pairs()})
 

@@ -68,7 +68,7 @@ def of_quantile(fit: SlopeFit, samples: HopSamples, level: float) -> Covariance:
     counts = np.array([cell.size for cell in cells], dtype=np.float64)
     sizes, replies = samples.sizes[kept], samples.replies[kept]
     matrix = normal_matrix(sizes, replies, fit.kind, counts)
-    below = np.array([(cell < line).sum() for cell, line in zip(cells, fit.at(sizes, replies), strict=True)])
+    below = np.array([(cell < line).sum() for cell, line in zip(cells, fit.predict(sizes, replies), strict=True)])
     freedom = kept.size - matrix.shape[0]
     if freedom < 1:
         return Covariance(_inverse(matrix), 0.0)
@@ -80,7 +80,7 @@ def of_quantile(fit: SlopeFit, samples: HopSamples, level: float) -> Covariance:
 
 def scatter_of_all(fit: SlopeFit, samples: HopSamples) -> float:
     """Standard deviation of all minima about their plane in ns, robustly: half of them may be wild."""
-    return NORMAL * float(np.median(np.abs(samples.minima - fit.at(samples.sizes, samples.replies))))
+    return NORMAL * float(np.median(np.abs(samples.minima - fit.predict(samples.sizes, samples.replies))))
 
 
 def normal_matrix(sizes: Floats, replies: Floats, kind: Identifiable, weights: Floats) -> Floats:

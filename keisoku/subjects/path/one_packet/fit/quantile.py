@@ -71,6 +71,6 @@ def tame(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats],
     The trimming of a fit would also take half of the merely scattered ones, and so half of the probes in vain.
     """
     lows = np.array([np.quantile(cell, level) for cell in cells])
-    above = lows - fit.at(sizes, replies)
+    above = lows - fit.predict(sizes, replies)
     found: NDArray[np.bool_] = above <= WILD * NORMAL * np.median(np.abs(above)) + 1e-6 * np.abs(lows).max()
     return found

@@ -92,7 +92,7 @@ class Segment:
     reverse_gain: float
 
     @property
-    def joined(self) -> bool:
+    def has_silent_hops(self) -> bool:
         """Hops in between never answered."""
         return self.last_hop > self.first_hop
 
@@ -147,7 +147,7 @@ def _level(samples: HopSamples) -> tuple[float, SlopeFit]:
 
 def _fixed(fit: SlopeFit, samples: HopSamples) -> float:
     """The slopes of a quantile laid through the minima."""
-    return fit.fixed + float(np.median(samples.minima - fit.at(samples.sizes, samples.replies)))
+    return fit.fixed + float(np.median(samples.minima - fit.predict(samples.sizes, samples.replies)))
 
 
 def segments(fits: Sequence[HopFit]) -> list[Segment]:

@@ -42,7 +42,7 @@ class SlopeFit:
     kept: NDArray[np.bool_]
     """Which minima were not trimmed as delayed."""
 
-    def at(self, sizes: Floats, replies: Floats) -> Floats:
+    def predict(self, sizes: Floats, replies: Floats) -> Floats:
         """The fitted plane in ns at probe lengths L and reply lengths R."""
         return self.fixed + self.forward * sizes + (self.reverse or 0.0) * replies
 

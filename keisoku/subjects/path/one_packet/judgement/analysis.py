@@ -91,7 +91,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     if (train := path.trains.get(segment.last_hop)) is not None:
         spread = (train.upper - train.lower) / 2
         figures["train"] = Quantity(value=train.rate, unit="bit/s", uncertainty=spread if train.trains > 1 else None)
-    if segment.joined:
+    if segment.has_silent_hops:
         said.append(
             phrase(
                 "hops {first_hop} to {last_hop} together, as the hops between them never answered",
@@ -110,7 +110,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         )
     if verdict.kind == "not-checked" and verdict.why:
         said.append(phrase("hidden stages not checked: {why}", why=verdict.why))
-    number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
+    number = f"{segment.first_hop}–{segment.last_hop}" if segment.has_silent_hops else f"{segment.last_hop}"
     return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark=join_texts("; ", said))
 
 

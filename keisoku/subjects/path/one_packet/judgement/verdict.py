@@ -119,7 +119,7 @@ def _verdict(
         if _sure(segment):
             return PathVerdict("not-serialising", why=phrase("no train showed a limit"))
         return PathVerdict("not-checked", why=phrase("its slope is not significant"))
-    if segment.joined:
+    if segment.has_silent_hops:
         return PathVerdict("not-checked", why=phrase("it is several hops"))
     if segment.forward is None:
         return PathVerdict("not-checked", why=phrase("only the sum of both directions is known"))
