@@ -34,7 +34,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from accuracy_devices import FAMILIES, Compared
+from accuracy_devices import FAMILIES, Compared, Family
 
 from keisoku.ground.statistics.difference import ROUNDING
 
@@ -74,7 +74,7 @@ PAGE = Path(__file__).parents[2] / "docs/accuracy.md"
 HEAD = "| quantities, seeds"
 
 
-def compared(seeds: Iterable[int], families: Sequence = FAMILIES) -> dict[str, list[Compared]]:
+def compared(seeds: Iterable[int], families: Sequence[Family] = FAMILIES) -> dict[str, list[Compared]]:
     """All comparisons by quantity."""
     found: dict[str, list[Compared]] = defaultdict(list)
     for seed in seeds:
@@ -116,7 +116,7 @@ def row(name: str, all_of_it: list[Compared]) -> str:
     exact = sum(half_width(one) == 0 for one in known)
     inside = sum(map(is_inside, known))
     widths = widths_and_errors(known)
-    unit = known[0].figure.unit if known else ""
+    unit = known[0].figure.unit if known and known[0].figure is not None else ""
     if not widths:
         return f"| {name} | {len(all_of_it)} | {len(all_of_it) - len(known)} |" + " – |" * 8
     width, error = statistics.median(w for w, _ in widths), statistics.median(e for _, e in widths)
@@ -133,7 +133,11 @@ def row(name: str, all_of_it: list[Compared]) -> str:
 
 def widths_and_errors(known: Sequence[Compared]) -> list[tuple[float, float]]:
     """Half the interval of each figure that has one, and how far the figure is from the truth."""
-    return [(width, abs(one.figure.value - one.truth)) for one in known if (width := half_width(one)) is not None]
+    return [
+        (width, abs(one.figure.value - one.truth))
+        for one in known
+        if one.figure is not None and (width := half_width(one)) is not None
+    ]
 
 
 def shares(widths: Sequence[tuple[float, float]]) -> tuple[float, float]:

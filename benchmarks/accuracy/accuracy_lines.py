@@ -202,9 +202,9 @@ def table(found: list[Compared]) -> str:
             inside = sum(one.inside for one in stated)
             shares = [share for one in stated if (share := one.error_share) is not None]
             ratio = 1 / max(1e-300, statistics.median(shares)) if shares else 0.0
-            share = f"{100 * inside / len(stated):.1f} %" if stated else ""
+            percent = f"{100 * inside / len(stated):.1f} %" if stated else ""
             lines.append(
-                f"| {quantity} | {family or '**all**'} | {len(chosen)} | {inside} of {len(stated)} {share} |"
+                f"| {quantity} | {family or '**all**'} | {len(chosen)} | {inside} of {len(stated)} {percent} |"
                 f" {len(bounds)} | {len(chosen) - len(stated)} | {ratio:.3g} |"
             )
     return "\n".join(lines)

@@ -98,10 +98,10 @@ class Device:
             spread = _quantiles(self.jitter)
             mean = base + self.spread_ns * spread["mean"]
             quantiles = {name: base + self.spread_ns * spread[name] for name in QUANTILES}
-            return Latency(mean, *ends, quantiles, 0.0)
+            return Latency(mean, ends[0], ends[1], quantiles, 0.0)
         found = self._queued(gap, base, 1e9 / self.capacity_fps(size), FRAMES, np.random.default_rng(seed))
         quantiles = {name: float(np.quantile(found, share)) for name, share in QUANTILES.items()}
-        return Latency(float(found.mean()), *ends, quantiles, float(np.median(np.diff(found))))
+        return Latency(float(found.mean()), ends[0], ends[1], quantiles, float(np.median(np.diff(found))))
 
     def variation(self, size: int, fps: float, frames: int, seed: int) -> float:
         """The median over trials of so many frames of the 99.9th percentile less the least latency of the trial."""
@@ -158,7 +158,8 @@ class Device:
     def longest_microburst(self, size: int, senders: int) -> int:
         """Frames that each of so many ports can send at the smallest gap to one output without loss."""
         gap, service = 1 / self.line_fps(size), 1 / self.capacity_fps(size)
-        places, departures, sent = self.buffer_bytes // size, [], 0
+        places, sent = self.buffer_bytes // size, 0
+        departures: list[float] = []
         while True:
             now = sent * gap
             for _ in range(senders):

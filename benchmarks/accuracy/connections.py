@@ -107,7 +107,12 @@ def _capacity(device: str, transport: str, size: int) -> tuple[Quantity, int, in
             compared.append(told == facts.opening.sent.offered_frames - facts.opened.refused.count)
             return False
 
-        own = {"connections": 4096, "open_fps": 10_000, "most_connections": 1 << 16, "transport": transport}
+        own: dict[str, Any] = {
+            "connections": 4096,
+            "open_fps": 10_000,
+            "most_connections": 1 << 16,
+            "transport": transport,
+        }
         result, _ = measured(lab, "connection_capacity", size, counted, waits=WAITS, **own)
     return result.rows[0].figures["connections"], sum(compared), len(compared)
 
@@ -148,7 +153,7 @@ def _torn_down(
             before = trial.opening.connections - opened.refused.count
             return False
 
-        own = {"connections": count, "open_fps": open_fps, "repetitions": repetitions}
+        own: dict[str, Any] = {"connections": count, "open_fps": open_fps, "repetitions": repetitions}
         result, _ = measured(lab, "connection_teardown", 64, counted, waits=WAITS, **own)
     return result.rows[0].figures.get("rate"), calls, statistics.median(alone)
 
@@ -158,7 +163,7 @@ def ceiling() -> None:
     print("| connections of a trial | rate |")
     for connections in (20_000, 200_000, MILLION):
         with Lab("router") as lab:
-            own = {"connections": connections, "forgotten_s": 0.1, "resolution_percent": 5}
+            own: dict[str, Any] = {"connections": connections, "forgotten_s": 0.1, "resolution_percent": 5}
             result, _ = measured(lab, "connection_rate", 64, never, waits=WAITS, **own)
         row = result.rows[0]
         figure = row.figures.get("rate")

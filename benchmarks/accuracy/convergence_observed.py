@@ -87,7 +87,15 @@ CASES = (
     Case("diamond?routing=isis", "neighbour-lost", 4.0, (), _LOWER),
     Case("diamond?routing=bgp", "next-hop-killed", 4.0, (), _LOWER),
     Case("diamond?bfd=off", "neighbour-lost", 7.0, (), _LOWER),
-    Case("vrrp", "master-killed", 1.5, (), ("00:00:5e:00:01:01", "dev backup"), _ADDRESSES, 3, True),
+    Case(
+        "vrrp",
+        "master-killed",
+        1.5,
+        way_found=("00:00:5e:00:01:01", "dev backup"),
+        monitor=_ADDRESSES,
+        ports=3,
+        is_settled_last=True,
+    ),
     Case("vrrp", "link-down", 1.5, ports=3),
     Case("ecmp", "member-lost", 1.0, ports=3),
     Case("router", "rebooted", 1.0),
@@ -197,6 +205,7 @@ def listened(namespace: str, words: Sequence[str], into: list[str]) -> Iterator[
 def read(path: Path) -> Iterator[tuple[float, bytes]]:
     """Frames of a capture, with their times in s."""
     with RawPcapNgReader(str(path)) as reader:
+        meta: Any  # Declared as that of the older format.
         for frame, meta in reader:
             yield ((meta.tshigh << 32) + meta.tslow) / meta.tsresol, frame
 
@@ -222,9 +231,9 @@ def measured(case: Case) -> tuple[list[Row], Observed]:
     with Lab(case.device, ports=case.ports) as lab, TemporaryDirectory() as name, ExitStack() as stack:
         happen = lab.happen
 
-        def noted(what: str, undo: bool = False) -> int | None:
+        def noted(event: str, undo: bool = False) -> int | None:
             seen.happened.append(time.time())
-            return happen(what, undo)
+            return happen(event, undo)
 
         lab.happen = noted  # type: ignore[method-assign]
         engine = on_lab(plan, lab)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -52,13 +53,13 @@ def plan(dut: str, seed: int) -> dict[str, object]:
     }
 
 
-def measured(dut: str, seed: int, disturbed: bool, folder: Path) -> dict[str, dict[str, object]]:
+def measured(dut: str, seed: int, disturbed: bool, folder: Path) -> dict[str, dict[str, Any]]:
     """The figures of one run by name."""
     path = folder / f"{seed}"
     with Disturber(seed=seed) if disturbed else nullcontext():
         device = find("device")
         run = carry_out(Work(device, parsed(device.settings, plan(dut, seed)), path))
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for result in run.results:
         row = result.rows[0]
         wanted = {"throughput": ("throughput",), "latency": ("p50", "p99"), "trial": ("loss",)}[result.measurement]
@@ -66,7 +67,7 @@ def measured(dut: str, seed: int, disturbed: bool, folder: Path) -> dict[str, di
     return found
 
 
-def ends(figure: dict) -> tuple[float, float]:
+def ends(figure: dict[str, Any]) -> tuple[float, float]:
     """The interval of a figure; a bound is open at one end."""
     if figure.get("bound"):
         return (figure["value"], float("inf")) if figure["bound"] == "at least" else (0.0, figure["value"])
@@ -75,7 +76,7 @@ def ends(figure: dict) -> tuple[float, float]:
     return figure["value"] - figure["uncertainty"], figure["value"] + figure["uncertainty"]
 
 
-def table(runs: dict[tuple[str, bool], list[dict]]) -> str:
+def table(runs: dict[tuple[str, bool], list[dict[str, Any]]]) -> str:
     """Markdown: one line a device, figure and condition."""
     lines = [
         "| device | figure | host | measured | bounds | truth | intervals with the truth | median half width |",
@@ -109,7 +110,9 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     order = [(device, state) for device in DEVICES for state in (False, True) for _ in range(count)]
     random.Random(1).shuffle(order)
-    runs: dict[tuple[str, bool], list[dict]] = {(device, state): [] for device in DEVICES for state in (False, True)}
+    runs: dict[tuple[str, bool], list[dict[str, Any]]] = {
+        (device, state): [] for device in DEVICES for state in (False, True)
+    }
     with tempfile.TemporaryDirectory() as folder:
         for seed, (device, state) in enumerate(order, 1):
             found = measured(DEVICES[device], seed, state, Path(folder))

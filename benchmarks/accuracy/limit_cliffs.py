@@ -31,11 +31,11 @@ class CliffSystem:
     def drawn(self) -> tuple[Callable[[Limit], float], Candidates, float]:
         """The true figure by limit, the candidates, and the noise of an evaluation."""
         random = np.random.default_rng((77, self.seed))
-        line = 10 ** random.uniform(7.5, 9.5)
+        line = float(10 ** random.uniform(7.5, 9.5))
         share = random.uniform(0.3, 0.85) * math.log(100)
         top = math.log(line) - (share if random.random() < 0.9 else 0.1)
         drop, slope = random.uniform(0.02, 0.15), random.uniform(0.05, 0.6)
-        after = random.uniform(0, 0.08) * random.choice([1, 1, -0.3])
+        after = float(random.uniform(0, 0.08) * random.choice([1, 1, -0.3]))
         width = random.choice([0.0, 0.0, 0.03, 0.1])
 
         def figure(limit: Limit) -> float:

@@ -55,6 +55,7 @@ def main() -> int:
                     continue
                 number += 1
                 facts, counts = outcome
+                assert facts.drops is not None
                 differences = bed.differences(causes, facts, counts)
                 met.update(cause.name for cause in causes if cause.places)
                 lost += facts.drops.lost_frames

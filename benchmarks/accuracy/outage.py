@@ -252,8 +252,8 @@ def main() -> None:
         for number in range(first, first + count):
             case = drawn(number, seed, causes)
             if case.cause in BEDS:
-                with BEDS[case.cause]() as own, own.far_end() as own_far:
-                    judge(case, *measured(own, own_far, case))
+                with BEDS[case.cause]() as own_bed, own_bed.far_end() as own_far:
+                    judge(case, *measured(own_bed, own_far, case))
             else:
                 judge(case, *measured(bed, far, case))
             cases.append(case)

@@ -96,10 +96,10 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|")
     for kind, rows in sorted(found.items()):
-        held, warned, errors, widths = zip(*rows, strict=True)
-        either = sum(one or other for one, other in zip(held, warned, strict=True))
+        held, warnings, errors, widths = zip(*rows, strict=True)
+        either = sum(one or other for one, other in zip(held, warnings, strict=True))
         print(
-            f"| {kind} | {len(rows)} | {sum(held)} | {sum(warned)} | {either} | {100 * median(errors):.2f} %"
+            f"| {kind} | {len(rows)} | {sum(held)} | {sum(warnings)} | {either} | {100 * median(errors):.2f} %"
             f" | {100 * median(widths):.2f} % | {sum(width > 0.1 for width in widths)} |"
         )
     print(f"bounds: {len(bounds)}, of them true: {sum(bounds)}")

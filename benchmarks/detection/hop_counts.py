@@ -72,9 +72,9 @@ def drawn(seed: int) -> Drawn:
         begin_step = chance.randrange(end_step, steps - 1)
         end_step = chance.randint(begin_step + 1, steps - 1)
         for number in range(rounds):
-            first = starts[number * steps + begin_step] + 0.1 * watch * chance.random()
-            last = starts[number * steps + end_step] + 0.1 * watch * chance.random()
-            for one, behind in without(round(first), round(last), taken):
+            first = round(starts[number * steps + begin_step] + 0.1 * watch * chance.random())
+            last = round(starts[number * steps + end_step] + 0.1 * watch * chance.random())
+            for one, behind in without(first, last, taken):
                 ways.setdefault(found, []).append((one, behind))
                 taken.append((one, behind))
     return Drawn(names, rounds, flows, watch_s, loops, ways)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from peers.compiled import compiled
 from peers.cpu_time import SoftirqClock, charged, softirq_clock
@@ -57,7 +57,7 @@ def compare(bench: Bench, device: Device) -> list[dict[str, Any]]:
     ways: list[tuple[Sender | None, bool]] = [(BARE, True), (None, True)]
     ways += [(peer, swallowed) for peer in PEERS for swallowed in (False, True)]
     with Lab(**device.lab) as lab:
-        pair, own_core = of_lab(lab), lab.context()["dut_core"]
+        pair, own_core = of_lab(lab), cast("int | None", lab.context()["dut_core"])
         rounds = [[cost(bench, pair, own_core, *way) for way in ways] for _ in range(bench.repetitions)]
     return [
         _row(device, sender, swallowed, list(costs))
@@ -149,7 +149,7 @@ def limits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _busier(row: dict[str, Any]) -> float:
-    return statistics.median(row["busier_ns"])
+    return float(statistics.median(row["busier_ns"]))
 
 
 def table(rows: list[dict[str, Any]]) -> str:

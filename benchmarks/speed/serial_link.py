@@ -20,6 +20,7 @@ from statistics import median
 
 from keisoku.ground.lab.path.hop import Hop
 from keisoku.ground.lab.path.lab import PathLab
+from keisoku.ground.lab.path.truth import DirectionTruth
 
 SO_TIMESTAMPING = 37
 TX_SOFTWARE, RX_SOFTWARE, SOFTWARE, OPT_ID, OPT_TSONLY = 1 << 1, 1 << 3, 1 << 4, 1 << 7, 1 << 11
@@ -94,7 +95,7 @@ def _stamp(messages: list[tuple[int, int, bytes]]) -> int | None:
     for level, kind, data in messages:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
             seconds, ns = struct.unpack("qq", data[:16])
-            return seconds * 1_000_000_000 + ns
+            return int(seconds) * 1_000_000_000 + int(ns)
     return None
 
 
@@ -112,7 +113,9 @@ def main() -> None:
         with PathLab([Hop(rate, 10_000_000_000, mtu=arguments.mtu)], icmp="unlimited") as lab:
             constant, slope = fit(least_delays(lab, sizes, arguments.repeats))
             spacings = pair_spacings(lab, arguments.mtu, arguments.repeats)
-            late = lab.truth().hops[0].forward.late_packets
+            forward = lab.truth().hops[0].forward
+            assert isinstance(forward, DirectionTruth)
+            late = forward.late_packets
         must = 8e9 / rate
         # At 1 Gb/s and 1500 bytes this sender is not fast enough for pairs.
         pair = f"{100 * (median(spacings) / (must * arguments.mtu) - 1):+.2f}" if spacings else "none sent"

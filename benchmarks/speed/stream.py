@@ -13,19 +13,18 @@ import json
 import random
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import geometric_mean, median
 
 import numpy as np
+from numpy.typing import NDArray
 from pyroute2 import IPRoute
 
 from keisoku.ground.host.namespace import Namespace
 from keisoku.ground.host.place import Place
 from keisoku.ground.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
-from keisoku.subjects.stream.iperf3 import Iperf3Server
 from keisoku.subjects.stream.measure import bare_server
 from keisoku.subjects.stream.session import StreamSession
 from keisoku.subjects.stream.trial import StreamTrial
@@ -73,14 +72,14 @@ class Bed:
         return 8e9 * count / elapsed_ns
 
     def _iperf3(self, size: int, seconds: float) -> float:
-        server = Iperf3Server(self.far.run, TARGET_ADDRESS, _PORT + 1)
+        port = self._session.start_iperf3()
         try:
             command = [
                 "iperf3",
                 "-c",
                 TARGET_ADDRESS,
                 "-p",
-                str(_PORT + 1),
+                str(port),
                 "-J",
                 "-t",
                 f"{seconds:g}",
@@ -89,7 +88,7 @@ class Bed:
             ]
             told = self.near.run(lambda: subprocess.run(command, capture_output=True, check=True))
         finally:
-            server.close()
+            self._session.end_iperf3()
         return float(json.loads(told.stdout)["end"]["sum_received"]["bits_per_second"])
 
     def _nuttcp(self, size: int, seconds: float) -> float:
@@ -129,8 +128,8 @@ def ratios(found: dict[int, dict[str, list[float]]], peer: str) -> tuple[list[fl
     """Ours to the peer's by median, size after size and last the geometric mean of all; and their 95 % intervals."""
     chance = np.random.default_rng(1)
 
-    def medians(of: list[float]) -> np.ndarray:
-        return np.median(chance.choice(of, (4000, len(of))), axis=1)
+    def medians(of: list[float]) -> NDArray[np.float64]:
+        return np.asarray(np.median(chance.choice(of, (4000, len(of))), axis=1))
 
     sizes = sorted(found)
     mid = [median(found[size]["keisoku"]) / median(found[size][peer]) for size in sizes]
@@ -166,4 +165,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
