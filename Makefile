@@ -48,10 +48,16 @@ test-core: $(BUILT)
 
 PYTEST := $(PY) -m pytest --numprocesses 2 --dist worksteal
 
+# Tests of real processes, sockets, browsers and kernels. What failed is run once more, without another test beside it: a
+# restless host fails some that have nothing wrong.
+real_tests = $(1) -m $(2) -rfER $(3) || \
+	{ [ $$? = 1 ] && $(PY) -m pytest --last-failed --last-failed-no-failures none -m $(2) -rfER $(3); }
+
 test-logic: $(BUILT)
 	@./setup.sh test
 	@./setup.sh docs
-	$(PYTEST) --timeout 900 -m "not long" tests/unit tests/simulated tests/faults tests/otg tests/browser tests/docs
+	$(PYTEST) --timeout 900 -m "not long" tests/unit tests/simulated tests/docs
+	$(call real_tests,$(PYTEST) --timeout 900,"not long",tests/faults tests/otg tests/browser)
 
 # The FPGA instrument: Verilated models, test benches of its parts, and the short proofs.
 test-rtl: $(BUILT)
@@ -59,14 +65,10 @@ test-rtl: $(BUILT)
 	@./setup.sh fpga
 	$(PYTEST) --timeout 900 -m "not long" tests/fpga fpga/tb fpga/formal
 
-# What failed is run once more, without another test beside it: a restless host fails some that have nothing wrong.
-lab_tests = $(1) -m $(2) -rfER tests/lab || \
-	{ [ $$? = 1 ] && $(PY) -m pytest --last-failed --last-failed-no-failures none -m $(2) -rfER tests/lab; }
-
 test-lab: $(BUILT)
 	@./setup.sh test
-	$(call lab_tests,$(PYTEST),"not alone and not long")
-	$(call lab_tests,$(PY) -m pytest,"alone and not long")
+	$(call real_tests,$(PYTEST),"not alone and not long",tests/lab)
+	$(call real_tests,$(PY) -m pytest,"alone and not long",tests/lab)
 
 # The documentation as a site in build/docs; a warning, such as a broken link, ends it.
 docs: $(BUILT)
